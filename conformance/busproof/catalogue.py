@@ -1,0 +1,52 @@
+"""The requirement catalogue: one row for every normative sentence of a seed.
+
+Rows live in `requirements/SYSTEM.toml`. A row is checked by a named check or excluded with a reason, never neither.
+Ids are stable: a row that goes is never renumbered.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from busproof.protocol import Noun
+
+Level = Literal["MUST", "SHOULD", "RESOLVED"]
+
+
+class Requirement(BaseModel):
+    """One sentence, where it stands, and what checks it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str  # SYSTEM.NOUN.NN
+    level: Level
+    text: str  # quoted from the seed, or from DECISIONS for RESOLVED rows and those marked M
+    source: str  # "seed 000, Delivery Semantics" or "W5"
+    noun: Noun
+    needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock
+    check: str | None = None  # SCENARIO name, "history.NAME", "machine.NAME", or "chaos.NAME"
+    excluded: str | None = None  # why no check can or should exist
+
+    @model_validator(mode="after")
+    def _checked_or_excluded(self) -> Self:
+        if (self.check is None) == (self.excluded is None):
+            raise ValueError(f"{self.id}: give either check or excluded")
+        return self
+
+
+@cache
+def catalogue(system: str) -> dict[str, Requirement]:
+    """All rows of a system by id, in the order of the file. Raises ValueError on a doubled id."""
+    text = (resources.files("busproof") / "requirements" / f"{system}.toml").read_text(encoding="utf-8")
+    rows: dict[str, Requirement] = {}
+    for raw in tomllib.loads(text)["requirement"]:
+        row = Requirement.model_validate(raw)
+        if row.id in rows:
+            raise ValueError(f"{row.id} stands twice")
+        rows[row.id] = row
+    return rows

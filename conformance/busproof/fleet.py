@@ -1,0 +1,115 @@
+"""A fleet: the processes that stand behind a run, warm between stores, on one bus or mixed from several."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from busproof.adapters.base import Door, DoorError
+from busproof.adapters.stdio import StdioDoor
+from busproof.protocol import METHODS, HelloReply
+
+REFERENCE = f"exec:{shlex.quote(sys.executable)} -m refbus.driver"
+
+
+class BusSpecError(ValueError):
+    """The --bus argument cannot be understood or started."""
+
+
+def open_door(spec: str) -> Door:
+    """Start one session on a bus. `exec:CMD…`, `py:module:factory` or `sqlite:` (the kit itself)."""
+    scheme, _, rest = spec.partition(":")
+    if scheme == "exec":
+        argv = shlex.split(rest)
+        if not argv:
+            raise BusSpecError(f"{spec!r}: no command after exec:")
+        try:
+            return StdioDoor([os.path.expanduser(argv[0]), *argv[1:]])
+        except OSError as error:
+            raise BusSpecError(f"{spec!r}: cannot start: {error}") from error
+    if scheme == "py":
+        from busproof.adapters.python import PythonDoor
+
+        module, _, factory = rest.partition(":")
+        return PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
+    if scheme == "sqlite":
+        from busproof.adapters.sqlite import SqliteDoor
+
+        return SqliteDoor()
+    raise BusSpecError(f"{spec!r}: a bus is exec:CMD…, py:module:factory or sqlite:PATH")
+
+
+class Fleet:
+    """Sessions on one or several implementations, reused from store to store.
+
+    Where several specs are given, the i-th agent of a run gets the (i mod n)-th: a mixed fleet. `hello` is what all
+    of them declare together.
+    """
+
+    def __init__(self, specs: list[str], *, system: str = "worker") -> None:
+        self.specs, self.system = specs, system
+        self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
+        self._spec_of: dict[int, str] = {}
+        self.hellos = [self._say_hello(spec) for spec in specs]
+
+    @property
+    def hello(self) -> HelloReply:
+        """What every member declares: nouns and features are the intersection."""
+        first, *others = self.hellos
+        nouns = [noun for noun in first.nouns if all(noun in other.nouns for other in others)]
+        features = [f for f in first.features if all(f in other.features for other in others)]
+        manual = all(hello.clock == "manual" for hello in self.hellos)
+        return first.model_copy(
+            update={"nouns": nouns, "features": features, "clock": "manual" if manual else "wall"}
+        )
+
+    def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
+        """A door opened on the store, warm if one is idle."""
+        spec = self.specs[agent_index % len(self.specs)]
+        door = self._idle[spec].pop() if self._idle[spec] else self._fresh(spec)
+        self._spec_of[id(door)] = spec
+        try:
+            door.call("open", {"store": str(store), "options": options})
+        except DoorError:
+            door.kill()
+            raise
+        return door
+
+    def give_back(self, door: Door, *, retired: bool) -> None:
+        """Close the store and keep the process for the next run, or kill it if it is retired."""
+        spec = self._spec_of.pop(id(door))
+        if not retired:
+            try:
+                door.call("close", {})
+                self._idle[spec].append(door)
+                return
+            except DoorError:
+                pass
+        door.kill()
+
+    def close(self) -> None:
+        """End all idle processes."""
+        for doors in self._idle.values():
+            while doors:
+                doors.pop().close()
+
+    def _fresh(self, spec: str) -> Door:
+        door = open_door(spec)
+        door.call("hello", {"protocol": ["1"], "system": self.system})
+        return door
+
+    def _say_hello(self, spec: str) -> HelloReply:
+        door = open_door(spec)
+        try:
+            reply = METHODS[self.system]["hello"].reply.model_validate(
+                door.call("hello", {"protocol": ["1"], "system": self.system})
+            )
+        except Exception:
+            door.kill()
+            raise
+        assert isinstance(reply, HelloReply)
+        self._idle[spec].append(door)
+        return reply

@@ -1,0 +1,154 @@
+"""Histories: the log of a run, Jepsen style, and the only thing that checks read.
+
+A history is JSON Lines. The first line is the header (`type: "header"`, the plan and the hello of each process in
+`value`), the last the footer (`type: "footer"`, the number of events in `value`); a history without its footer was
+cut and its verdict cannot be `valid`. Between them stand events. The kit records on its own clocks, at send
+(`invoke`) and at receive (`ok`, `fail`, `info`); adapters record nothing.
+
+`fail` is definite: it certainly did not happen. `info` may or may not have happened, then or at any later moment,
+and its process is retired.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+EventType = Literal["header", "invoke", "ok", "fail", "info", "nemesis", "footer"]
+
+
+class Event(BaseModel):
+    """One line of a history. The Spark schema is derived from these fields; `value` travels as JSON text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    index: int  # position in the merged history; rises by one
+    run: str
+    system: str
+    process: int  # one session; a respawned session has a new number
+    type: EventType
+    op: str | None = None  # protocol method
+    agent: str | None = None  # agent_id
+    key: str | None = None  # message id, task_id, worker or blob ref
+    seq: int | None = None  # publish: the seq given; ack: the seq acknowledged
+    token: int | None = None  # fencing token granted or shown
+    granted: bool | None = None  # claim, renew, release: what the bus answered
+    lease_until_ms: int | None = None
+    bus_ms: int | None = None  # the session's clock as last set by the kit; null: wall clock
+    wall_ms: int  # kit's wall clock
+    mono_ns: int  # kit's monotonic clock, comparable between processes of one machine
+    code: str | None = None  # error code
+    value: Any = None  # params of an invoke, reply of an ok, error of a fail or info
+
+
+class HistoryError(ValueError):
+    """The file is no history; names the line."""
+
+
+def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None) -> dict[str, Any]:
+    """The columns that checks need, taken from a call's params and reply."""
+    got = reply or {}
+    message = params.get("message")
+    if not isinstance(message, dict):
+        message = {}
+    key = params.get("task_id") or got.get("id") or message.get("id") or params.get("worker") or got.get("ref")
+    columns = {
+        "agent": params.get("agent_id"),
+        "key": key,
+        "seq": got.get("seq") if op == "publish" else params.get("seq"),
+        "token": got.get("token") if op == "try_claim_task" else params.get("token"),
+        "granted": got.get("claimed", got.get("renewed", got.get("released"))),
+        "lease_until_ms": got.get("lease_until_ms"),
+    }
+    kinds = {"agent": str, "key": str, "granted": bool}
+    return {
+        name: value
+        for name, value in columns.items()
+        if isinstance(value, kinds.get(name, int)) and (name == "granted" or not isinstance(value, bool))
+    }
+
+
+class Recorder:
+    """Appends events to one file. Thread-safe; one file a recording process, merged by `merge`."""
+
+    def __init__(self, path: Path, *, run: str, system: str, header: Any = None, fsync: bool = False) -> None:
+        self.path, self.run, self.system, self.fsync = path, run, system, fsync
+        self._lock = threading.Lock()
+        self._next = 0
+        self._file: IO[str] = path.open("w", encoding="utf-8")
+        self.record("header", process=-1, value=header)
+
+    def record(self, type_: EventType, *, process: int, **columns: Any) -> int:
+        """Write one event and return its index."""
+        with self._lock:
+            index = self._next
+            self._next += 1
+            event = {
+                "index": index, "run": self.run, "system": self.system, "process": process, "type": type_,
+                "wall_ms": time.time_ns() // 1_000_000, "mono_ns": time.monotonic_ns(),
+                **{name: value for name, value in columns.items() if value is not None},
+            }  # fmt: skip
+            self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
+            self._file.flush()
+            if self.fsync:
+                os.fsync(self._file.fileno())
+        return index
+
+    def close(self) -> None:
+        """Write the footer. A history without one was cut."""
+        self.record("footer", process=-1, value={"events": self._next})
+        self._file.close()
+
+
+def read(path: Path) -> Iterator[Event]:
+    """Stream the events of a history, header and footer included. A torn last line is left out, as after a crash."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                yield Event.model_validate_json(line)
+            except ValueError as error:
+                raise HistoryError(f"{path}:{number}: not an event of a history: {error}") from error
+
+
+def merge(parts: Iterable[Path], into: Path) -> int:
+    """Merge files recorded side by side, by monotonic clock, renumbering; returns the number of events.
+
+    The clocks are of one machine, so the order of mono_ns is the order in which the kit saw things happen.
+    """
+    events: list[Event] = []
+    header: Event | None = None
+    whole = True
+    for part in parts:
+        footer = False
+        for event in read(part):
+            if event.type == "header":
+                header = header or event
+            elif event.type == "footer":
+                footer = True
+            else:
+                events.append(event)
+        whole = whole and footer
+    if header is None:
+        raise HistoryError("nothing to merge: no part has a header")
+    events.sort(key=lambda event: (event.mono_ns, event.process))
+    body = [header, *events]
+    if whole:
+        last = events[-1] if events else header
+        body.append(last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE}))
+    with into.open("w", encoding="utf-8") as out:
+        for index, event in enumerate(body):
+            line = event.model_copy(update={"index": index}).model_dump(exclude_none=True)
+            out.write(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n")
+    return len(body)
+
+
+_BARE = dict.fromkeys(("op", "agent", "key", "seq", "token", "granted", "lease_until_ms", "bus_ms", "code"))

@@ -1,0 +1,458 @@
+"""The adapter protocol: JSON-RPC 2.0, one object a line, UTF-8, over stdin and stdout.
+
+This file is the only source of the wire: the JSON Schemas and `docs/protocol.md` are generated from it.
+Method names and fields are the seed's own (`worker`: seed 000, "Write Protocol" to "Blob Storage").
+
+One process is one session of one agent's program. `hello` comes first and negotiates; `open` binds the session to a
+store (a folder that many sessions share) and may come again with another store, so that a warm process serves many
+runs. A method that an adapter lacks is answered with -32601.
+
+An error's `data` carries `code` and `definite`. `definite: true` promises that the operation certainly did not
+happen. Every error without that promise, a time-out, EOF and a kill mean that it may or may not have happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTOCOL_VERSION = "1"
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+BUS_ERROR = -32000
+
+Noun = Literal[
+    "log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"
+]
+
+# Optional abilities inside a noun. A requirement row that `needs` one is not applicable where it is not declared.
+WORKER_FEATURES = {
+    "seq": "publish returns the seq it was given",
+    "publish_many": "several messages in one transaction",
+    "process_loop": "one pass of the processing loop over the door",
+    "poll_intervals": "the adaptive polling schedule over the door",
+    "wait": "poll waits for wait_ms and wakes on a new message",
+    "fencing": "try_claim_task returns a token that rises over grants (W10)",
+    "dead_letter": "option deliveries_max: a poison message leaves the queue, recorded and redrivable (W11)",
+    "backpressure": "option unread_max: publish to a recipient with that many unread messages is refused",
+    "signing": "option signing_key: messages carry an HMAC; tampered ones are marked payload_error bad_signature",
+    "archive": "messages below every cursor are moved out and the file is vacuumed",
+    "status": "the status query",
+    "states": "the worker state machine (W15)",
+    "migration": "an older schema_version is migrated, a newer one refused with SCHEMA_MISMATCH",
+    "dump": "the whole state of the store, for resolving what a fault left unknown",
+    "sqlite": "the store folder holds bus.db with the seed's tables to the letter",
+}
+
+
+class Params(BaseModel):
+    """What the kit sends. Fields beyond these are refused by a strict IUT."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Reply(BaseModel):
+    """What the IUT answers. Fields beyond these are allowed and ignored."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class HelloParams(Params):
+    """First call of a session."""
+
+    protocol: list[str] = Field(default=[PROTOCOL_VERSION], description="versions that the kit speaks")
+    system: str = Field(default="worker", description="the system that will be judged")
+
+
+class HelloReply(Reply):
+    """What the implementation says of itself; what it does not declare is not applicable."""
+
+    protocol: str = Field(description="the version chosen from those offered")
+    name: str
+    version: str
+    language: str
+    systems: list[str]
+    nouns: list[Noun] = Field(description="a noun declared here is judged whole")
+    features: list[str] = Field(default=[], description="optional abilities, see WORKER_FEATURES")
+    clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
+    durability: Literal["process-crash", "power-loss"] = "process-crash"
+    limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, …")
+
+
+class OpenParams(Params):
+    """Bind the session to a store. The folder exists; the IUT creates what is missing in it."""
+
+    store: str = Field(description="absolute path of the folder that the agents share")
+    options: dict[str, Any] = Field(default={}, description="unread_max, deliveries_max, signing_key, synchronous")
+
+
+class Empty(Params):
+    """No parameters."""
+
+
+class Done(Reply):
+    """Nothing to say."""
+
+
+class ClockSet(Params):
+    """Set the session's clock. It stands still until the next call."""
+
+    now_ms: int = Field(description="epoch milliseconds")
+
+
+class Message(Params):
+    """A message as its sender gives it (seed 000, Message Schema)."""
+
+    id: str | None = Field(default=None, description="chosen by the sender for idempotent retries; else a UUID")
+    to: str | None = Field(default=None, description="absent: a broadcast")
+    type: str
+    correlation_id: str | None = None
+    in_reply_to: str | None = None
+    payload: Any = Field(default=None, description="any JSON value; absent is not null")
+
+
+class PublishParams(Params):
+    """Append one message, durably, in one transaction."""
+
+    agent_id: str
+    message: Message
+
+
+class PublishReply(Reply):
+    """The message's id; its place in the log where the bus tells it."""
+
+    id: str
+    seq: int | None = None
+
+
+class PublishManyParams(Params):
+    """Append messages in one transaction: all or none."""
+
+    agent_id: str
+    messages: list[Message]
+
+
+class PublishManyReply(Reply):
+    """Ids and places, in the order given."""
+
+    ids: list[str]
+    seqs: list[int] | None = None
+
+
+class PollParams(Params):
+    """Unacknowledged messages for this agent, in seq order. Never moves the cursor."""
+
+    agent_id: str
+    limit: int = 100
+    wait_ms: int = Field(default=0, description="wait this long for a first message (feature wait)")
+
+
+class Delivered(Reply):
+    """A row of the log as a reader sees it. `payload` is resolved from the blob where it lives in one."""
+
+    seq: int
+    id: str
+    ts_ms: int
+    from_agent: str
+    to_agent: str | None = None
+    type: str
+    correlation_id: str | None = None
+    in_reply_to: str | None = None
+    payload: Any = None
+    payload_ref: str | None = None
+    payload_error: str | None = Field(
+        default=None, description="blob_missing, blob_corrupt, blob_invalid, decode_failed or bad_signature"
+    )
+
+
+class PollReply(Reply):
+    """At most `limit` messages."""
+
+    messages: list[Delivered]
+
+
+class AckParams(Params):
+    """Everything up to seq is processed. Backwards is a no-op; above the newest seq is refused (W5)."""
+
+    agent_id: str
+    seq: int
+
+
+class AckReply(Reply):
+    """The cursor after the call, where the bus tells it."""
+
+    last_acked_seq: int | None = None
+
+
+class ProcessLoopParams(Params):
+    """One pass of the processing loop: poll, handle, ack each; the handler fails on the ids in `fail_ids`."""
+
+    agent_id: str
+    limit: int = 100
+    fail_ids: list[str] = []
+
+
+class ProcessLoopReply(Reply):
+    """Ids handed to the handler, in order, and the id it failed on, if any."""
+
+    handled: list[str]
+    failed: str | None = None
+
+
+class PollIntervalsParams(Params):
+    """What the adaptive loop would sleep after each poll; true: it found messages."""
+
+    polls: list[bool]
+
+
+class PollIntervalsReply(Reply):
+    """Milliseconds, one for each poll."""
+
+    intervals_ms: list[float]
+
+
+class ClaimParams(Params):
+    """Take the lease of a task *name*."""
+
+    task_id: str
+    agent_id: str
+
+
+class ClaimReply(Reply):
+    """claimed is false only where somebody, the caller included, holds a live claim (W8, W9)."""
+
+    claimed: bool
+    token: int | None = Field(default=None, description="fencing token (feature fencing)")
+    lease_until_ms: int | None = None
+
+
+class HolderParams(Params):
+    """Renew or release by the holder; a token, where given, must be the one of the latest grant."""
+
+    task_id: str
+    agent_id: str
+    token: int | None = None
+
+
+class RenewReply(Reply):
+    """renewed is false where the caller no longer holds the claim."""
+
+    renewed: bool
+    lease_until_ms: int | None = None
+
+
+class ReleaseReply(Reply):
+    """released is false where there was nothing of the caller's to release."""
+
+    released: bool | None = None
+
+
+class HeartbeatParams(Params):
+    """Upsert the agent's one heartbeat row."""
+
+    agent_id: str
+    status: str = Field(description="idle, working or blocked")
+    current_task: str | None = None
+    progress: float | None = None
+
+
+class AgentLiveness(Reply):
+    """state: ALIVE under 30 s, WARN from 30 s, STALE from 100 s, DEAD from 300 s."""
+
+    agent_id: str
+    ts_ms: int
+    age_ms: int
+    state: Literal["ALIVE", "WARN", "STALE", "DEAD"]
+    status: str | None = None
+    current_task: str | None = None
+    progress: float | None = None
+
+
+class LivenessReply(Reply):
+    """Every agent that ever sent a heartbeat."""
+
+    agents: list[AgentLiveness]
+
+
+class ExportReply(Reply):
+    """bus.jsonl in the store folder holds every seq up to last_seq, once."""
+
+    last_seq: int | None = None
+
+
+class SaveBlobParams(Params):
+    """Store JSON content by its hash."""
+
+    content: Any
+
+
+class SaveBlobReply(Reply):
+    """`sha256-` and 64 hex digits."""
+
+    ref: str
+
+
+class LoadBlobParams(Params):
+    """Read it back. Errors: BLOB_INVALID, BLOB_MISSING, BLOB_CORRUPT."""
+
+    ref: str
+
+
+class LoadBlobReply(Reply):
+    """The content, verified against its hash."""
+
+    content: Any
+
+
+class SearchParams(Params):
+    """Full-text search over type and payload; words, not query syntax."""
+
+    query: str
+    limit: int = 100
+
+
+class ArchiveReply(Reply):
+    """How many messages left the log, and the seq up to which."""
+
+    archived: int
+    below_seq: int | None = None
+
+
+class StatusParams(Params):
+    """The newest state_change messages and heartbeats, newest first."""
+
+    limit: int = 100
+
+
+class StatusReply(Reply):
+    """Rows with from_agent, type, ts_ms, payload."""
+
+    rows: list[dict[str, Any]]
+
+
+class AgentParams(Params):
+    """One agent."""
+
+    agent_id: str
+
+
+class RedriveParams(Params):
+    """Put a dead-lettered message back in front of its agent."""
+
+    agent_id: str
+    seq: int
+
+
+class RedriveReply(Reply):
+    """redriven is false where it was not in the dead letters."""
+
+    redriven: bool
+
+
+class WorkerStateParams(Params):
+    """Read a worker's state."""
+
+    worker: str
+
+
+class TransitionParams(Params):
+    """Compare-and-set: `from_state` must be the present state (W15). The first is null → ASSIGNED."""
+
+    worker: str
+    from_state: str | None = None
+    to_state: str
+
+
+class WorkerStateReply(Reply):
+    """state is null for an unknown worker; changed is false for an idempotent repeat."""
+
+    worker: str
+    state: str | None = None
+    changed: bool | None = None
+
+
+class DumpReply(Reply):
+    """The state of the store. Row keys are the seed's column names."""
+
+    messages: list[dict[str, Any]]
+    cursors: list[dict[str, Any]] = []
+    task_claims: list[dict[str, Any]] = []
+    heartbeats: list[dict[str, Any]] = []
+    archived: list[dict[str, Any]] = Field(default=[], description="messages moved out by archive")
+    dead_letters: list[dict[str, Any]] = []
+    export_last_seq: int | None = None
+    integrity: str | None = Field(default=None, description="`ok`, or what PRAGMA integrity_check says")
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the protocol."""
+
+    name: str
+    noun: Noun | None
+    feature: str | None
+    params: type[Params]
+    reply: type[Reply]
+
+
+def _methods(*rows: tuple[str, Noun | None, str | None, type[Params], type[Reply]]) -> dict[str, Method]:
+    return {row[0]: Method(*row) for row in rows}
+
+
+SESSION_METHODS = _methods(
+    ("hello", None, None, HelloParams, HelloReply),
+    ("open", None, None, OpenParams, Done),
+    ("close", None, None, Empty, Done),
+    ("clock.set", None, None, ClockSet, Done),
+)
+
+WORKER_METHODS = SESSION_METHODS | _methods(
+    ("publish", "log", None, PublishParams, PublishReply),
+    ("publish_many", "log", "publish_many", PublishManyParams, PublishManyReply),
+    ("poll", "cursor", None, PollParams, PollReply),
+    ("ack", "cursor", None, AckParams, AckReply),
+    ("process_loop", "retry", "process_loop", ProcessLoopParams, ProcessLoopReply),
+    ("poll_intervals", "retry", "poll_intervals", PollIntervalsParams, PollIntervalsReply),
+    ("try_claim_task", "lease", None, ClaimParams, ClaimReply),
+    ("renew_claim", "lease", None, HolderParams, RenewReply),
+    ("release_claim", "lease", None, HolderParams, ReleaseReply),
+    ("heartbeat", "presence", None, HeartbeatParams, Done),
+    ("liveness", "presence", None, Empty, LivenessReply),
+    ("export_to_jsonl", "export", None, Empty, ExportReply),
+    ("save_blob", "blob", None, SaveBlobParams, SaveBlobReply),
+    ("load_blob", "blob", None, LoadBlobParams, LoadBlobReply),
+    ("search", "search", None, SearchParams, PollReply),
+    ("archive", "log", "archive", Empty, ArchiveReply),
+    ("status", "presence", "status", StatusParams, StatusReply),
+    ("dead_letters", "retry", "dead_letter", AgentParams, PollReply),
+    ("redrive", "retry", "dead_letter", RedriveParams, RedriveReply),
+    ("worker_state", "presence", "states", WorkerStateParams, WorkerStateReply),
+    ("transition", "presence", "states", TransitionParams, WorkerStateReply),
+    ("dump", None, "dump", Empty, DumpReply),
+)
+
+METHODS: dict[str, dict[str, Method]] = {"worker": WORKER_METHODS}
+
+# Error codes of `worker`. The bool is what the reference promises in `definite`.
+WORKER_ERROR_CODES = {
+    "INVALID_ARGUMENT": True,
+    "ID_CONFLICT": True,
+    "PAYLOAD_TOO_LARGE": True,
+    "BACKPRESSURE": True,
+    "SCHEMA_MISMATCH": True,
+    "NOT_OPEN": True,
+    "BUSY": True,
+    "STATE_CONFLICT": True,
+    "BLOB_INVALID": True,
+    "BLOB_MISSING": True,
+    "BLOB_CORRUPT": True,
+    "DISK_FULL": True,
+    "CORRUPT": False,
+    "IO_ERROR": False,
+    "INTERNAL": False,
+}

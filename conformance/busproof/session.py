@@ -1,0 +1,59 @@
+"""A session: one agent's door, with every call recorded in the history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from busproof.adapters.base import Door, Lost, Refused
+from busproof.history import Recorder, typed_columns
+
+
+class Session:
+    """Calls go out under this agent's name and are recorded at send and at receive."""
+
+    def __init__(self, door: Door, recorder: Recorder, *, process: int, agent: str) -> None:
+        self.door, self.recorder, self.process, self.agent = door, recorder, process, agent
+        self.now_ms: int | None = None
+        self.retired = False
+
+    def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
+        """Call and record. `agent_id` is this agent's where the method takes one and none is given."""
+        if method in _TAKES_AGENT:
+            params.setdefault("agent_id", self.agent)
+        self._record("invoke", method, params)
+        try:
+            reply = self.door.call(method, params, timeout_s=timeout_s)
+        except Refused as error:
+            kind = "fail" if error.definite else "info"
+            self._record(kind, method, params, code=error.code, value={"code": error.code, "message": error.message})
+            raise
+        except Lost as error:
+            self.retired = True
+            self._record("info", method, params, code="LOST", value={"message": str(error)})
+            raise
+        self._record("ok", method, params, reply=reply, value=reply)
+        return reply
+
+    def refusal(self, method: str, **params: Any) -> Refused | None:
+        """The error that the bus answers with; None where it accepted the call."""
+        try:
+            self.call(method, **params)
+        except Refused as error:
+            return error
+        return None
+
+    def set_clock(self, now_ms: int) -> None:
+        """Set this session's clock; every later event carries it as bus_ms."""
+        self.call("clock.set", now_ms=now_ms)
+        self.now_ms = now_ms
+
+    def _record(self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any) -> None:
+        more.setdefault("value", params)
+        columns = typed_columns(method, params, reply)
+        self.recorder.record(kind, process=self.process, op=method, bus_ms=self.now_ms, **{**columns, **more})
+
+
+_TAKES_AGENT = frozenset(
+    "publish publish_many poll ack process_loop try_claim_task renew_claim release_claim heartbeat "
+    "dead_letters redrive".split()
+)

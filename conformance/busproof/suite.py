@@ -1,0 +1,163 @@
+"""How a scenario is written and run.
+
+A scenario is a function that plays a script through sessions and states what it expects, each expectation under the
+id of the requirement that it decides:
+
+    @scenario("log.idempotent_publish")
+    def idempotent_publish(ctx: Ctx) -> None:
+        \"\"\"A retry with the same id is the same message.\"\"\"
+        alice = ctx.agent("alice")
+        first = alice.call("publish", message={"id": "m1", "type": "t"})
+        again = alice.call("publish", message={"id": "m1", "type": "t"})
+        ctx.expect("worker.log.07", again["id"] == first["id"], f"the retry answered {again}")
+
+A scenario runs on a store of its own. An expectation that is never reached is could-not-run, never green.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from busproof.catalogue import Requirement, catalogue
+from busproof.fleet import Fleet
+from busproof.history import Event, Recorder, read
+from busproof.session import Session
+
+Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
+
+# Where every scenario's clock starts: 2026-01-10T14:00:00Z, the seed's own example.
+T0_MS = 1_768_053_600_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one expectation said."""
+
+    requirement: str
+    ok: bool
+    why: str
+    at_event: int  # index in the history of the last event before it
+
+
+class Ctx:
+    """The stage of one scenario: a store, sessions on it, a shared clock, and the expectations."""
+
+    def __init__(self, fleet: Fleet, store: Path, recorder: Recorder, options: dict[str, Any]) -> None:
+        self.fleet, self.store, self.recorder = fleet, store, recorder
+        self.hello = fleet.hello
+        self.findings: list[Finding] = []
+        self._options = options
+        self._sessions: list[Session] = []
+        self._numbers = itertools.count()
+        self._now_ms = T0_MS
+
+    def agent(self, name: str, **options: Any) -> Session:
+        """A new process working as this agent, opened on the store, its clock at the scenario's time."""
+        number = next(self._numbers)
+        door = self.fleet.door(number, self.store, {**self._options, **options})
+        session = Session(door, self.recorder, process=number, agent=name)
+        self._sessions.append(session)
+        if self.hello.clock == "manual":
+            session.set_clock(self._now_ms)
+        return session
+
+    @property
+    def now_ms(self) -> int:
+        """The scenario's time."""
+        return self._now_ms
+
+    def advance(self, ms: int) -> int:
+        """Move every session's clock on (or back, if negative) and return the new time."""
+        self._now_ms += ms
+        for session in self._sessions:
+            if not session.retired:
+                session.set_clock(self._now_ms)
+        return self._now_ms
+
+    def expect(self, requirement: str, ok: bool, why: str) -> bool:
+        """Decide a requirement; `why` tells a reader what was seen, and is kept only if it failed."""
+        last = self.recorder._next - 1
+        self.findings.append(Finding(requirement, bool(ok), "" if ok else why, last))
+        return bool(ok)
+
+    def has(self, *features: str) -> bool:
+        """Does every member of the fleet declare these features or nouns?"""
+        return all(f in self.hello.features or f in self.hello.nouns for f in features)
+
+    def crash(self, session: Session) -> None:
+        """SIGKILL one session's process."""
+        session.retired = True
+        session.door.kill()
+        self.recorder.record("nemesis", process=session.process, op="kill", agent=session.agent)
+
+    def history(self) -> list[Event]:
+        """What was recorded so far."""
+        return list(read(self.recorder.path))
+
+    def close(self) -> None:
+        """Give all doors back."""
+        for session in self._sessions:
+            self.fleet.give_back(session.door, retired=session.retired)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A script and what it needs to be played at all."""
+
+    name: str  # NOUN.WHAT
+    play: Callable[[Ctx], None]
+    needs: tuple[str, ...] = ()  # features or nouns; "clock" wants a settable clock
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def says(self) -> str:
+        """The sentence it tests."""
+        return (self.play.__doc__ or "").strip()
+
+
+SCENARIOS: dict[str, dict[str, Scenario]] = {}  # system → name → scenario
+
+
+def scenario(
+    name: str, *, system: str = "worker", needs: tuple[str, ...] = (), **options: Any
+) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
+    """Register a scenario. `options` go to every session's `open`."""
+
+    def register(play: Callable[[Ctx], None]) -> Callable[[Ctx], None]:
+        known = SCENARIOS.setdefault(system, {})
+        if name in known:
+            raise ValueError(f"scenario {name} stands twice")
+        known[name] = Scenario(name, play, needs, options)
+        return play
+
+    return register
+
+
+@contextlib.contextmanager
+def stage(
+    fleet: Fleet, *, run: str, options: dict[str, Any] | None = None, root: Path | None = None
+) -> Iterator[Ctx]:
+    """A fresh store and recorder; both are removed afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="busproof-", dir=root))
+    store = folder / "store"
+    store.mkdir()
+    recorder = Recorder(folder / "history.jsonl", run=run, system=fleet.system)
+    ctx = Ctx(fleet, store, recorder, options or {})
+    try:
+        yield ctx
+    finally:
+        ctx.close()
+        recorder.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def rows_of(system: str, check: str) -> list[Requirement]:
+    """The catalogue rows that name this check."""
+    return [row for row in catalogue(system).values() if row.check == check]

@@ -1,0 +1,1 @@
+"""refbus: the reference implementation of five local message buses; every judgement lives in `refbus.kernel`."""
