@@ -58,7 +58,9 @@ def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None)
     message = params.get("message")
     if not isinstance(message, dict):
         message = {}
-    key = params.get("task_id") or got.get("id") or message.get("id") or params.get("worker") or got.get("ref")
+    key = (
+        params.get("task_id") or got.get("id") or message.get("id") or params.get("worker") or got.get("ref")
+    )
     columns = {
         "agent": params.get("agent_id"),
         "key": key,
@@ -143,7 +145,9 @@ def merge(parts: Iterable[Path], into: Path) -> int:
     body = [header, *events]
     if whole:
         last = events[-1] if events else header
-        body.append(last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE}))
+        body.append(
+            last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE})
+        )
     with into.open("w", encoding="utf-8") as out:
         for index, event in enumerate(body):
             line = event.model_copy(update={"index": index}).model_dump(exclude_none=True)

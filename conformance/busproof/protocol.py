@@ -88,7 +88,9 @@ class OpenParams(Params):
     """Bind the session to a store. The folder exists; the IUT creates what is missing in it."""
 
     store: str = Field(description="absolute path of the folder that the agents share")
-    options: dict[str, Any] = Field(default={}, description="unread_max, deliveries_max, signing_key, synchronous")
+    options: dict[str, Any] = Field(
+        default={}, description="unread_max, deliveries_max, signing_key, synchronous"
+    )
 
 
 class Empty(Params):
@@ -108,7 +110,9 @@ class ClockSet(Params):
 class Message(Params):
     """A message as its sender gives it (seed 000, Message Schema)."""
 
-    id: str | None = Field(default=None, description="chosen by the sender for idempotent retries; else a UUID")
+    id: str | None = Field(
+        default=None, description="chosen by the sender for idempotent retries; else a UUID"
+    )
     to: str | None = Field(default=None, description="absent: a broadcast")
     type: str
     correlation_id: str | None = None

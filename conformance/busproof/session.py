@@ -25,7 +25,9 @@ class Session:
             reply = self.door.call(method, params, timeout_s=timeout_s)
         except Refused as error:
             kind = "fail" if error.definite else "info"
-            self._record(kind, method, params, code=error.code, value={"code": error.code, "message": error.message})
+            self._record(
+                kind, method, params, code=error.code, value={"code": error.code, "message": error.message}
+            )
             raise
         except Lost as error:
             self.retired = True
@@ -47,7 +49,9 @@ class Session:
         self.call("clock.set", now_ms=now_ms)
         self.now_ms = now_ms
 
-    def _record(self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any) -> None:
+    def _record(
+        self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any
+    ) -> None:
         more.setdefault("value", params)
         columns = typed_columns(method, params, reply)
         self.recorder.record(kind, process=self.process, op=method, bus_ms=self.now_ms, **{**columns, **more})
