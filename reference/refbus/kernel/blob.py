@@ -1,0 +1,50 @@
+"""Blobs: JSON texts in files that are named by their own hash."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, BusError, of_os_error
+from refbus.kernel.files import atomic_write
+
+REF = re.compile(r"sha256-[0-9a-f]{64}")
+
+
+def ref_of(data: bytes) -> str:
+    """The name of a blob."""
+    return f"sha256-{hashlib.sha256(data).hexdigest()}"
+
+
+def save(folder: Path, data: bytes) -> str:
+    """Store the data under its hash and return the ref. One that is there and whole is left alone."""
+    ref = ref_of(data)
+    with contextlib.suppress(BusError):
+        load(folder, ref)
+        return ref
+    atomic_write(folder / ref, data)
+    return ref
+
+
+def load(folder: Path, ref: object) -> bytes:
+    """Read a blob and hold it against its name. A ref is checked before it becomes a path (W6)."""
+    if not isinstance(ref, str) or not REF.fullmatch(ref):
+        raise BlobInvalid(f"not a blob's name: {ref!a:.100}")
+    try:
+        fd = os.open(folder / ref, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(fd, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise BlobMissing(ref) from None
+    except IsADirectoryError:
+        raise BlobCorrupt(f"{ref} is a folder") from None
+    except OSError as error:
+        if Path(folder / ref).is_symlink():
+            raise BlobCorrupt(f"{ref} is a symbolic link") from error
+        raise of_os_error(error, definite=True) from error
+    if ref_of(data) != ref:
+        raise BlobCorrupt(f"the content of {ref} has another hash")
+    return data

@@ -1,0 +1,20 @@
+"""The clock that is handed to everything that asks for the time."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """The wall clock, until it is set; from then on it stands still between settings."""
+
+    def __init__(self, now_ms: int | None = None) -> None:
+        self._set_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Epoch milliseconds."""
+        return time.time_ns() // 1_000_000 if self._set_ms is None else self._set_ms
+
+    def set(self, now_ms: int | None) -> None:
+        """Stand still at `now_ms`; None: follow the wall clock again."""
+        self._set_ms = now_ms

@@ -1,0 +1,228 @@
+"""The database file: one connect, one transaction helper, one place where SQLite's errors become the bus's own.
+
+A single statement is a transaction of its own (`write`): SQLite takes the lock at once, so there is no stale snapshot
+to upgrade, and it costs a third of BEGIN, statement, COMMIT. What must judge a loaded row before it stores uses
+`transaction`, which is BEGIN IMMEDIATE for the same reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from refbus.kernel import retry
+from refbus.kernel.errors import (
+    BusError,
+    Busy,
+    Corrupt,
+    DiskFull,
+    Internal,
+    InvalidArgument,
+    IoError,
+    PayloadTooLarge,
+)  # fmt: skip
+
+BUSY_TIMEOUT_MS = 5000
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+# After one of these a connection may stay broken for good, even when the disk has recovered: it is replaced.
+_POISONS = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+# Of these, the ones that may be the connection's fault alone and are worth one more attempt on a new one.
+_STALE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+
+
+class Database:
+    """One file, one persistent connection for each thread that uses it."""
+
+    def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
+        self.path = path
+        self._synchronous = synchronous
+        self._local = threading.local()
+        self._open: dict[threading.Thread, sqlite3.Connection] = {}
+        self._lock = threading.Lock()
+        _databases.add(self)
+
+    def write(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
+        """Run one statement as a transaction of its own."""
+        attempt = 0
+        while True:
+            connection = self.connection()
+            try:
+                return connection.execute(sql, values)
+            except sqlite3.Error as error:
+                attempt = self._retry_or_raise(error, attempt, definite=False)
+
+    def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+        """All rows of one statement, read or RETURNING."""
+        attempt = 0
+        while True:
+            connection = self.connection()
+            try:
+                return connection.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                if _is_bad_text(error):
+                    return self._rows_with_bad_text(sql, values)
+                attempt = self._retry_or_raise(error, attempt, definite=False)
+
+    def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Any:
+        """The first row of one statement, or None."""
+        rows = self.rows(sql, values)
+        return rows[0] if rows else None
+
+    @contextlib.contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Everything in the block or nothing of it."""
+        connection = self._begin(begin)
+        try:
+            yield connection
+        except BaseException as error:
+            self._roll_back(connection)
+            if isinstance(error, sqlite3.Error):
+                self._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=True)
+            raise
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back(connection)
+            self._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=False)
+
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection."""
+        try:
+            return self._local.connection  # type: ignore[no-any-return]
+        except AttributeError:
+            return self._connect()
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        with self._lock:
+            for connection in self._open.values():
+                connection.close()
+            self._open.clear()
+            self._local = threading.local()
+
+    def _connect(self) -> sqlite3.Connection:
+        """The seed's connection set-up. WAL stays in the file, so asking again is cheap."""
+        attempt = 0
+        while True:
+            connection = None
+            try:
+                # isolation_level=None: transactions begin where this file says so and nowhere else.
+                connection = sqlite3.connect(
+                    self.path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False
+                )
+                connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+                break
+            except sqlite3.Error as error:
+                if connection is not None:
+                    connection.close()
+                attempt = self._retry_or_raise(error, attempt, definite=True)
+        with self._lock:
+            for thread in [thread for thread in self._open if not thread.is_alive()]:
+                self._open.pop(thread).close()
+            self._open[threading.current_thread()] = connection
+        self._local.connection = connection
+        return connection
+
+    def _begin(self, begin: str) -> sqlite3.Connection:
+        attempt = 0
+        while True:
+            connection = self.connection()
+            try:
+                connection.execute(begin)
+            except sqlite3.Error as error:
+                attempt = self._retry_or_raise(error, attempt, definite=True)
+            else:
+                return connection
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        # SQLite has rolled back by itself after some errors.
+        if connection.in_transaction:
+            try:
+                connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                self._drop_connection()  # closing rolls back
+
+    def _retry_or_raise(self, error: sqlite3.Error, attempt: int, *, definite: bool) -> int:
+        """Pause and return the number of attempts made, or raise what the error means."""
+        code = _primary_code(error)
+        if code in _POISONS:
+            self._drop_connection()
+        attempt += 1
+        if code in _STALE and attempt == 1:
+            return attempt
+        pause_ms = retry.lock_backoff_ms(attempt, random.random()) if code in _BUSY else None
+        if pause_ms is None:
+            raise fault(error, definite=definite) from error
+        time.sleep(pause_ms / 1000)
+        return attempt
+
+    def _drop_connection(self) -> None:
+        with self._lock:
+            connection = self._open.pop(threading.current_thread(), None)
+        self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _rows_with_bad_text(self, sql: str, values: Any) -> list[Any]:
+        # A stranger stored bytes that are no UTF-8: one row must not hide the others.
+        connection = self.connection()
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        try:
+            return connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise fault(error, definite=False) from error
+        finally:
+            connection.text_factory = str
+
+
+def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
+    """What an error of SQLite means. `definite`: the transaction is known to be rolled back."""
+    code = _primary_code(error)
+    says = f"{error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
+    if code in _BUSY:
+        return Busy(says)
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFull(says)  # the commit record is the last thing written: without space there is none
+    if code in (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH):
+        return InvalidArgument(says)
+    if code == sqlite3.SQLITE_TOOBIG:
+        return PayloadTooLarge(says)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return Corrupt(says)
+    if code in _POISONS or code in (sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return IoError(says, definite=definite or code in _STALE)
+    return Internal(says, definite=definite)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+
+
+def _is_bad_text(error: sqlite3.Error) -> bool:
+    return not hasattr(error, "sqlite_errorcode") and "decode to UTF-8" in str(error)
+
+
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_inherited: list[object] = []
+
+
+def _abandon_after_fork() -> None:
+    """A forked child must neither use nor close its parent's connections: both damage the file."""
+    for database in list(_databases):
+        _inherited.append((database._open, database._local))
+        database._open, database._local, database._lock = {}, threading.local(), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_abandon_after_fork)

@@ -1,0 +1,130 @@
+"""Every error that a bus answers with. `definite` says whether the operation certainly did not happen.
+
+BusError
+├── InvalidArgument    INVALID_ARGUMENT    a value that the operation does not take
+├── PayloadTooLarge    PAYLOAD_TOO_LARGE   more JSON than the bus carries
+├── IdConflict         ID_CONFLICT         the id is taken by a message with other content
+├── Backpressure       BACKPRESSURE        the recipient has too many unread messages
+├── StateConflict      STATE_CONFLICT      a worker is not in the state that the caller believes
+├── NotOpen            NOT_OPEN            no store is open
+├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
+├── BlobInvalid        BLOB_INVALID        what should be a blob's name is none
+├── BlobMissing        BLOB_MISSING        the blob's file is not there
+├── BlobCorrupt        BLOB_CORRUPT        the blob's file is not what its name says
+├── Busy               BUSY                another process held the lock through all retries
+├── DiskFull           DISK_FULL           no space; rolled back
+├── IoError            IO_ERROR            the disk failed; unless said otherwise nobody knows what it kept
+├── Corrupt            CORRUPT             the database file is damaged
+└── Internal           INTERNAL            a fault of this program
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class BusError(Exception):
+    """An operation did not succeed. `code` names why; `definite` promises that nothing happened."""
+
+    code = "INTERNAL"
+    definite = False
+
+    def __init__(self, message: str, *, definite: bool | None = None) -> None:
+        super().__init__(message)
+        if definite is not None:
+            self.definite = definite
+
+
+class InvalidArgument(BusError):
+    """A value that the operation does not take."""
+
+    code, definite = "INVALID_ARGUMENT", True
+
+
+class PayloadTooLarge(BusError):
+    """More JSON than the bus carries."""
+
+    code, definite = "PAYLOAD_TOO_LARGE", True
+
+
+class IdConflict(BusError):
+    """The id is taken by a message with other content."""
+
+    code, definite = "ID_CONFLICT", True
+
+
+class Backpressure(BusError):
+    """The recipient has too many unread messages."""
+
+    code, definite = "BACKPRESSURE", True
+
+
+class StateConflict(BusError):
+    """A worker is not in the state that the caller believes, or may not go where it is sent."""
+
+    code, definite = "STATE_CONFLICT", True
+
+
+class NotOpen(BusError):
+    """No store is open."""
+
+    code, definite = "NOT_OPEN", True
+
+
+class SchemaMismatch(BusError):
+    """The file is of a version that this program does not know."""
+
+    code, definite = "SCHEMA_MISMATCH", True
+
+
+class BlobInvalid(BusError):
+    """What should be a blob's name is none."""
+
+    code, definite = "BLOB_INVALID", True
+
+
+class BlobMissing(BusError):
+    """The blob's file is not there."""
+
+    code, definite = "BLOB_MISSING", True
+
+
+class BlobCorrupt(BusError):
+    """The blob's file is not what its name says."""
+
+    code, definite = "BLOB_CORRUPT", True
+
+
+class Busy(BusError):
+    """Another process held the lock through all retries."""
+
+    code, definite = "BUSY", True
+
+
+class DiskFull(BusError):
+    """No space; what was begun is rolled back."""
+
+    code, definite = "DISK_FULL", True
+
+
+class IoError(BusError):
+    """The disk failed. Nobody knows what it kept, unless `definite` says so."""
+
+    code = "IO_ERROR"
+
+
+class Corrupt(BusError):
+    """The database file is damaged."""
+
+    code = "CORRUPT"
+
+
+class Internal(BusError):
+    """A fault of this program."""
+
+
+def of_os_error(error: OSError, *, definite: bool) -> BusError:
+    """The bus error for a failed system call; `definite`: the caller has undone what it had begun."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and definite:
+        return DiskFull(str(error))
+    return IoError(str(error), definite=definite)

@@ -1,0 +1,56 @@
+"""Files: the one atomic write, and folders that are there to stay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from refbus.kernel.errors import of_os_error
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Write the whole file or none of it, durably: temporary file, fsync, rename, fsync of the folder."""
+    scratch = path.parent / f".tmp-{secrets.token_hex(8)}"
+    renamed = False
+    try:
+        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            write_all(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(scratch, path)
+        renamed = True
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise of_os_error(error, definite=not renamed) from error
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte; one write() may take only a part."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder whose entry survives a power loss. Present already: fine."""
+    try:
+        if not path.is_dir():
+            path.mkdir(exist_ok=True)
+            sync_folder(path.parent)
+    except OSError as error:
+        raise of_os_error(error, definite=True) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Make the folder's entries durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

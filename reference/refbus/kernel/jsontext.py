@@ -1,0 +1,89 @@
+"""JSON text as it is stored and sent: strict both ways, and shaped as the seeds shape it.
+
+The text is what `json.dumps` writes by default (ASCII, `, ` and `: `), because a blob's name is the hash of its
+text and participants in other languages hash what the seed's listing writes. What is no JSON (NaN, Infinity,
+1e999), no Unicode (lone surrogates) or nested deeper than any reader can be expected to follow is refused when
+written and is a decode error when read, so that one message can never break the reply that carries others.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+DEPTH_MAX = 256
+
+
+def encode(value: Any) -> str:
+    """The JSON text of a value. Raises ValueError for what is no JSON value."""
+    try:
+        text = _encode(value)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if "\\ud" in text:
+        # Pairs are fine, halves are not: only strict UTF-8 tells them apart.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    if len(text) > 2 * DEPTH_MAX:
+        _refuse_depth(text)
+    return text
+
+
+def decode(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError for anything else."""
+    try:
+        try:
+            value, end = _scan(text, 0)
+            if end != len(text):
+                value = _decoder.decode(text)
+        except StopIteration:
+            value = _decoder.decode(text)  # blanks before the value, or an error that names its place
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if len(text) > 2 * DEPTH_MAX:
+        _refuse_depth(text)
+    return value
+
+
+def canonical(value: Any) -> str:
+    """The same text for the same value, whatever the order of its members."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _refuse_depth(text: str) -> None:
+    # Callers clear short texts themselves, because every level costs two characters.
+    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        return
+    depth = 0
+    in_string = escaped = False
+    for char in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                in_string = False
+        elif char == '"':
+            in_string = True
+        elif char in "[{":
+            depth += 1
+            if depth > DEPTH_MAX:
+                raise ValueError(f"nested deeper than {DEPTH_MAX}")
+        elif char in "]}":
+            depth -= 1
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value - value != 0.0:
+        raise ValueError(f"{digits} is beyond a double")
+    return value
+
+
+_encode = json.JSONEncoder(allow_nan=False).encode
+_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant)
+_scan = _decoder.scan_once  # type: ignore[attr-defined]  # one call into C; `decode` adds two regular expressions for blanks

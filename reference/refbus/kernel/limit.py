@@ -1,0 +1,88 @@
+"""What a value may be: sizes, names, whole numbers, and how much may lie unread. Pure.
+
+Free text (a type, an id, a correlation) holds no control characters and no half surrogates. A *name* (agent, worker,
+task) moreover holds no `/`, `\\` or `..`, because names become parts of paths sooner or later.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from refbus.kernel import jsontext
+from refbus.kernel.errors import Backpressure, InvalidArgument, PayloadTooLarge
+
+INLINE_PAYLOAD_BYTES_MAX = 4096  # W4: 4096 bytes of JSON text are inline, 4097 are a blob
+PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
+TEXT_CHARS_MAX = 1024
+NAME_BYTES_MAX = 200  # with its suffix, a name still fits a file name
+INT64_MAX = 2**63 - 1
+NOW_MS_MAX = 2**53  # leaves room for a lease on top, and every language can hold it
+
+
+def text(what: str, value: object) -> str:
+    """Free text: not empty, not long, nothing invisible that breaks a terminal or a C string."""
+    if type(value) is not str:
+        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
+    if not 0 < len(value) <= TEXT_CHARS_MAX:
+        raise InvalidArgument(f"{what} must have 1 to {TEXT_CHARS_MAX} characters, not {len(value)}")
+    # isprintable() is a quick yes; its no also covers harmless characters such as a zero-width joiner.
+    if not value.isprintable() and any(
+        char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value
+    ):
+        raise InvalidArgument(f"{what} holds control characters or half surrogates: {value!a:.80}")
+    return value
+
+
+def name(what: str, value: object) -> str:
+    """Text that could become part of a path."""
+    checked = text(what, value)
+    if "/" in checked or "\\" in checked or ".." in checked or checked == ".":
+        raise InvalidArgument(f"{what} must not hold '/', '\\' or '..': {checked!r:.80}")
+    if len(checked) > NAME_BYTES_MAX // 4 and len(checked.encode()) > NAME_BYTES_MAX:
+        raise InvalidArgument(f"{what} must have at most {NAME_BYTES_MAX} bytes")
+    return checked
+
+
+def integer(what: str, value: object, low: int = 0, high: int = INT64_MAX) -> int:
+    """A whole number; True is none."""
+    if type(value) is not int:
+        raise InvalidArgument(f"{what} must be a whole number, not {_kind(value)}")
+    if not low <= value <= high:
+        raise InvalidArgument(f"{what} must lie between {low} and {high}")
+    return value
+
+
+def number(what: str, value: object) -> float:
+    """A finite number; True is none."""
+    if type(value) is int:
+        value = float(integer(what, value, -INT64_MAX - 1))
+    if type(value) is not float or not math.isfinite(value):
+        raise InvalidArgument(f"{what} must be a finite number, not {_kind(value)}")
+    return value
+
+
+def payload(value: Any) -> str:
+    """The JSON text of a payload that is present."""
+    try:
+        stored = jsontext.encode(value)
+    except ValueError as error:
+        raise InvalidArgument(f"the payload is no JSON value: {error!s:.200}") from error
+    if len(stored) > PAYLOAD_BYTES_MAX:  # the text is ASCII: its characters are its bytes
+        raise PayloadTooLarge(f"the payload has {len(stored)} bytes of JSON, more than {PAYLOAD_BYTES_MAX}")
+    return stored
+
+
+def is_inline(stored: str) -> bool:
+    """Does the text stay in the row, or is it a blob?"""
+    return len(stored) <= INLINE_PAYLOAD_BYTES_MAX
+
+
+def room(recipient: str, unread: int, more: int, unread_max: int) -> None:
+    """Refuse what would leave a recipient with more than unread_max unread messages."""
+    if unread + more > unread_max:
+        raise Backpressure(f"{recipient} has {unread} unread messages; at most {unread_max} may wait")
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

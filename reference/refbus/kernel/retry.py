@@ -1,0 +1,32 @@
+"""Retry: when to look again, when to try again, when to give up. Pure."""
+
+from __future__ import annotations
+
+import math
+
+POLL_ACTIVE_MS = 200.0
+POLL_IDLE_MS = 2000.0
+POLL_BACKOFF = 1.5
+
+LOCK_ATTEMPTS_MAX = 3  # each waits busy_timeout first: together 15 s, less than a caller's patience
+LOCK_BACKOFF_MS = 50.0
+
+
+def next_poll_ms(interval_ms: float, found: bool) -> float:
+    """The pause after a poll: short after messages, else half as long again, up to two seconds."""
+    return POLL_ACTIVE_MS if found else min(interval_ms * POLL_BACKOFF, POLL_IDLE_MS)
+
+
+def lock_backoff_ms(attempt: int, jitter: float) -> float | None:
+    """The pause before the next attempt at a lock (attempt counts from 1), or None: give up.
+
+    Doubles each time; `jitter` in [0, 1) spreads it over half to one and a half, so that losers do not meet again.
+    """
+    if attempt >= LOCK_ATTEMPTS_MAX:
+        return None
+    return math.ldexp(LOCK_BACKOFF_MS, attempt - 1) * (0.5 + jitter)
+
+
+def is_dead(deliveries: int, deliveries_max: int | None) -> bool:
+    """Has a message failed so often that it must leave its agent's queue (W11)?"""
+    return deliveries_max is not None and deliveries >= deliveries_max

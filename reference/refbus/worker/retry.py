@@ -1,0 +1,133 @@
+"""Redelivery: the processing loop's single pass, and what becomes of a message whose handler always fails (W11).
+
+A delivery is counted before the handler runs, so that a handler which kills its process counts as well. A message
+that was delivered deliveries_max times without being acknowledged becomes a dead letter: recorded, its agent's
+cursor moves past it, and `redrive` puts it back in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from refbus.kernel import limit as limits
+from refbus.kernel import retry
+from refbus.kernel.errors import InvalidArgument
+from refbus.worker.cursor import _ADVANCE, Cursors
+
+Handler = Callable[[dict[str, Any]], None]
+
+
+class Redelivery(Cursors):
+    """process_loop, poll_intervals, dead_letters and redrive."""
+
+    def process_loop(
+        self, agent_id: str, limit: int = 100, fail_ids: list[str] | None = None
+    ) -> dict[str, Any]:
+        """One pass with a handler that fails on fail_ids."""
+        failing = _strings("fail_ids", [] if fail_ids is None else fail_ids)
+
+        def handler(message: dict[str, Any]) -> None:
+            if message["id"] in failing:
+                raise RuntimeError("asked to fail")
+
+        handled, failed, _ = self.process(agent_id, handler, limit=limit)
+        return {"handled": handled, "failed": failed}
+
+    def process(
+        self, agent_id: str, handler: Handler, *, limit: int = 100, wait_ms: int = 0
+    ) -> tuple[list[str], str | None, BaseException | None]:
+        """Poll, handle, acknowledge each; stop at the first failure. Ids handled, the id that failed, and why."""
+        handled: list[str] = []
+        for message in self.poll(agent_id=agent_id, limit=limit, wait_ms=wait_ms)["messages"]:
+            if self._count_delivery(agent_id, message["seq"]):
+                continue
+            try:
+                handler(message)
+            except Exception as error:
+                self._bury_if_dead(agent_id, message["seq"])
+                return handled, message["id"], error
+            handled.append(message["id"])
+            self.ack(agent_id=agent_id, seq=message["seq"])
+        return handled, None, None
+
+    def poll_intervals(self, polls: list[bool]) -> dict[str, Any]:
+        """What the adaptive loop would sleep after each poll; True: it found messages."""
+        if type(polls) is not list or not all(type(found) is bool for found in polls):
+            raise InvalidArgument("polls must be a list of true and false")
+        intervals_ms: list[float] = []
+        interval_ms = retry.POLL_ACTIVE_MS
+        for found in polls:
+            interval_ms = retry.next_poll_ms(interval_ms, found)
+            intervals_ms.append(interval_ms)
+        return {"intervals_ms": intervals_ms}
+
+    def dead_letters(self, agent_id: str) -> dict[str, Any]:
+        """The agent's dead letters, in seq order, with how often each was delivered and when it was given up."""
+        limits.name("agent_id", agent_id)
+        return {
+            "messages": [
+                self._delivered((*row, 0)) | {"deliveries": deliveries, "dead_at_ms": dead_at_ms}
+                for *row, deliveries, dead_at_ms in self.db.rows(_DEAD, (agent_id,))
+            ]
+        }
+
+    def redrive(self, agent_id: str, seq: int) -> dict[str, Any]:
+        """Put a dead letter back in front of its agent, its deliveries forgotten."""
+        limits.name("agent_id", agent_id)
+        limits.integer("seq", seq)
+        with self.db.transaction() as connection:
+            key = (agent_id, seq)
+            if not connection.execute(
+                "DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key
+            ).rowcount:
+                return {"redriven": False}
+            connection.execute("INSERT OR REPLACE INTO redriven (agent_id, seq) VALUES (?, ?)", key)
+        return {"redriven": True}
+
+    def _count_delivery(self, agent_id: str, seq: int) -> bool:
+        """Count one more delivery; True: it had too many already and is a dead letter now."""
+        if self.deliveries_max is None:
+            return False
+        if self._bury_if_dead(agent_id, seq):
+            return True
+        self.db.write(
+            """
+            INSERT INTO deliveries (agent_id, seq, deliveries) VALUES (?, ?, 1)
+            ON CONFLICT (agent_id, seq) DO UPDATE SET deliveries = deliveries + 1
+            """,
+            (agent_id, seq),
+        )
+        return False
+
+    def _bury_if_dead(self, agent_id: str, seq: int) -> bool:
+        if self.deliveries_max is None:
+            return False
+        with self.db.transaction() as connection:
+            key = (agent_id, seq)
+            row = connection.execute(
+                "SELECT deliveries FROM deliveries WHERE agent_id = ? AND seq = ?", key
+            ).fetchone()
+            if row is None or not retry.is_dead(row[0], self.deliveries_max):
+                return False
+            connection.execute(
+                "INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?)", (*key, row[0], self._now_ms())
+            )
+            connection.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq = ?", key)
+            connection.execute("DELETE FROM redriven WHERE agent_id = ? AND seq = ?", key)
+            connection.execute(_ADVANCE, (*key, self._now_ms()))
+        return True
+
+
+def _strings(what: str, values: Any) -> frozenset[str]:
+    if type(values) is not list:
+        raise InvalidArgument(f"{what} must be a list of strings")
+    return frozenset(limits.text(what, value) for value in values)
+
+
+_DEAD = """
+    SELECT m.seq, m.id, m.ts_ms, m.from_agent, m.to_agent, m.type, m.correlation_id, m.in_reply_to, m.payload,
+           m.payload_ref, d.deliveries, d.dead_at_ms
+    FROM dead_letters AS d JOIN messages AS m ON m.seq = d.seq
+    WHERE d.agent_id = ? ORDER BY d.seq
+"""

@@ -1,0 +1,86 @@
+"""Full-text search over types and payloads, archived messages included.
+
+The search brings the index up to date before it looks: publishing stays cheap, and messages that a stranger's
+process inserted are found as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from refbus.kernel import jsontext
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import BusError
+from refbus.worker.cursor import Cursors
+
+
+class Search(Cursors):
+    """search."""
+
+    def search(self, query: str, limit: int = 100) -> dict[str, Any]:
+        """Messages that hold every word of the query, in seq order. No query syntax: words only."""
+        words = limits.text("query", query).split()
+        limits.integer("limit", limit)
+        self._index_what_is_new()
+        quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
+        rows = self.db.rows(_MATCHING, {"query": quoted, "limit": limit}) if words else []
+        return {"messages": [self._delivered(row) for row in rows]}
+
+    def _index_what_is_new(self) -> None:
+        newest, indexed = self.db.row(_NEWEST_AND_INDEXED)
+        if newest <= indexed:
+            return
+        with self.db.transaction() as connection:
+            (indexed,) = connection.execute("SELECT last_seq FROM search_state WHERE id = 1").fetchone()
+            newest = self._newest_seq(connection)
+            for seq, type_, text, ref in connection.execute(_NOT_INDEXED, {"last": indexed}).fetchall():
+                connection.execute(
+                    "INSERT INTO search_index (rowid, type, body) VALUES (?, ?, ?)",
+                    (seq, type_, self._words(text, ref)),
+                )
+            connection.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (newest,))
+
+    def _words(self, text: Any, ref: Any) -> str:
+        """What can be read of a payload: its strings, numbers and member names."""
+        try:
+            text = text if ref is None else self._load_text(ref)
+            return "" if text is None else " ".join(_leaves(jsontext.decode(text)))
+        except (BusError, ValueError):
+            return text if isinstance(text, str) else ""
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from _leaves(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    elif value is not None:
+        # Half surrogates (from a stranger) cannot be stored as text.
+        yield str(value).encode("utf-8", "replace").decode()
+
+
+_NEWEST_AND_INDEXED = """
+    SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
+           (SELECT last_seq FROM search_state WHERE id = 1)
+"""
+
+_NOT_INDEXED = """
+    SELECT seq, type, payload, payload_ref FROM messages WHERE seq > :last
+    UNION ALL
+    SELECT seq, type, payload, payload_ref FROM archived_messages WHERE seq > :last
+    ORDER BY seq
+"""
+
+_MATCHING = """
+    WITH found(seq) AS (SELECT rowid FROM search_index WHERE search_index MATCH :query ORDER BY rowid LIMIT :limit)
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    FROM messages WHERE seq IN (SELECT seq FROM found)
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    FROM archived_messages WHERE seq IN (SELECT seq FROM found)
+    ORDER BY seq LIMIT :limit
+"""

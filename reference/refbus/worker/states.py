@@ -1,0 +1,117 @@
+"""Worker states (W15). Everything that decides a transition stands in this table:
+
+    (new) ──► ASSIGNED ──► WORKING ◄──► IN_REVIEW ──► APPROVED ──► COMPLETED
+                  │            │             │             │
+                  └────────────┴──────┬──────┴─────────────┘
+                                      ▼
+                              FAILED or CANCELLED
+
+A transition compares and sets: the caller says which state it believes. It and its `state_change` message are one
+transaction. `workers/NAME.json` mirrors the state for readers without SQLite; if a crash came between, the next look
+at that worker writes it again. A file without a row, left by a program that keeps only files, is believed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import InvalidArgument, StateConflict
+from refbus.kernel.files import atomic_write
+from refbus.worker.log import Log
+from refbus.worker.message import Draft
+
+_ENDS = {"FAILED", "CANCELLED"}
+
+TRANSITIONS: dict[str | None, set[str]] = {
+    None: {"ASSIGNED"},
+    "ASSIGNED": {"WORKING"} | _ENDS,
+    "WORKING": {"IN_REVIEW"} | _ENDS,
+    "IN_REVIEW": {"APPROVED", "WORKING"} | _ENDS,
+    "APPROVED": {"COMPLETED"} | _ENDS,
+    "COMPLETED": set(),
+    "FAILED": set(),
+    "CANCELLED": set(),
+}
+
+
+class States(Log):
+    """worker_state and transition."""
+
+    def worker_state(self, worker: str) -> dict[str, Any]:
+        """The worker's state; null for one that nobody assigned."""
+        limits.name("worker", worker)
+        row = self.db.row("SELECT state, updated_at_ms FROM worker_states WHERE worker = ?", (worker,))
+        if row is None:
+            return {"worker": worker, "state": self._state_in_file(worker)}
+        self._mirror(worker, *row)
+        return {"worker": worker, "state": row[0]}
+
+    def transition(self, worker: str, to_state: str, from_state: str | None = None) -> dict[str, Any]:
+        """Go from the state that the caller believes to the next one. A repeat changes nothing and is no error."""
+        limits.name("worker", worker)
+        _check_state("to_state", to_state)
+        if from_state is not None:
+            _check_state("from_state", from_state)
+        if to_state not in TRANSITIONS[from_state]:
+            raise StateConflict(f"no way leads from {from_state} to {to_state}")
+        with self.db.transaction() as connection:
+            now_ms = self._now_ms()
+            present = self._present_state(connection, worker)
+            if present == to_state:
+                is_changed = False
+            elif present != from_state:
+                raise StateConflict(f"{worker} is {present}, not {from_state}")
+            else:
+                is_changed = True
+                connection.execute(
+                    "INSERT OR REPLACE INTO worker_states (worker, state, updated_at_ms) VALUES (?, ?, ?)",
+                    (worker, to_state, now_ms),
+                )
+                self._announce(connection, worker, from_state, to_state)
+        if is_changed:
+            self._mirror(worker, to_state, now_ms)
+        else:
+            self.worker_state(worker)
+        return {"worker": worker, "state": to_state, "changed": is_changed}
+
+    def _present_state(self, connection: sqlite3.Connection, worker: str) -> str | None:
+        row = connection.execute("SELECT state FROM worker_states WHERE worker = ?", (worker,)).fetchone()
+        return self._state_in_file(worker) if row is None else row[0]
+
+    def _announce(
+        self, connection: sqlite3.Connection, worker: str, from_state: str | None, to_state: str
+    ) -> None:
+        draft = Draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}})
+        self._append_judged(connection, worker, draft, self._values(worker, draft))
+
+    def _mirror(self, worker: str, state: str, updated_at_ms: int) -> None:
+        wanted = (
+            json.dumps({"worker": worker, "state": state, "updated_at_ms": updated_at_ms}).encode() + b"\n"
+        )
+        path = self._file_of(worker)
+        try:
+            if path.read_bytes() == wanted:
+                return
+        except OSError:
+            pass
+        atomic_write(path, wanted)
+
+    def _state_in_file(self, worker: str) -> str | None:
+        try:
+            state = json.loads(self._file_of(worker).read_bytes())["state"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return state if isinstance(state, str) and state in TRANSITIONS else None
+
+    def _file_of(self, worker: str) -> Path:
+        return self.workers / f"{worker}.json"
+
+
+def _check_state(what: str, state: object) -> None:
+    if not isinstance(state, str) or state not in TRANSITIONS:
+        known = ", ".join(name for name in TRANSITIONS if name)
+        raise InvalidArgument(f"{what} must be one of {known}")
