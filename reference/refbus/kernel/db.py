@@ -120,7 +120,10 @@ class Database:
                     self.path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False
                 )
                 connection.execute("PRAGMA foreign_keys = ON")
-                connection.execute("PRAGMA journal_mode = WAL")
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                if mode != "wal":
+                    connection.close()
+                    raise IoError(f"the file system does not carry a write-ahead log ({mode})", definite=True)
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 break
             except sqlite3.Error as error:

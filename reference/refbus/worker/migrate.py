@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from importlib import resources
+from pathlib import Path
 
 from refbus.kernel.db import Database
 from refbus.kernel.errors import SchemaMismatch
@@ -100,4 +100,4 @@ def _statements(file: str) -> list[str]:
 
 
 def _text(file: str) -> str:
-    return resources.files(__package__).joinpath(file).read_text("utf-8")
+    return Path(__file__).with_name(file).read_text("utf-8")

@@ -17,13 +17,7 @@ class Presence(Store):
         self, agent_id: str, status: str, current_task: str | None = None, progress: float | None = None
     ) -> dict[str, Any]:
         """Say that the agent lives, and what it does."""
-        limits.name("agent_id", agent_id)
-        if limits.text("status", status) not in presence.STATUSES:
-            raise InvalidArgument(f"status must be one of {', '.join(presence.STATUSES)}, not {status!r:.40}")
-        if current_task is not None:
-            limits.name("current_task", current_task)
-        if progress is not None:
-            progress = limits.number("progress", progress)
+        check_beat(agent_id, status, current_task, progress)
         self.db.write(_BEAT, (agent_id, self._now_ms(), status, current_task, progress))
         return {}
 
@@ -43,6 +37,17 @@ class Presence(Store):
                 for agent_id, ts_ms, status, current_task, progress in rows
             ]
         }  # fmt: skip
+
+
+def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:
+    """Refuse what is no heartbeat."""
+    limits.name("agent_id", agent_id)
+    if limits.text("status", status) not in presence.STATUSES:
+        raise InvalidArgument(f"status must be one of {', '.join(presence.STATUSES)}, not {status!r:.40}")
+    if current_task is not None:
+        limits.name("current_task", current_task)
+    if progress is not None:
+        limits.number("progress", progress)
 
 
 _BEAT = """

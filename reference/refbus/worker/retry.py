@@ -35,11 +35,19 @@ class Redelivery(Cursors):
         return {"handled": handled, "failed": failed}
 
     def process(
-        self, agent_id: str, handler: Handler, *, limit: int = 100, wait_ms: int = 0
-    ) -> tuple[list[str], str | None, BaseException | None]:
+        self,
+        agent_id: str,
+        handler: Handler,
+        *,
+        limit: int = 100,
+        wait_ms: int = 0,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> tuple[list[str], str | None, Exception | None]:
         """Poll, handle, acknowledge each; stop at the first failure. Ids handled, the id that failed, and why."""
         handled: list[str] = []
         for message in self.poll(agent_id=agent_id, limit=limit, wait_ms=wait_ms)["messages"]:
+            if is_stopped():
+                break
             if self._count_delivery(agent_id, message["seq"]):
                 continue
             try:

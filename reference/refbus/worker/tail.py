@@ -1,0 +1,43 @@
+"""Following the whole log, as `tail -f` follows a file. No cursor moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from refbus.kernel import limit as limits
+from refbus.kernel.wake import SLEEP_S_MAX, Waiter
+from refbus.worker.cursor import Cursors
+from refbus.worker.store import DB_NAME
+
+
+class Tail:
+    """A place in the log of one reader that is no agent."""
+
+    def __init__(self, bus: Cursors, *, back: int = 10) -> None:
+        self._bus = bus
+        limits.integer("back", back)
+        row = bus.db.row("SELECT seq FROM messages ORDER BY seq DESC LIMIT 1 OFFSET ?", (back,))
+        self._last_seq = 0 if row is None else row[0]
+
+    def messages(self, *, follow: bool = True) -> Iterator[dict[str, Any]]:
+        """What stands in the log from here on; with `follow`, for ever."""
+        waiter = Waiter(self._bus.folder, f"{DB_NAME}-wal")
+        try:
+            while True:
+                rows = self._bus.db.rows(_NEXT, (self._last_seq,))
+                for row in rows:
+                    self._last_seq = row[0]
+                    yield self._bus._delivered(row)
+                if not rows:
+                    if not follow:
+                        return
+                    waiter.wait(SLEEP_S_MAX)
+        finally:
+            waiter.close()
+
+
+_NEXT = """
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    FROM messages WHERE seq > ? ORDER BY seq LIMIT 1000
+"""
