@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import Any
 
@@ -10,7 +11,7 @@ from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError, IdConflict, InvalidArgument
 from refbus.worker import signing
 from refbus.worker.blob import Blobs
-from refbus.worker.message import Draft
+from refbus.worker.message import Draft, new_ids
 
 Values = tuple[str, int, str, str | None, str, str | None, str | None, str | None, str | None]
 
@@ -21,15 +22,15 @@ class Log(Blobs):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
         """Append one message durably. The same id and content again is the first message again (W3)."""
         limits.name("agent_id", agent_id)
-        draft = Draft(message)
+        draft = Draft(message, *new_ids(1))
         if draft.text is not None and not limits.is_inline(draft.text):
             # The blob must be there before its row, but nothing is to be stored for what will be refused.
             self._refuse_early(agent_id, draft)
-        values = self._values(agent_id, draft)
+        values = self._values(agent_id, draft, self._now_ms())
         if self.unread_max is not None or self._signing_key is not None:
             with self.db.transaction() as connection:
                 return {"id": draft.id, "seq": self._append_judged(connection, agent_id, draft, values)}
-        cursor = self.db.write(_INSERT, values)
+        cursor = self.db.write(_INSERT_UNLESS_ARCHIVED if draft.is_retryable else _INSERT, values)
         if cursor.rowcount == 0:
             with self.db.transaction("BEGIN") as connection:
                 return {"id": draft.id, "seq": self._seq_of_retry(connection, agent_id, draft)}
@@ -40,13 +41,14 @@ class Log(Blobs):
         limits.name("agent_id", agent_id)
         if type(messages) is not list:
             raise InvalidArgument("messages must be a list")
-        drafts = [Draft(message) for message in messages]
+        drafts = list(map(Draft, messages, new_ids(len(messages))))
         for draft in drafts:
             if draft.text is not None and not limits.is_inline(draft.text):
                 self._refuse_early(agent_id, draft)
-        rows = [self._values(agent_id, draft) for draft in drafts]
+        now_ms = self._now_ms()
+        rows = [self._values(agent_id, draft, now_ms) for draft in drafts]
         with self.db.transaction() as connection:
-            seqs = self._append_at_once(connection, rows)
+            seqs = self._append_at_once(connection, drafts, rows)
             if seqs is None:
                 seqs = [
                     self._append_judged(connection, agent_id, draft, values)
@@ -54,26 +56,30 @@ class Log(Blobs):
                 ]
         return {"ids": [draft.id for draft in drafts], "seqs": seqs}
 
-    def _append_at_once(self, connection: sqlite3.Connection, rows: list[Values]) -> list[int] | None:
+    def _append_at_once(
+        self, connection: sqlite3.Connection, drafts: list[Draft], rows: list[Values]
+    ) -> list[int] | None:
         """Insert rows that need no judging and are all new; None, and nothing inserted, where they are not."""
-        if self.unread_max is not None or self._signing_key is not None:
+        if self.unread_max is not None or self._signing_key is not None or not rows:
             return None
-        connection.execute("SAVEPOINT at_once")
-        inserted = connection.executemany(_INSERT, rows).rowcount if rows else 0
-        if inserted < len(rows):
-            connection.execute("ROLLBACK TO at_once")
+        chosen_ids = [draft.id for draft in drafts if draft.is_retryable]
+        if chosen_ids and (
+            len(set(chosen_ids)) < len(chosen_ids)
+            or connection.execute(_IS_ANY_KNOWN, {"ids": json.dumps(chosen_ids)}).fetchone()
+        ):
             return None
+        connection.executemany(_INSERT, rows)
         # Under the write lock nobody else takes a number, so the newest ones are ours.
         last = self._newest_seq(connection)
         return list(range(last - len(rows) + 1, last + 1))
 
-    def _values(self, agent_id: str, draft: Draft) -> Values:
+    def _values(self, agent_id: str, draft: Draft, now_ms: int) -> Values:
         """The row to insert, its blob saved."""
         text, ref = draft.text, None
         if text is not None and not limits.is_inline(text):
             ref, text = self._save_text(text), None
         return (
-            draft.id, self._now_ms(), agent_id, draft.to, draft.type,
+            draft.id, now_ms, agent_id, draft.to, draft.type,
             draft.correlation_id, draft.in_reply_to, text, ref,
         )  # fmt: skip
 
@@ -142,12 +148,26 @@ class Log(Blobs):
         return 0 if row is None else int(row[0])
 
 
-# DO NOTHING is for the id alone: any other constraint is an error (W1). An archived id is taken, too.
+# For ids that are known to be new.
 _INSERT = """
+    INSERT INTO messages (id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+# DO NOTHING is for the id alone: any other constraint is an error (W1).
+# The id of an archived message is taken, too. One statement, so that no archival can come in between.
+_INSERT_UNLESS_ARCHIVED = """
     INSERT INTO messages (id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref)
     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
     WHERE NOT EXISTS (SELECT 1 FROM archived_messages WHERE id = ?1)
     ON CONFLICT (id) DO NOTHING
+"""
+
+_IS_ANY_KNOWN = """
+    SELECT 1 FROM json_each(:ids) AS chosen
+    WHERE EXISTS (SELECT 1 FROM messages WHERE id = chosen.value)
+       OR EXISTS (SELECT 1 FROM archived_messages WHERE id = chosen.value)
+    LIMIT 1
 """
 
 _BY_ID = """

@@ -22,7 +22,7 @@ from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument, StateConflict
 from refbus.kernel.files import atomic_write
 from refbus.worker.log import Log
-from refbus.worker.message import Draft
+from refbus.worker.message import Draft, new_ids
 
 _ENDS = {"FAILED", "CANCELLED"}
 
@@ -85,8 +85,8 @@ class States(Log):
     def _announce(
         self, connection: sqlite3.Connection, worker: str, from_state: str | None, to_state: str
     ) -> None:
-        draft = Draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}})
-        self._append_judged(connection, worker, draft, self._values(worker, draft))
+        draft = Draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}}, *new_ids(1))
+        self._append_judged(connection, worker, draft, self._values(worker, draft, self._now_ms()))
 
     def _mirror(self, worker: str, state: str, updated_at_ms: int) -> None:
         wanted = (
