@@ -202,7 +202,7 @@ class ProcessLoopParams(Params):
 
 
 class ProcessLoopReply(Reply):
-    """Ids handed to the handler, in order, and the id it failed on, if any."""
+    """Ids that the handler has done, in order, and the id it failed on, if any."""
 
     handled: list[str]
     failed: str | None = None
