@@ -20,10 +20,17 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 class StdioDoor:
     """One child process in a session of its own, so that a kill reaches its children too."""
 
-    def __init__(self, argv: list[str], *, cwd: str | None = None, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        *,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        pass_fds: tuple[int, ...] = (),
+    ) -> None:
         self.argv = argv
         self._process = subprocess.Popen(
-            argv, cwd=cwd, env={**os.environ, **(env or {})}, start_new_session=True,
+            argv, cwd=cwd, env={**os.environ, **(env or {})}, start_new_session=True, pass_fds=pass_fds,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._next_id = 0

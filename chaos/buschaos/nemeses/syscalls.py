@@ -1,0 +1,242 @@
+"""The system-call nemesis: every change that a bus makes to its store stops here and gets a verdict.
+
+    Continue    let it happen
+    Kill        SIGKILL before it happens
+    Torn        only the first bytes reach the file, then SIGKILL: what a kill in the middle of a big write leaves
+    Fail        it does not happen, and the program is told this errno
+    Delay       let it happen later
+    Hold        let it happen when somebody else says so
+
+Calls are counted by one ordinal over the whole process tree, and only those under the watched folder count. They are
+announced one at a time, so "before event 7" is exact: all that came earlier has been let go, nothing later has begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from buschaos import launch
+from buschaos.nemeses import bpf
+from buschaos.nemeses.notify import Listener, Stopped
+from busproof.adapters.stdio import StdioDoor
+
+LAUNCH_LIMIT_S = 20.0
+
+
+class Unavailable(RuntimeError):
+    """This machine has no seccomp user notification for us."""
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Let it happen."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """SIGKILL to the session before it happens."""
+
+
+@dataclass(frozen=True)
+class Torn:
+    """Write the first `size` bytes, then SIGKILL."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class Fail:
+    """It does not happen; the program sees this errno."""
+
+    errno: int
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Let it happen after a pause. The program's other calls wait, too."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Let it happen once `released` is set."""
+
+    released: threading.Event = field(default_factory=threading.Event)
+
+
+Verdict = Continue | Kill | Torn | Fail | Delay | Hold
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change to the store, about to happen."""
+
+    ordinal: int  # from 1, since the watch began
+    call: str
+    path: str  # below the watched folder
+    size: int | None  # bytes that a writing call means to write
+
+    def __str__(self) -> str:
+        return f"{self.ordinal}: {self.call} {self.path}" + ("" if self.size is None else f" ({self.size} bytes)")
+
+
+Decide = Callable[[Change], Verdict]
+
+
+@dataclass
+class Watch:
+    """What happened under one watched folder."""
+
+    folder: str
+    decide: Decide
+    changes: list[Change] = field(default_factory=list)
+    fatal: Change | None = None  # the change that was answered with a kill
+
+
+class WatchedDoor(StdioDoor):
+    """A session of a bus whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
+
+    def __init__(self, argv: list[str]) -> None:
+        machine = bpf.machine()
+        if machine is None:
+            raise Unavailable(f"no system-call table for {os.uname().machine}")
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                launcher = [sys.executable, "-I", "-S", launch.__file__, str(theirs.fileno()), "--"]
+                super().__init__([*launcher, *argv], pass_fds=(theirs.fileno(),))
+            try:
+                listener = self._receive_listener(ours, bpf.program(machine))
+            except Unavailable:
+                self.kill()
+                raise
+        self._watch: Watch | None = None
+        self._listener = Listener(listener, {number: name for name, number in machine.numbers.items()})
+        self._judge = threading.Thread(target=self._judge_all, daemon=True)
+        self._judge.start()
+
+    @contextlib.contextmanager
+    def watched(self, folder: Path, decide: Decide) -> Iterator[Watch]:
+        """Judge every change under the folder while the block runs; ordinals start at 1."""
+        self._watch = watch = Watch(os.path.realpath(folder), decide)
+        try:
+            yield watch
+        finally:
+            self._watch = None
+
+    def _reap(self) -> None:
+        super()._reap()
+        if hasattr(self, "_judge"):
+            self._judge.join(2)
+
+    def _receive_listener(self, ours: socket.socket, program: bytes) -> int:
+        with contextlib.suppress(OSError):
+            ours.send(program)
+            ready, _, _ = select.select([ours], [], [], LAUNCH_LIMIT_S)
+            if ready:
+                _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+                if fds:
+                    return fds[0]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        raise Unavailable(f"the launcher gave no listener: {self._last_words()}")
+
+    def _judge_all(self) -> None:
+        while (call := self._listener.receive()) is not None:
+            try:
+                self._judge_one(call)
+            except (OSError, ValueError):  # the process died while it was being looked at
+                self._listener.let_go(call)
+        self._listener.close()
+
+    def _judge_one(self, call: Stopped) -> None:
+        watch = self._watch
+        path = None if watch is None else _path_below(call, watch.folder)
+        if watch is None or path is None or not self._listener.is_alive(call):
+            self._listener.let_go(call)
+            return
+        change = Change(len(watch.changes) + 1, call.name, path, call.size())
+        watch.changes.append(change)
+        match watch.decide(change):
+            case Fail(number):
+                self._listener.fail(call, number)
+            case Kill():
+                self._kill_at(call, watch, change)
+            case Torn(size):
+                call.write(call.data(size))
+                self._kill_at(call, watch, change)
+            case Delay(seconds):
+                time.sleep(seconds)
+                self._listener.let_go(call)
+            case Hold(released):
+                released.wait()
+                self._listener.let_go(call)
+            case Continue():
+                self._listener.let_go(call)
+
+    def _kill_at(self, call: Stopped, watch: Watch, change: Change) -> None:
+        """The caller first, so that it is dead before anything else of its session can move."""
+        watch.fatal = change
+        os.kill(call.process(), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+def _path_below(call: Stopped, folder: str) -> str | None:
+    """The path that the call changes, relative to the folder; None where it lies elsewhere."""
+    for path in _paths(call):
+        if path == folder or path.startswith(folder + "/"):
+            return os.path.relpath(path, folder)
+    return None
+
+
+def _paths(call: Stopped) -> list[str]:
+    """The paths that a call names: two for a rename, none that cannot be told."""
+    args = call.args
+    match call.name:
+        case "rename" | "link":
+            return [call.path(-100, args[1]), call.path(-100, args[0])]
+        case "renameat" | "renameat2" | "linkat":
+            return [call.path(args[2], args[3]), call.path(args[0], args[1])]
+        case "symlink":
+            return [call.path(-100, args[1])]
+        case "symlinkat":
+            return [call.path(args[1], args[2])]
+        case "unlink" | "mkdir" | "rmdir" | "open" | "creat" | "truncate":
+            return [call.path(-100, args[0])]
+        case "unlinkat" | "mkdirat" | "openat" | "openat2":
+            return [call.path(args[0], args[1])]
+        case "copy_file_range":
+            return [call.path_of(args[2])]
+        case _:
+            return [call.path_of(args[0])]
+
+
+def why_unavailable() -> str | None:
+    """None where the nemesis works, else the reason. Tries it, since a container may forbid it in many ways."""
+    try:
+        door = WatchedDoor(["sh", "-c", "read line; : > /dev/null; echo $?"])
+    except (Unavailable, OSError) as error:
+        return str(error)
+    try:
+        seen: list[Change] = []
+        with door.watched(Path("/dev"), lambda change: seen.append(change) or Continue()):  # type: ignore[func-returns-value]
+            door.send_line(b"")
+            answer = door.receive_line("a redirection", 5)
+        return None if seen and answer == b"0\n" else "stopped calls are not announced, or cannot be continued"
+    except Exception as error:
+        return str(error)
+    finally:
+        door.kill()
