@@ -28,7 +28,7 @@ class WorkerBus(Redelivery, Search, States, Claims, Presence, Export, Archive, S
         "dead_letters", "redrive", "worker_state", "transition", "dump",
     )  # fmt: skip
     OPTIONS = ("unread_max", "deliveries_max", "signing_key", "synchronous", "lease_ms")
-    NOUNS = ("log", "cursor", "lease", "presence", "blob", "retry", "limit", "search", "export")
+    NOUNS = ("log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export")
     FEATURES = (
         "seq", "publish_many", "process_loop", "poll_intervals", "wait", "fencing", "dead_letter", "backpressure",
         "signing", "archive", "status", "states", "migration", "dump", "sqlite",
