@@ -17,8 +17,13 @@ from typing import Any
 Round = Callable[[], int]  # does its work and returns how many operations it did
 
 
-def interleave(contestants: dict[str, Round], *, rounds: int) -> dict[str, list[float]]:
-    """Seconds an operation, one figure for each round; one round to warm up. The order turns from round to round."""
+def interleave(
+    contestants: dict[str, Round], *, rounds: int, before: Callable[[], None] = lambda: None
+) -> dict[str, list[float]]:
+    """Seconds an operation, one figure for each round, after one round to warm up. The order turns.
+
+    `before` runs before each turn, outside the clock.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
     gc.collect()
@@ -27,6 +32,7 @@ def interleave(contestants: dict[str, Round], *, rounds: int) -> dict[str, list[
         for number in range(rounds + 1):
             turn = number % len(names)
             for name in names[turn:] + names[:turn]:
+                before()
                 start = time.perf_counter()
                 operations = contestants[name]()
                 took = (time.perf_counter() - start) / operations

@@ -12,6 +12,7 @@ import json
 from typing import Any, NoReturn
 
 DEPTH_MAX = 256
+SURELY_SHALLOW_CHARS = 2 * DEPTH_MAX  # a level costs two characters
 
 
 def encode(value: Any) -> str:
@@ -23,7 +24,7 @@ def encode(value: Any) -> str:
     if "\\ud" in text:
         # Pairs are fine, halves are not: only strict UTF-8 tells them apart.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
-    if len(text) > 2 * DEPTH_MAX:
+    if len(text) > SURELY_SHALLOW_CHARS:
         _refuse_depth(text)
     return text
 
@@ -31,16 +32,21 @@ def encode(value: Any) -> str:
 def decode(text: str) -> Any:
     """The value of a JSON text. Raises ValueError for anything else."""
     try:
-        try:
-            value, end = _scan(text, 0)
-            if end != len(text):
-                value = _decoder.decode(text)
-        except StopIteration:
-            value = _decoder.decode(text)  # blanks before the value, or an error that names its place
+        value, end = scan(text, 0)
+        if end == len(text) <= SURELY_SHALLOW_CHARS:
+            return value
+    except (StopIteration, TypeError, RecursionError):
+        pass
+    return _decode_with_care(text)
+
+
+def _decode_with_care(text: str) -> Any:
+    """Also takes blanks around the value, names the place of an error, and measures the depth."""
+    try:
+        value = _decoder.decode(text)
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    if len(text) > 2 * DEPTH_MAX:
-        _refuse_depth(text)
+    _refuse_depth(text)
     return value
 
 
@@ -50,7 +56,6 @@ def canonical(value: Any) -> str:
 
 
 def _refuse_depth(text: str) -> None:
-    # Callers clear short texts themselves, because every level costs two characters.
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return
     depth = 0
@@ -93,4 +98,5 @@ _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, _refuse_type, json.encoder.encode_basestring_ascii, None, ": ", ", ", False, False, False
 )
 _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant)
-_scan = _decoder.scan_once  # type: ignore[attr-defined]  # one call into C; `decode` adds two regular expressions for blanks
+# One call into C: the value and where it ends. `decode` is what everybody but a tight loop wants.
+scan = _decoder.scan_once  # type: ignore[attr-defined]

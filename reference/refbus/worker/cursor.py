@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from refbus.kernel import cursor, jsontext
 from refbus.kernel import limit as limits
@@ -60,13 +61,20 @@ class Cursors(Log):
 
     def _unread(self, agent_id: str, limit: int) -> list[dict[str, Any]]:
         rows = self.db.rows(_UNREAD, (agent_id, limit))
-        if rows and rows[0][-1]:  # redriven messages have the lowest numbers
-            seqs = [(agent_id, row[0]) for row in rows if row[-1]]
-            with self.db.transaction() as connection:
-                connection.executemany(
-                    "UPDATE redriven SET is_delivered = 1 WHERE agent_id = ? AND seq = ?", seqs
-                )
-        return [self._delivered(row) for row in rows]
+        if self.db.rows("SELECT 1 FROM redriven WHERE agent_id = ? LIMIT 1", (agent_id,)):
+            rows = self._with_redriven(agent_id, limit)
+        return self.deliver(rows)
+
+    def _with_redriven(self, agent_id: str, limit: int) -> list[Any]:
+        """Redriven messages lie below the cursor and so come first. Handed out, they can be acknowledged."""
+        with self.db.transaction() as connection:
+            redriven = connection.execute(_REDRIVEN, (agent_id, limit)).fetchall()
+            connection.executemany(
+                "UPDATE redriven SET is_delivered = 1 WHERE agent_id = ? AND seq = ?",
+                [(agent_id, row[0]) for row in redriven],
+            )
+            unread = connection.execute(_UNREAD, (agent_id, limit - len(redriven))).fetchall()
+        return redriven + unread
 
     def _wait_for_unread(self, agent_id: str, limit: int, wait_ms: int) -> list[dict[str, Any]]:
         """Waiting is on real time: a clock that stands still must not stop it."""
@@ -82,19 +90,41 @@ class Cursors(Log):
         finally:
             waiter.close()
 
-    def _delivered(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        """A row as its reader sees it: the payload decoded and resolved, or said to be damaged."""
-        seq, message_id, ts_ms, from_agent, to_agent, type_, correlation_id, in_reply_to, text, ref, _ = row
-        message = {
-            "seq": seq, "id": message_id, "ts_ms": ts_ms, "from_agent": from_agent, "to_agent": to_agent,
-            "type": type_, "correlation_id": correlation_id, "in_reply_to": in_reply_to,
-        }  # fmt: skip
+    def deliver(self, rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+        """Rows as their reader sees them: payloads decoded and resolved, or said to be damaged.
+
+        The loop handles the usual row, a short inline payload, by itself: it is most of what a poll costs.
+        """
+        messages = []
+        scan = jsontext.scan if self._signing_key is None else _look_closer
+        for row in rows:
+            seq, message_id, ts_ms, from_agent, to_agent, type_, correlation_id, in_reply_to, text, _ = row
+            message = {
+                "seq": seq, "id": message_id, "ts_ms": ts_ms, "from_agent": from_agent, "to_agent": to_agent,
+                "type": type_, "correlation_id": correlation_id, "in_reply_to": in_reply_to,
+            }  # fmt: skip
+            try:
+                value, end = scan(text, 0)
+                is_whole = end == len(text) <= jsontext.SURELY_SHALLOW_CHARS
+            except (StopIteration, TypeError, ValueError, RecursionError):
+                is_whole = False
+            if is_whole:
+                message["payload"] = value
+            else:
+                self._add_payload(message, row)
+            messages.append(message)
+        return messages
+
+    def _add_payload(self, message: dict[str, Any], row: tuple[Any, ...]) -> None:
+        """The payload of any row: absent, long, in a blob, damaged, or to be verified first."""
+        text, ref = row[-2:]
+        if ref is not None:
+            message["payload_ref"] = ref
         if self._signing_key is not None and not self._is_signed(row):
             message["payload_error"] = "bad_signature"
-            return message
+            return
         try:
             if ref is not None:
-                message["payload_ref"] = ref
                 text = self._load_text(ref)
             if text is not None:
                 message["payload"] = jsontext.decode(text)
@@ -106,27 +136,33 @@ class Cursors(Log):
             message["payload_error"] = "blob_corrupt"
         except ValueError:
             message["payload_error"] = "decode_failed"
-        return message
 
     def _is_signed(self, row: tuple[Any, ...]) -> bool:
         assert self._signing_key is not None
         found = self.db.row("SELECT mac FROM signatures WHERE seq = ?", (row[0],))
-        return found is not None and signing.is_signed(self._signing_key, row[:10], found[0])
+        return found is not None and signing.is_signed(self._signing_key, row, found[0])
 
 
-# The two parts of the log that concern an agent, and what was redriven to it, each read in index order and merged:
-# the cost depends on the limit, not on how much is stored. (The seed's OR sorts everything unread.)
+def _look_closer(text: object, start: int) -> NoReturn:
+    raise ValueError("a signature is verified before the payload is read")
+
+
+# The two parts of the log that concern an agent, each read in index order and merged: the cost depends on the limit,
+# not on how much is stored. (The seed's OR sorts everything unread.)
 _UNREAD = """
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 1
-    FROM messages WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = ?1)
-    UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
     WHERE to_agent = ?1 AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
     UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
     WHERE to_agent IS NULL AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
+    ORDER BY seq LIMIT ?2
+"""
+
+_REDRIVEN = """
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM messages WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = ?1)
     ORDER BY seq LIMIT ?2
 """
 

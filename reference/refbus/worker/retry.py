@@ -73,12 +73,11 @@ class Redelivery(Cursors):
     def dead_letters(self, agent_id: str) -> dict[str, Any]:
         """The agent's dead letters, in seq order, with how often each was delivered and when it was given up."""
         limits.name("agent_id", agent_id)
-        return {
-            "messages": [
-                self._delivered((*row, 0)) | {"deliveries": deliveries, "dead_at_ms": dead_at_ms}
-                for *row, deliveries, dead_at_ms in self.db.rows(_DEAD, (agent_id,))
-            ]
-        }
+        rows = self.db.rows(_DEAD, (agent_id,))
+        messages = self.deliver(row[:-2] for row in rows)
+        for message, row in zip(messages, rows, strict=True):
+            message["deliveries"], message["dead_at_ms"] = row[-2:]
+        return {"messages": messages}
 
     def redrive(self, agent_id: str, seq: int) -> dict[str, Any]:
         """Put a dead letter back in front of its agent, its deliveries forgotten."""

@@ -25,7 +25,7 @@ class Search(Cursors):
         self._index_what_is_new()
         quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
         rows = self.db.rows(_MATCHING, {"query": quoted, "limit": limit}) if words else []
-        return {"messages": [self._delivered(row) for row in rows]}
+        return {"messages": self.deliver(rows)}
 
     def _index_what_is_new(self) -> None:
         newest, indexed = self.db.row(_NEWEST_AND_INDEXED)
@@ -77,10 +77,10 @@ _NOT_INDEXED = """
 
 _MATCHING = """
     WITH found(seq) AS (SELECT rowid FROM search_index WHERE search_index MATCH :query ORDER BY rowid LIMIT :limit)
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages WHERE seq IN (SELECT seq FROM found)
     UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM archived_messages WHERE seq IN (SELECT seq FROM found)
     ORDER BY seq LIMIT :limit
 """

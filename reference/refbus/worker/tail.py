@@ -26,9 +26,9 @@ class Tail:
         try:
             while True:
                 rows = self._bus.db.rows(_NEXT, (self._last_seq,))
-                for row in rows:
-                    self._last_seq = row[0]
-                    yield self._bus._delivered(row)
+                for message in self._bus.deliver(rows):
+                    self._last_seq = message["seq"]
+                    yield message
                 if not rows:
                     if not follow:
                         return
@@ -38,6 +38,6 @@ class Tail:
 
 
 _NEXT = """
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref, 0
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages WHERE seq > ? ORDER BY seq LIMIT 1000
 """
