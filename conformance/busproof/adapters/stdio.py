@@ -76,6 +76,7 @@ class StdioDoor:
         except queue.Empty:
             raise Lost(f"no answer to {waiting_for} in {timeout_s:g} s") from None
         if not line.endswith(b"\n"):
+            self._lines.put(b"")  # the end stays the end for whoever asks next
             raise Lost(f"the adapter ended before it answered {waiting_for}: {self._last_words()}")
         return line
 

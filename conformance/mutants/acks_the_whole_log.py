@@ -1,0 +1,19 @@
+"""The loop acknowledges more than it handled."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.retry.01",)
+
+
+class Mutant(WorkerBus):
+    def process_loop(self, agent_id: str, **params: Any) -> dict[str, Any]:
+        reply = super().process_loop(agent_id, **params)
+        self.ack(agent_id, self._newest_seq(self.db.connection()))
+        return reply
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

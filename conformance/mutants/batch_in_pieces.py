@@ -1,0 +1,18 @@
+"""A batch is one transaction a message: what stands before a bad one stays."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.52",)
+
+
+class Mutant(WorkerBus):
+    def publish_many(self, agent_id: str, messages: Any) -> dict[str, Any]:
+        replies = [self.publish(agent_id, message) for message in messages]
+        return {"ids": [reply["id"] for reply in replies], "seqs": [reply["seq"] for reply in replies]}
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

@@ -1,0 +1,17 @@
+"""Every claim is answered with false."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.lease.01",)
+
+
+class Mutant(WorkerBus):
+    def try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
+        return {"claimed": False}
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

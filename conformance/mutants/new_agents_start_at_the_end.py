@@ -1,0 +1,20 @@
+"""An agent without a cursor reads only what comes after its first poll."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.cursor.06",)
+
+
+class Mutant(WorkerBus):
+    def poll(self, agent_id: str, **params: Any) -> dict[str, Any]:
+        if not self.db.row("SELECT 1 FROM cursors WHERE agent_id = ?", (agent_id,)):
+            newest = self._newest_seq(self.db.connection())
+            self.ack(agent_id, newest)
+        return super().poll(agent_id, **params)
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

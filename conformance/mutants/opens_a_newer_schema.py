@@ -1,0 +1,18 @@
+"""A store of a later version is opened and written to."""
+
+from refbus.driver import serve
+from refbus.worker import migrate
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.40",)
+
+
+migrate.SCHEMA_VERSION = 999
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

@@ -1,0 +1,18 @@
+"""A release frees every task of its agent."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.lease.15",)
+
+
+class Mutant(WorkerBus):
+    def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
+        self.db.write("DELETE FROM task_claims WHERE claimed_by = ?", (agent_id,))
+        return {"released": True}
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

@@ -1,0 +1,17 @@
+"""A search gives everything, whatever its limit."""
+
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.search.06",)
+
+
+class Mutant(WorkerBus):
+    def search(self, query: str, limit: int = 100) -> dict[str, Any]:
+        return super().search(query, 10**6)
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

@@ -1,0 +1,21 @@
+"""NaN and Infinity are stored as if they were JSON."""
+
+import json
+
+from refbus.driver import serve
+from refbus.kernel import jsontext
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.limit.06",)
+
+
+jsontext.encode = json.dumps
+jsontext.decode = json.loads
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})
