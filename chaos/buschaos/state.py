@@ -1,0 +1,198 @@
+"""The state of a store as a value that can be compared, and what must be true of it whatever happened before.
+
+Pure: dumps, facts and acknowledgements come in, problems go out.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from busproof.history import Event
+
+LOG_TABLES = ("messages", "archived")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that must not be, under the noun whose rows it breaks."""
+
+    noun: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A message that the bus acknowledged: it must be there, once, at this seq, with this content."""
+
+    id: str
+    seq: int | None
+    message: dict[str, Any]
+
+
+@dataclass
+class Evidence:
+    """All that is known of a store at one moment: what the bus dumps and what its files say."""
+
+    dump: dict[str, Any]
+    facts: dict[str, Any]
+    promises: list[Promise] = field(default_factory=list)
+    exported: bool = False  # export_to_jsonl answered, and nothing was published since
+
+
+def comparable(dump: dict[str, Any], *, known_ids: set[str], clock: str) -> dict[str, Any]:
+    """A dump without what may differ between two runs of the same calls.
+
+    A seq becomes its rank, since numbers may be skipped (W14); an id that the bus chose itself becomes `*`; on a
+    wall clock times go.
+    """
+    rows = sorted((row for table in LOG_TABLES for row in dump.get(table) or []), key=lambda row: row["seq"])
+    seqs = [row["seq"] for row in rows]
+
+    def rank(seq: Any) -> Any:
+        return bisect_right(seqs, seq) if isinstance(seq, int) else seq
+
+    def clean(name: str, value: Any) -> Any:
+        if name in ("seq", "last_acked_seq"):
+            return rank(value)
+        if name == "id":
+            return value if value in known_ids else "*"
+        if name == "payload" and isinstance(value, str):
+            return json.loads(value)
+        return value
+
+    kept: dict[str, Any] = {}
+    for name, table in dump.items():
+        if isinstance(table, list):
+            kept[name] = [
+                {
+                    column: clean(column, value)
+                    for column, value in row.items()
+                    if clock == "manual" or not column.endswith("_ms")
+                }
+                for row in table
+            ]
+    kept["export_last_seq"] = rank(dump.get("export_last_seq"))
+    return kept
+
+
+def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """Where two comparable states differ, for a reader."""
+    told = []
+    for name in sorted(expected.keys() | found.keys()):
+        before, after = expected.get(name), found.get(name)
+        if before != after:
+            if isinstance(before, list) and isinstance(after, list):
+                missing = [row for row in before if row not in after]
+                extra = [row for row in after if row not in before]
+                told.append(f"{name}: missing {_short(missing)}, unexpected {_short(extra)}")
+            else:
+                told.append(f"{name}: {_short(before)} became {_short(after)}")
+    return "; ".join(told)
+
+
+def promises(events: Iterable[Event]) -> list[Promise]:
+    """Every acknowledged message of a history."""
+    asked: dict[int, Any] = {}
+    kept: list[Promise] = []
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event.value
+        elif event.type == "ok" and event.op == "publish":
+            message = asked[event.process]["message"]
+            kept.append(Promise(event.value["id"], event.value.get("seq"), message))
+        elif event.type == "ok" and event.op == "publish_many":
+            messages = asked[event.process]["messages"]
+            seqs = event.value.get("seqs") or [None] * len(messages)
+            kept += map(Promise, event.value["ids"], seqs, messages)
+    return kept
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """What is wrong with a store."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    return [
+        *_health(evidence), *_log(evidence), *_kept_promises(evidence), *_blobs(evidence), *_workers(evidence),
+        *_export(evidence),
+    ]  # fmt: skip
+
+
+def _health(evidence: Evidence) -> Iterable[Problem]:
+    for who, said in (("the bus", evidence.dump.get("integrity")), ("SQLite", evidence.facts["integrity"])):
+        if said not in (None, "ok"):
+            yield Problem("log", f"integrity_check, asked by {who}: {said}")
+
+
+def _rows(evidence: Evidence) -> list[dict[str, Any]]:
+    return [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
+
+
+def _log(evidence: Evidence) -> Iterable[Problem]:
+    for column in ("seq", "id"):
+        for value, times in Counter(row[column] for row in _rows(evidence)).items():
+            if times > 1:
+                yield Problem("log", f"doubled: {column} {value} stands {times} times in the log")
+    dumped = [[row["seq"], row["id"]] for row in evidence.dump["messages"]]
+    if evidence.facts["log"] not in (None, dumped):
+        yield Problem("log", "the dump tells another log than the table `messages`")
+
+
+def _kept_promises(evidence: Evidence) -> Iterable[Problem]:
+    stored = {row["id"]: row for row in _rows(evidence)}
+    for promise in evidence.promises:
+        row = stored.get(promise.id)
+        if row is None:
+            yield Problem("log", f"lost: {promise.id} was acknowledged and is not in the log")
+        elif promise.seq not in (None, row["seq"]):
+            yield Problem(
+                "log", f"moved: {promise.id} was acknowledged as seq {promise.seq}, stands at {row['seq']}"
+            )
+        elif row.get("payload") is not None and json.loads(row["payload"]) != promise.message.get("payload"):
+            yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
+        elif row.get("payload") is None and not row.get("payload_ref") and "payload" in promise.message:
+            yield Problem("log", f"changed: {promise.id} lost its payload")
+
+
+def _blobs(evidence: Evidence) -> Iterable[Problem]:
+    there = evidence.facts["blobs"]
+    for name, said in there.items():
+        if said != "ok":
+            yield Problem("blob", f"torn: the content of blob {name} has another hash")
+    for row in _rows(evidence):
+        if row.get("payload_ref") and row["payload_ref"] not in there:
+            yield Problem("blob", f"missing: message {row['id']} refers to {row['payload_ref']}")
+
+
+def _workers(evidence: Evidence) -> Iterable[Problem]:
+    for name in evidence.facts["torn_workers"]:
+        yield Problem("presence", f"torn: workers/{name} is no JSON object")
+
+
+def _export(evidence: Evidence) -> Iterable[Problem]:
+    if not evidence.exported:
+        return
+    lines = evidence.facts["lines"] or []
+    for bad in evidence.facts["bad_lines"]:
+        yield Problem("export", f"torn: {bad}")
+    seqs = [seq for seq, _ in lines]
+    doubled = [seq for seq, times in Counter(seqs).items() if times > 1]
+    if doubled:
+        yield Problem("export", f"doubled: seq {_short(doubled)} stand more than once in bus.jsonl")
+    elif seqs != sorted(seqs):
+        yield Problem("export", "bus.jsonl is not in seq order")
+    stored = {(row["seq"], row["id"]) for row in _rows(evidence)}
+    exported = {(seq, id_) for seq, id_ in lines}
+    if missing := stored - exported:
+        yield Problem("export", f"missing in bus.jsonl: {_short(sorted(missing))}")
+    if ghosts := exported - stored:
+        yield Problem("export", f"in bus.jsonl and not in the log: {_short(sorted(ghosts))}")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 300 else text[:300] + "…"

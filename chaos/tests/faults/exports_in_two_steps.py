@@ -1,0 +1,26 @@
+"""Planted fault: the seed's own export (W7). The file grows, then the database is told: a kill between doubles lines."""
+
+import json
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+
+class ExportsInTwoSteps(WorkerBus):
+    """Appends what `export_state` lacks."""
+
+    def export_to_jsonl(self) -> dict[str, Any]:
+        (last_seq,) = self.db.row("SELECT last_seq FROM export_state WHERE id = 1")
+        rows = self.db.rows("SELECT seq, id, payload FROM messages WHERE seq > ? ORDER BY seq", (last_seq,))
+        with open(self.folder / "bus.jsonl", "a", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(dict(zip(("seq", "id", "payload"), row, strict=True))) + "\n")
+        if rows:
+            last_seq = rows[-1][0]
+            self.db.write("UPDATE export_state SET last_seq = ? WHERE id = 1", (last_seq,))
+        return {"last_seq": last_seq}
+
+
+if __name__ == "__main__":
+    serve({"worker": ExportsInTwoSteps})
