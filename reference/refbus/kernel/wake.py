@@ -7,13 +7,19 @@ One gap remains: SQLite makes a commit visible (in shared memory, which no watch
 write to the file. So an event is followed by a few looks at growing distance, from 0.1 ms to 25 ms, and every sleep
 ends after a second at the latest, in case the writer was stopped inside the gap.
 
+A watch is kept and used again: closing one costs the kernel some 10 ms, more than all the rest.
+
 Elsewhere a reader just looks again, every 1 to 20 ms; a look is a query on an index and costs some microseconds.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import select
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 try:
@@ -27,32 +33,32 @@ BLIND_FIRST_S, BLIND_LAST_S = 0.001, 0.020
 
 
 class Waiter:
-    """One reader's alarm. Make it, query, and only then `wait`; query again after every `wait`."""
+    """One reader's alarm. `reset` it, query, and only then `wait`; query again after every `wait`."""
 
-    def __init__(self, folder: Path, wal_name: str) -> None:
-        self._wal_name = wal_name
-        self._next_look_s: float | None = None
-        self._blind_s = BLIND_FIRST_S
+    def __init__(self, folder: Path, file_name: str) -> None:
+        self._file_name = file_name
         self._watch = _watch(folder)
+        self._events = select.poll()
         if self._watch is not None:
-            self._events = select.poll()
             self._events.register(self._watch.fileno(), select.POLLIN)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was written up to now."""
+        self._look_s: float | None = None
+        self._blind_s = BLIND_FIRST_S
+        if self._watch is not None:
+            self._watch.read(timeout=0)
 
     def wait(self, timeout_s: float) -> None:
         """Return when something may have been committed, or after timeout_s, or for a routine look."""
         if self._watch is None:
             time.sleep(min(timeout_s, self._blind_s))
             self._blind_s = min(self._blind_s * 1.5, BLIND_LAST_S)
-            return
-        if self._next_look_s is not None:
-            time.sleep(min(timeout_s, self._next_look_s))
-            self._next_look_s = self._next_look_s * 2 if self._next_look_s < LAST_LOOK_S else None
-            return
-        deadline = time.monotonic() + min(timeout_s, SLEEP_S_MAX)
-        while (left_s := deadline - time.monotonic()) > 0:
-            if self._events.poll(left_s * 1000) and self._is_log_written():
-                self._next_look_s = FIRST_LOOK_S
-                return
+        elif self._look_s is not None:
+            self._wait_for_next_look(timeout_s)
+        else:
+            self._wait_for_event(timeout_s)
 
     def close(self) -> None:
         """Give the watch back."""
@@ -60,10 +66,57 @@ class Waiter:
             self._watch.close()
             self._watch = None
 
-    def _is_log_written(self) -> bool:
+    def _wait_for_event(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + min(timeout_s, SLEEP_S_MAX)
+        while (left_s := deadline - time.monotonic()) > 0:
+            if self._events.poll(left_s * 1000) and self._is_written():
+                self._look_s = FIRST_LOOK_S
+                return
+
+    def _wait_for_next_look(self, timeout_s: float) -> None:
+        assert self._look_s is not None
+        pause_s = min(timeout_s, self._look_s)
+        self._look_s = self._look_s * 2 if self._look_s < LAST_LOOK_S else None
+        # poll() counts in whole milliseconds; what is shorter is slept, and no event can be missed by that.
+        if pause_s < 0.001:
+            time.sleep(pause_s)
+        elif self._events.poll(pause_s * 1000) and self._is_written():
+            self._look_s = FIRST_LOOK_S
+
+    def _is_written(self) -> bool:
         assert self._watch is not None
-        # An overflowed queue names no file; it stands for anything.
-        return any(event.name in (self._wal_name, "") for event in self._watch.read(timeout=0))
+        # An overflowed queue names no file: it stands for any.
+        return any(event.name in (self._file_name, "") for event in self._watch.read(timeout=0))
+
+
+class Waiters:
+    """The alarms of all threads of one process, kept for the next wait."""
+
+    def __init__(self, folder: Path, file_name: str) -> None:
+        self._folder, self._file_name = folder, file_name
+        self._lock = threading.Lock()
+        self._idle: list[Waiter] = []
+        self._pid = os.getpid()
+
+    @contextlib.contextmanager
+    def borrow(self) -> Iterator[Waiter]:
+        """A waiter for one reader, fresh."""
+        with self._lock:
+            if self._pid != os.getpid():  # a forked child would take its parent's events
+                self._pid, self._idle = os.getpid(), []
+            waiter = self._idle.pop() if self._idle else Waiter(self._folder, self._file_name)
+        waiter.reset()
+        try:
+            yield waiter
+        finally:
+            with self._lock:
+                self._idle.append(waiter)
+
+    def close(self) -> None:
+        """Close those that nobody uses."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().close()
 
 
 def _watch(folder: Path) -> inotify_simple.INotify | None:

@@ -10,10 +10,8 @@ from typing import Any, NoReturn
 from refbus.kernel import cursor, jsontext
 from refbus.kernel import limit as limits
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing
-from refbus.kernel.wake import Waiter
 from refbus.worker import signing
 from refbus.worker.log import Log
-from refbus.worker.store import DB_NAME
 
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
 
@@ -79,16 +77,13 @@ class Cursors(Log):
     def _wait_for_unread(self, agent_id: str, limit: int, wait_ms: int) -> list[dict[str, Any]]:
         """Waiting is on real time: a clock that stands still must not stop it."""
         deadline = time.monotonic() + wait_ms / 1000
-        waiter = Waiter(self.folder, f"{DB_NAME}-wal")
-        try:
+        with self.waiters.borrow() as waiter:
             while True:
                 messages = self._unread(agent_id, limit)
                 left_s = deadline - time.monotonic()
                 if messages or left_s <= 0:
                     return messages
                 waiter.wait(left_s)
-        finally:
-            waiter.close()
 
     def deliver(self, rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
         """Rows as their reader sees them: payloads decoded and resolved, or said to be damaged.

@@ -12,6 +12,7 @@ from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.kernel.files import make_folder
+from refbus.kernel.wake import Waiters
 from refbus.worker.migrate import bring_up_to_date
 
 DB_NAME = "bus.db"
@@ -46,6 +47,7 @@ class Store:
         make_folder(self.blobs)
         make_folder(self.workers)
         self.db = Database(self.folder / DB_NAME, synchronous=synchronous)
+        self.waiters = Waiters(self.folder, f"{DB_NAME}-wal")
         try:
             bring_up_to_date(self.db)
         except BusError:
@@ -53,7 +55,8 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections and watches."""
+        self.waiters.close()
         self.db.close()
 
     def __enter__(self) -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from refbus.kernel import limit as limits
-from refbus.kernel.wake import SLEEP_S_MAX, Waiter
+from refbus.kernel.wake import SLEEP_S_MAX
 from refbus.worker.cursor import Cursors
-from refbus.worker.store import DB_NAME
 
 
 class Tail:
@@ -22,8 +21,7 @@ class Tail:
 
     def messages(self, *, follow: bool = True) -> Iterator[dict[str, Any]]:
         """What stands in the log from here on; with `follow`, for ever."""
-        waiter = Waiter(self._bus.folder, f"{DB_NAME}-wal")
-        try:
+        with self._bus.waiters.borrow() as waiter:
             while True:
                 rows = self._bus.db.rows(_NEXT, (self._last_seq,))
                 for message in self._bus.deliver(rows):
@@ -33,8 +31,6 @@ class Tail:
                     if not follow:
                         return
                     waiter.wait(SLEEP_S_MAX)
-        finally:
-            waiter.close()
 
 
 _NEXT = """

@@ -1,0 +1,114 @@
+"""Growth: what publish and poll cost with a million stored messages, against a thousand.
+
+    python reference/bench/growth.py [--stored 1000000]
+
+Both logs grow by the same rounds, interleaved. Half of what is stored is for an agent that has read it all, so the
+reader's place is at the end of a long log; the other half is unread by an agent who never came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from compare import describe, interleave, ratio, save, verdict
+
+from refbus.worker.bus import WorkerBus
+
+PAYLOAD = {"branch": "worker-auth/skills-abc", "commit": "a1b2c3d4", "files": 12}
+SMALL = 1000
+BAR = 1.3
+
+
+def fill(folder: Path, stored: int) -> WorkerBus:
+    """A log with so many messages, bob's cursor at its end."""
+    bus = WorkerBus(folder)
+    agents = [f"agent-{number}" for number in range(20)]
+    for start in range(0, stored, 1000):
+        bus.publish_many(
+            agents[start // 1000 % 20],
+            [
+                {
+                    "to": ("bob", "ghost")[number % 2],
+                    "type": ("task_done", "task_progress", "review_request")[number % 3],
+                    "correlation_id": f"task-{(start + number) // 10}",
+                    "payload": PAYLOAD,
+                }
+                for number in range(1000)
+            ],
+        )
+        if start % 100_000 == 0:
+            print(f"\r{start:>9} of {stored}", end="", file=sys.stderr)
+    print("\r" + " " * 24 + "\r", end="", file=sys.stderr)
+    bus.ack("bob", stored)
+    bus.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    return bus
+
+
+def publishing(bus: WorkerBus) -> Callable[[], int]:
+    """300 messages, one a transaction."""
+
+    def play() -> int:
+        for number in range(300):
+            bus.publish(
+                "alice",
+                {"to": "bob", "type": "task_done", "correlation_id": f"t-{number}", "payload": PAYLOAD},
+            )
+        return 300
+
+    return play
+
+
+def polling(bus: WorkerBus) -> Callable[[], int]:
+    """300 polls of 100 messages at the end of the log."""
+
+    def play() -> int:
+        for _ in range(300):
+            assert len(bus.poll("bob", 100)["messages"]) == 100
+        return 300
+
+    return play
+
+
+def main() -> int:
+    """Run, print a table, write the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--stored", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
+    )
+    arguments = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
+    bars = []
+    try:
+        (root / "small").mkdir()
+        (root / "large").mkdir()
+        small, large = fill(root / "small", SMALL), fill(root / "large", arguments.stored)
+        print(f"{'':12}{SMALL:>12}{arguments.stored:>12}  µs, ratio and its middle half")
+        for name, action in (("publish", publishing), ("poll 100", polling)):
+            seconds = interleave({"small": action(small), "large": action(large)}, rounds=arguments.rounds)
+            said = ratio(seconds["small"], seconds["large"])  # how many times as long the large one takes
+            bars.append(
+                {"name": name, **said, "bar": BAR, "verdict": verdict(said["median"], BAR, at_least=False)}
+            )
+            print(
+                f"{name:12}{describe(seconds['small'])['us']:12.1f}{describe(seconds['large'])['us']:12.1f}"
+                f"{said['median']:8.2f} {said['low']:.2f}–{said['high']:.2f}  bar {BAR}: {bars[-1]['verdict']}"
+            )
+        small.close()
+        large.close()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    save("growth", {"stored": [SMALL, arguments.stored], "bars": bars})
+    return 0 if all(bar["verdict"] == "met" for bar in bars) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
