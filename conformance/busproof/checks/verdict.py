@@ -1,0 +1,71 @@
+"""What a check says: valid, invalid with witnesses, or unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Judgement = Literal["valid", "invalid", "unknown"]
+
+# What each kind of violation means, with places for its numbers. The Spark checks fill the same sentences.
+WHY = {
+    "seq_doubled": "two messages were acknowledged under seq {a}",
+    "id_moved": "one message was acknowledged under seq {a} and under seq {b}",
+    "order_reversed": "seq {a} was returned before the publish that got the smaller seq {b} began",
+    "lost": "a message acknowledged under seq {a} is not in the final state",
+    "seq_changed": "a message acknowledged under seq {a} stands under seq {b} in the final state",
+    "row_doubled": "an id stands {a} times in the final state",
+    "phantom": "seq {a} of the final state is a message that nobody published",
+    "refused_but_stored": "a publish that was certainly refused is in the final state under seq {a}",
+    "unordered": "a poll delivered seq {b} after seq {a}",
+    "misdelivered": "a poll delivered seq {a}, which is addressed to another agent",
+    "skipped": "a poll delivered up to seq {b} and left out seq {a}",
+    "stale": "a poll did not deliver seq {a}, acknowledged to its publisher before the poll began",
+    "redelivered": "seq {a} was delivered after seq {b} had been acknowledged",
+    "ack_went_back": "an ack was answered with {a} after {b} had been acknowledged",
+    "ack_beyond": "an ack of seq {a} was accepted though the newest seq is {b}",
+    "cursor_lost": "the final cursor is {a} though {b} was acknowledged",
+    "overlap": "the task was granted at {b} ms while another's lease ran until {a} ms",
+    "token_not_rising": "a grant got token {b} after one with token {a}",
+    "renewed_after_retake": "a renewal was granted after the task had been granted to another",
+    "export_doubled": "seq {a} stands {b} times in the export",
+    "export_unordered": "seq {b} stands after seq {a} in the export",
+    "export_missing": "seq {a} is not in the export",
+    "export_torn": "the export holds something that is not a whole line",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Witness:
+    """One violation: the indexes of the offending events, and what they show."""
+
+    events: tuple[int, ...]
+    kind: str
+    a: int = 0
+    b: int = 0
+
+    @property
+    def why(self) -> str:
+        """The sentence for humans."""
+        return WHY[self.kind].format(a=self.a, b=self.b)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A check's answer. `counted` is how many operations it looked at; none looked at is unknown, never valid."""
+
+    check: str
+    verdict: Judgement
+    witnesses: list[Witness] = field(default_factory=list)
+    counted: int = 0
+    reason: str = ""  # why unknown
+
+
+def judged(check: str, witnesses: list[Witness], counted: int, unknown_because: str = "") -> Verdict:
+    """A violation is invalid whatever is missing; what is missing, or nothing at all, is unknown."""
+    witnesses = sorted(set(witnesses))
+    if witnesses:
+        return Verdict(check, "invalid", witnesses, counted)
+    if unknown_because or not counted:
+        return Verdict(check, "unknown", [], counted, unknown_because or "the history has no such operation")
+    return Verdict(check, "valid", [], counted)
