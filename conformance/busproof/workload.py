@@ -1,0 +1,191 @@
+"""A seeded concurrent workload: the plan is drawn first, then played on real sessions in threads, and recorded.
+
+The same seed draws the same plan; how the threads interleave is the machine's choice, and the checks hold for every
+interleaving. Lease time passes between phases, on all sessions at once, so that one session's clock never runs ahead
+of another's while leases are at stake.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.base import DoorError, Lost, Refused
+from busproof.fleet import Fleet
+from busproof.history import Recorder
+from busproof.session import Session
+from busproof.suite import T0_MS
+
+AGENTS = ("ada", "bob", "cy", "dot")
+TASKS = ("build", "review", "deploy")
+PHASES = 4
+# Between phases some leases run out and some do not.
+PHASE_MS = (20_000, 45_000, 70_000)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of one agent; `read` polls and acknowledges what it got."""
+
+    op: str
+    params: dict[str, Any]
+
+
+Plan = list[list[list[Step]]]  # phase → agent → steps
+
+
+def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
+    """The whole plan, a pure function of its arguments."""
+    rng = random.Random(seed)
+    per_agent = max(1, calls // (PHASES * len(AGENTS)))
+    kinds = ["publish"] * 6 + ["retry"] + ["read"] * 4
+    kinds += (["claim"] * 3 + ["renew", "release"]) * ("lease" in nouns)
+    kinds += ["export"] * ("export" in nouns) + ["publish_many"] * ("publish_many" in nouns)
+    sent: list[dict[str, Any]] = []
+    plan: Plan = []
+    for phase in range(PHASES):
+        plan.append(
+            [
+                [_step(rng, rng.choice(kinds), f"{phase}-{agent}-{n}", sent) for n in range(per_agent)]
+                for agent in AGENTS
+            ]
+        )
+    return plan
+
+
+def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) -> Step:
+    if kind == "retry" and not sent:
+        kind = "publish"
+    if kind == "publish":
+        message = _message(rng, name)
+        sent.append(message)
+        return Step("publish", {"message": message, "agent_id": "ada"})
+    if kind == "retry":
+        # By the same agent name: a retry is the same message to the letter.
+        return Step("publish", {"message": rng.choice(sent), "agent_id": "ada"})
+    if kind == "publish_many":
+        return Step(
+            "publish_many", {"messages": [_message(rng, f"{name}-{n}") for n in range(rng.randint(1, 5))]}
+        )
+    if kind == "read":
+        return Step("read", {"limit": rng.choice([1, 3, 10, 100]), "share": rng.random()})
+    if kind == "export":
+        return Step("export_to_jsonl", {})
+    op = {"claim": "try_claim_task", "renew": "renew_claim", "release": "release_claim"}[kind]
+    return Step(op, {"task_id": rng.choice(TASKS)})
+
+
+def _message(rng: random.Random, name: str) -> dict[str, Any]:
+    size = rng.choice([0, 0, 10, 200, 5000])
+    message: dict[str, Any] = {
+        "id": name,
+        "type": rng.choice(["note", "task_done"]),
+        "payload": {"fill": "x" * size},
+    }
+    if rng.random() < 0.6:
+        message["to"] = rng.choice(AGENTS)
+    return message
+
+
+def play(fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:
+    """Draw, play, record; ends with quiet reads, an export and a dump. Returns the history file."""
+    nouns = {*fleet.hello.nouns, *fleet.hello.features}
+    plan = draw(seed, calls, nouns)
+    header = {"workload": {"seed": seed, "calls": calls}, "bus": fleet.hello.model_dump()}
+    recorder = Recorder(into, run=f"workload-{seed}", system=fleet.system, header=header)
+    folder = Path(tempfile.mkdtemp(prefix="busproof-"))
+    store = folder / "store"
+    store.mkdir()
+    sessions: list[Session] = []
+    try:
+        for number, agent in enumerate(AGENTS):
+            sessions.append(Session(fleet.door(number, store, {}), recorder, process=number, agent=agent))
+        now_ms = T0_MS
+        for phase, parts in enumerate(plan):
+            if fleet.hello.clock == "manual":
+                for session in sessions:
+                    session.set_clock(now_ms)
+            _together(sessions, parts)
+            now_ms += PHASE_MS[phase % len(PHASE_MS)]
+        _finish(sessions[0], sessions, recorder, store, nouns)
+    finally:
+        for session in sessions:
+            fleet.give_back(session.door, retired=session.retired)
+        recorder.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return into
+
+
+def _together(sessions: list[Session], parts: list[list[Step]]) -> None:
+    gate = threading.Barrier(len(sessions))
+
+    def run(session: Session, steps: list[Step]) -> None:
+        gate.wait()
+        for step in steps:
+            if session.retired:
+                return
+            try:
+                _play_step(session, step)
+            except (Lost, Refused):
+                continue  # recorded; the checks judge
+
+    threads = [threading.Thread(target=run, args=pair) for pair in zip(sessions, parts, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _play_step(session: Session, step: Step) -> None:
+    if step.op != "read":
+        session.call(step.op, **step.params)
+        return
+    messages = session.call("poll", limit=step.params["limit"])["messages"]
+    done = int(len(messages) * step.params["share"] + 0.5)
+    if done:
+        session.call("ack", seq=messages[done - 1]["seq"])
+        if step.params["share"] > 0.8:
+            session.call("ack", seq=messages[0]["seq"])  # a late ack, backwards
+
+
+def _finish(
+    first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]
+) -> None:
+    """What the checks read at the end: every reader's view, the export, the final state."""
+    for session in sessions:
+        if not session.retired:
+            _quiet(session, "poll", limit=10_000)
+    if "export" in nouns:
+        _quiet(first, "export_to_jsonl")
+        record_export(recorder, store, process=-2)
+    if "dump" in nouns:
+        _quiet(first, "dump")
+
+
+def _quiet(session: Session, method: str, **params: Any) -> None:
+    try:
+        session.call(method, **params)
+    except DoorError:
+        return  # recorded as fail or info
+
+
+def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
+    """Record what bus.jsonl holds: the seq of each whole line, and whether anything else is in it."""
+    path = store / "bus.jsonl"
+    data = path.read_bytes() if path.exists() else b""
+    seqs, torn = [], bool(data) and not data.endswith(b"\n")
+    for line in data.split(b"\n"):
+        if not line:
+            continue
+        try:
+            seqs.append(int(json.loads(line)["seq"]))
+        except (ValueError, KeyError, TypeError):
+            torn = True
+    recorder.record("invoke", process=process, op="read_export")
+    recorder.record("ok", process=process, op="read_export", value={"lines": seqs, "torn": torn})
