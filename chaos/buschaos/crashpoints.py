@@ -12,8 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
-import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import state
+from buschaos.bus import argv_of
 from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict, WatchedDoor
 from buschaos.operations import OPERATIONS, WHEN_MS, Operation, Prepared, applicable, prepare, tell_time
@@ -116,7 +115,7 @@ class CrashPoints:
         self._fleet, self._out, self._judge, self._errors = fleet, out, judge, errors
         self._torn = torn or cuts
         self._operations = [op for op in operations if applicable(op, fleet.hello)]
-        self._argv = _argv(fleet.specs[0])
+        self._argv = argv_of(fleet.specs[0])
         self._work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         self._numbers = itertools.count()
         self._inspector = Inspector()
@@ -157,7 +156,7 @@ class CrashPoints:
 
     def _all_points(self, operation: Operation) -> OperationResult:
         params = operation.params(self._prepared)
-        self._known = self._ids | _ids_in(params)
+        self._known = self._ids | operation.ids(self._prepared)
         changes, before, after = self._rehearse(operation, params)
         result = OperationResult(operation, changes)
         for point in self._points(changes):
@@ -426,16 +425,3 @@ def _fitting(verdict: Verdict, change: Change) -> Verdict:
     if isinstance(verdict, Torn) and (change.size is None or change.size <= verdict.size):
         return Kill()
     return verdict
-
-
-def _ids_in(params: dict[str, Any]) -> set[str]:
-    messages = [params["message"]] if "message" in params else params.get("messages", [])
-    return {message["id"] for message in messages}
-
-
-def _argv(spec: str) -> list[str]:
-    scheme, _, rest = spec.partition(":")
-    if scheme != "exec":
-        raise ValueError(f"{spec!r}: only a process of its own can be killed: --bus exec:CMD…")
-    program, *args = shlex.split(rest)
-    return [os.path.expanduser(program), *args]

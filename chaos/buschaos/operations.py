@@ -3,6 +3,8 @@
 An operation needs no rules of its own. On a prepared store it is played once without a nemesis; the state before and
 the state after are then all that may be found when a kill cut it short, and the state after is what a retry must
 reach. So a new operation is a new row here.
+
+It must be idempotent: playing it twice is playing it once. `process_loop` is not, and its writes are those of `ack`.
 """
 
 from __future__ import annotations
@@ -40,6 +42,12 @@ class Operation:
     params: Callable[[Prepared], dict[str, Any]]
     needs: tuple[str, ...] = ()
     empty_store: bool = False  # played on an empty folder
+
+    def ids(self, prepared: Prepared) -> set[str]:
+        """Ids of the messages that it publishes."""
+        params = self.params(prepared)
+        messages = [params["message"]] if "message" in params else params.get("messages", [])
+        return {message["id"] for message in messages}
 
 
 def applicable(operation: Operation, hello: HelloReply) -> bool:
@@ -100,7 +108,7 @@ OPERATIONS = (
     Operation("publish", "log", "publish", lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})}),
     Operation(
         "publish with blob", "blob", "publish",
-        lambda _: {"agent_id": "alice", "message": _message("new", BIG + "!")}, ("blob",),
+        lambda _: {"agent_id": "alice", "message": _message("new-blob", BIG + "!")}, ("blob",),
     ),
     Operation(
         "publish_many", "log", "publish_many",
@@ -108,7 +116,9 @@ OPERATIONS = (
         ("publish_many",),
     ),
     Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
-    Operation("try_claim_task", "lease", "try_claim_task", lambda _: {"task_id": "free", "agent_id": "bob"}, ("lease",)),
+    Operation(
+        "try_claim_task", "lease", "try_claim_task", lambda _: {"task_id": "free", "agent_id": "bob"}, ("lease",),
+    ),
     Operation(
         "try_claim_task, expired", "lease", "try_claim_task",
         lambda _: {"task_id": "stale", "agent_id": "bob"}, ("lease", "clock"),

@@ -6,6 +6,7 @@ descriptors can be read in /proc. That needs no privilege for our own descendant
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -119,10 +120,8 @@ class Listener:
         self._fd, self._names = fd, names
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN | select.POLLHUP)
-        try:
+        with contextlib.suppress(OSError):
             fcntl.ioctl(fd, _SET_FLAGS, _SYNC_WAKE_UP)  # hand over on the same core; Linux 6.6
-        except OSError:
-            pass
 
     def receive(self) -> Stopped | None:
         """The next stopped call; None when everybody is gone."""
@@ -165,7 +164,5 @@ class Listener:
         os.close(self._fd)
 
     def _send(self, call: Stopped, result: int, error: int, flags: int) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the thread may have been killed meanwhile
             fcntl.ioctl(self._fd, _SEND, _ANSWER.pack(call.id, result, error, flags))
-        except OSError:
-            pass  # the thread was killed meanwhile

@@ -108,7 +108,7 @@ class Watch:
 
 
 class WatchedDoor(StdioDoor):
-    """A session of a bus whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
+    """A session whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
 
     def __init__(self, argv: list[str]) -> None:
         machine = bpf.machine()

@@ -1,4 +1,4 @@
-"""Planted fault: the seed's own export (W7). The file grows, then the database is told: a kill between doubles lines."""
+"""Planted fault: the seed's own export (W7). The file grows, then the database hears of it: a kill doubles lines."""
 
 import json
 from typing import Any

@@ -1,0 +1,19 @@
+"""Which buses can be killed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+
+class NotAProcess(ValueError):
+    """The bus does not run in a process of its own."""
+
+
+def argv_of(spec: str) -> list[str]:
+    """The command of an `exec:CMD…`; no other bus can be killed."""
+    scheme, _, rest = spec.partition(":")
+    command = shlex.split(rest)
+    if scheme != "exec" or not command:
+        raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… here")
+    return [os.path.expanduser(command[0]), *command[1:]]

@@ -1,0 +1,224 @@
+"""The disk fills up: at every level of free space, down to the last page, each operation works or refuses cleanly.
+
+While the disk is full, a refusal must be definite and say DISK_FULL, and the process must live. When there is room
+again, what was refused must not have happened, every call must succeed, and the store must be whole.
+
+`python -m buschaos.diskfull` plays a job from stdin inside the namespace of `nemeses.disk` and prints a JSON object a
+level.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from buschaos import judge, state
+from buschaos.inspector import Inspector
+from buschaos.nemeses import disk
+from buschaos.operations import OPERATIONS, WHEN_MS, Operation, Prepared, applicable, prepare, tell_time
+from buschaos.state import Evidence, Problem
+from busproof.adapters.base import DoorError, Lost, Refused
+from busproof.fleet import Fleet
+from busproof.history import Recorder, merge, read
+from busproof.session import Session
+
+LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
+LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
+
+
+@dataclass
+class Level:
+    """What happened with this many pages free; the session was opened before the disk filled up, or after."""
+
+    pages: int
+    opened: str
+    answers: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def run(
+    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, disk_folder: Path | None = None
+) -> Iterator[Level]:
+    """Play the levels, in a namespace or on the small file system that is given."""
+    small = disk_folder or work / "small"
+    small.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", __name__] if disk_folder else disk.python_in_namespace(small, __name__)
+    job = {"specs": specs, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        json.dump(job, child.stdin)
+        child.stdin.close()
+        for line in child.stdout:
+            told = json.loads(line)
+            yield Level(
+                told["pages"],
+                told["opened"],
+                Counter(told["answers"]),
+                [Problem(**p) for p in told["problems"]],
+            )
+    if child.returncode != 0:
+        raise RuntimeError(f"the disk-full run ended with status {child.returncode}")
+
+
+class _FullDisk:
+    """Inside: one store prepared on a roomy disk, copied to the small one for each level."""
+
+    def __init__(self, fleet: Fleet, small: Path, work: Path, out: Path) -> None:
+        self._fleet, self._small, self._work, self._out = fleet, small, work, out
+        self._template = work / "prepared"
+        self._template.mkdir()
+        self._operations = [
+            op for op in OPERATIONS if op.method not in ("open", "close") and applicable(op, fleet.hello)
+        ]
+        doors = [fleet.door(number, self._template, {}) for number in range(2)]
+        with contextlib.closing(
+            Recorder(work / "prepared.jsonl", run="disk", system=fleet.system)
+        ) as recorder:
+            alice, bob = (
+                Session(door, recorder, process=number, agent=name)
+                for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
+            )
+            self._prepared: Prepared = prepare(alice, bob, fleet.hello)
+        for door in doors:
+            fleet.give_back(door, retired=True)
+
+    def play(self, level: Level) -> None:
+        """Fill, call, make room, look, call again, look."""
+        store = self._small / "store"
+        shutil.copytree(self._template, store)
+        part = self._work / "level.jsonl"
+        session: Session | None = None
+        try:
+            with contextlib.closing(Recorder(part, run="disk", system=self._fleet.system)) as recorder:
+                if level.opened == "before":
+                    session = self._open(store, recorder, 2)
+                refused: list[Operation] = []
+                with disk.filled(self._small, level.pages):
+                    session = session or self._try_to_open(store, recorder, level)
+                    if session is not None:
+                        refused = self._all_calls(session, level)
+                if session is None or session.retired:
+                    session = self._open(store, recorder, 3)
+                evidence = self._look_and_retry(store, session, recorder, level, refused)
+            whole = self._work / "level-whole.jsonl"
+            merge([self._work / "prepared.jsonl", part], whole)
+            if evidence is not None:
+                with Inspector() as inspector:
+                    facts = inspector.look(store)
+                promises = state.promises(read(whole))
+                level.problems += state.problems(
+                    Evidence(evidence, facts, promises, "export" in self._fleet.hello.nouns)
+                )
+            level.problems += judge.of_history(whole).problems
+        except DoorError as error:
+            level.problems.append(Problem("log", f"with room again the store cannot be opened: {error}"))
+        finally:
+            if session is not None:
+                self._fleet.give_back(session.door, retired=session.retired)
+            if level.problems:
+                self._keep(level, store)
+            shutil.rmtree(store)
+
+    def _open(self, store: Path, recorder: Recorder, number: int) -> Session:
+        session = Session(self._fleet.door(0, store, {}), recorder, process=number, agent="alice")
+        tell_time(session, self._fleet.hello, WHEN_MS)
+        return session
+
+    def _try_to_open(self, store: Path, recorder: Recorder, level: Level) -> Session | None:
+        try:
+            return self._open(store, recorder, 2)
+        except Refused as error:
+            self._note(level, "open", error)
+        except Lost as error:
+            level.problems.append(Problem("log", f"open on a full disk ended the process: {error}"))
+        return None
+
+    def _all_calls(self, session: Session, level: Level) -> list[Operation]:
+        """Every operation on the full disk; returns those that were refused as not done."""
+        refused: list[Operation] = []
+        for operation in self._operations:
+            try:
+                session.call(operation.method, **operation.params(self._prepared))
+                level.answers["ok"] += 1
+            except Refused as error:
+                self._note(level, operation.name, error)
+                if error.definite:
+                    refused.append(operation)
+            except Lost as error:
+                level.problems.append(
+                    Problem("log", f"{operation.name} on a full disk ended the process: {error}")
+                )
+                break
+        return refused
+
+    def _note(self, level: Level, name: str, error: Refused) -> None:
+        level.answers[error.code] += 1
+        if error.code != "DISK_FULL" or not error.definite:
+            kind = "definite" if error.definite else "indefinite"
+            level.problems.append(Problem("log", f"{name} on a full disk is refused with {kind} {error}"))
+
+    def _look_and_retry(
+        self, store: Path, session: Session, recorder: Recorder, level: Level, refused: list[Operation]
+    ) -> dict[str, Any] | None:
+        """Room again: nothing refused is there; each call works, on the session that saw the full disk."""
+        door = self._fleet.door(1, store, {})
+        witness = Session(door, recorder, process=4, agent="bob")
+        try:
+            tell_time(witness, self._fleet.hello, WHEN_MS)
+            there = {row["id"] for row in witness.call("dump")["messages"]}
+            for operation in refused:
+                for message_id in operation.ids(self._prepared) & there:
+                    level.problems.append(
+                        Problem(
+                            "log",
+                            f"{operation.name} was refused as certainly not done, and {message_id} is there",
+                        )
+                    )
+            for operation in self._operations:
+                try:
+                    session.call(operation.method, **operation.params(self._prepared))
+                except DoorError as error:
+                    level.problems.append(
+                        Problem("log", f"{operation.name} fails although there is room again: {error}")
+                    )
+            if "export" in self._fleet.hello.nouns:
+                witness.call("export_to_jsonl")
+            return witness.call("dump")
+        finally:
+            self._fleet.give_back(door, retired=witness.retired)
+
+    def _keep(self, level: Level, store: Path) -> None:
+        kept = self._out / "disk" / f"{level.pages}-pages-opened-{level.opened}"
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(store, kept / "store")
+        whole = self._work / "level-whole.jsonl"
+        if whole.exists():
+            shutil.copy(whole, kept / "history.jsonl")
+
+
+def main() -> None:
+    """Play the job from stdin."""
+    job = json.load(sys.stdin)
+    fleet = Fleet(job["specs"])
+    try:
+        full = _FullDisk(fleet, Path(job["small"]), Path(job["work"]), Path(job["out"]))
+        for pages in job["levels"]:
+            for opened in ("before", "after"):
+                level = Level(pages, opened)
+                full.play(level)
+                print(json.dumps(vars(level) | {"problems": [vars(p) for p in level.problems]}), flush=True)
+    finally:
+        fleet.close()
+
+
+if __name__ == "__main__":
+    main()

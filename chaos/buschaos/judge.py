@@ -1,0 +1,95 @@
+"""From a history and a store to problems: one last reading by a process that was never disturbed, then the checks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from buschaos import state
+from buschaos.inspector import Inspector
+from buschaos.state import Evidence, Problem
+from busproof.checks import run_checks
+from busproof.fleet import Fleet
+from busproof.history import Recorder, merge, read
+from busproof.session import Session
+from busproof.suite import T0_MS
+
+_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a run showed."""
+
+    problems: list[Problem]
+    undecided: list[str]  # what could not be told, and why
+
+
+def read_to_the_end(
+    fleet: Fleet,
+    store: Path,
+    parts: list[Path],
+    into: Path,
+    *,
+    run: str,
+    agents: list[str],
+    now_ms: int = T0_MS,
+) -> Evidence:
+    """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
+    first = 1 + max((event.process for part in parts for event in read(part)), default=-1)
+    last_part = into.with_name("part-last.jsonl")
+    exports = "export" in fleet.hello.nouns
+    with (
+        Inspector() as inspector,
+        contextlib.closing(Recorder(last_part, run=run, system=fleet.system)) as recorder,
+        _session(fleet, store, recorder, first, "auditor", now_ms) as auditor,
+    ):
+        for number, agent in enumerate(agents, first + 1):
+            with _session(fleet, store, recorder, number, agent, now_ms) as reader:
+                while messages := reader.call("poll", limit=_PAGE)["messages"]:
+                    reader.call("ack", seq=messages[-1]["seq"])
+        if exports:
+            auditor.call("export_to_jsonl")
+        facts = inspector.look(store)
+        if exports:
+            record_export(recorder, first, facts)
+        dump = auditor.call("dump")
+    merge([*parts, last_part], into)
+    return Evidence(dump, facts, state.promises(read(into)), exports)
+
+
+def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:
+    """What stands in bus.jsonl, as an event that the check `export_exact` reads."""
+    if "died" not in facts:
+        lines = {"lines": [seq for seq, _ in facts["lines"] or []], "torn": bool(facts["bad_lines"])}
+        recorder.record("ok", process=process, op="read_export", value=lines)
+
+
+@contextlib.contextmanager
+def _session(
+    fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: str, now_ms: int
+) -> Iterator[Session]:
+    session = Session(fleet.door(number, store, {}), recorder, process=number, agent=agent)
+    try:
+        if fleet.hello.clock == "manual":
+            session.set_clock(now_ms)
+        yield session
+    finally:
+        fleet.give_back(session.door, retired=session.retired)
+
+
+def of_history(history: Path) -> Judgement:
+    """What the kit's own checks say: a witness is a problem of the noun that its check is named after."""
+    problems: list[Problem] = []
+    undecided: list[str] = []
+    for verdict in run_checks(read(history)):
+        noun = verdict.check.partition("_")[0]
+        problems += [
+            Problem(noun, f"{verdict.check}: {w.why} (events {list(w.events)})") for w in verdict.witnesses
+        ]
+        if verdict.verdict == "unknown":
+            undecided.append(f"{verdict.check}: {verdict.reason}")
+    return Judgement(problems, undecided)

@@ -1,0 +1,379 @@
+"""Playing a plan: driver processes, each with a few agents, each agent with a session that dies and comes back.
+
+Drivers are started by `multiprocess` with the spawn method and before the work begins; each has a pipe of its own,
+since a shared queue or lock that a killed process held is lost for all. Each records its own part of the history.
+Rounds are played in step, so that the sessions' clocks, set once a round, never run backwards between agents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import statistics
+import threading
+import time
+import traceback
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import multiprocess
+
+from buschaos.bus import argv_of
+from buschaos.nemeses.syscalls import Change, Continue, Kill, Torn, Verdict, WatchedDoor
+from buschaos.plan import AgentPlan, Call, Death, Plan
+from busproof.adapters.base import Door, DoorError, Lost, Refused
+from busproof.adapters.stdio import StdioDoor
+from busproof.history import Recorder
+from busproof.session import Session
+
+DRIVERS = 2
+ROUND_LIMIT_S = 600.0
+JOIN_LIMIT_S = 10.0
+RETRIES_MAX = 20
+_PUBLISHES = ("publish", "publish_many")
+
+
+class DriverFailed(RuntimeError):
+    """A driver, not the bus, came to grief: the run says nothing."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one driver is to do."""
+
+    specs: tuple[str, ...]
+    system: str
+    store: Path
+    part: Path
+    run: str
+    manual_clock: bool
+    agents: tuple[tuple[int, AgentPlan], ...]  # with their numbers in the whole plan
+    agents_in_all: int
+
+
+@dataclass
+class Tally:
+    """What happened, in numbers, and what should not have happened, in words."""
+
+    calls: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    retries: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    strange: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Take another driver's in."""
+        self.calls += other.calls
+        self.kills += other.kills
+        self.retries += other.retries
+        self.refusals += other.refusals
+        self.strange += other.strange
+
+
+def play(
+    plan: Plan, *, specs: list[str], system: str, store: Path, parts: Path, run: str, manual_clock: bool,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Tally, list[Path]]:  # fmt: skip
+    """Play the plan; returns what happened and the parts of the history."""
+    numbered = list(enumerate(plan.agents))
+    jobs = [
+        Job(
+            tuple(specs), system, store, parts / f"part-{driver}.jsonl", run, manual_clock,
+            tuple(numbered[driver::DRIVERS]), len(numbered),
+        )
+        for driver in range(DRIVERS)
+    ]  # fmt: skip
+    tally = Tally()
+    with _drivers(jobs) as pipes:
+        for round_ in range(plan.rounds):
+            for pipe in pipes:
+                pipe.send((round_, plan.now_ms(round_)))
+            done = [_answer(pipe) for pipe in pipes]
+            progress(f"round {round_ + 1} of {plan.rounds}: {sum(done)} sessions killed so far")
+        for pipe in pipes:
+            pipe.send(None)
+        for pipe in pipes:
+            tally.add(_answer(pipe))
+    return tally, [job.part for job in jobs]
+
+
+@contextlib.contextmanager
+def _drivers(jobs: list[Job]) -> Iterator[list[Any]]:
+    """Start them all, and let none outlive the block."""
+    context = multiprocess.get_context("spawn")
+    started = []
+    try:
+        for job in jobs:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_drive, args=(job, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            started.append((process, ours))
+        yield [pipe for _, pipe in started]
+    finally:
+        for process, pipe in started:
+            pipe.close()
+            process.join(JOIN_LIMIT_S)
+            if process.is_alive():
+                process.kill()
+                process.join()
+            process.close()
+
+
+def _answer(pipe: Any) -> Any:
+    if not pipe.poll(ROUND_LIMIT_S):
+        raise DriverFailed(f"a driver did not answer in {ROUND_LIMIT_S:g} s")
+    try:
+        failed, answer = pipe.recv()
+    except EOFError:
+        raise DriverFailed("a driver ended before its time") from None
+    if failed:
+        raise DriverFailed(answer)
+    return answer
+
+
+def _drive(job: Job, pipe: Any) -> None:
+    """A driver process: one thread an agent, a round at a time."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run, by closing the pipe
+    with contextlib.closing(Recorder(job.part, run=job.run, system=job.system)) as recorder:
+        players = [_Player(job, number, plan, recorder) for number, plan in job.agents]
+        try:
+            while (order := pipe.recv()) is not None:
+                _together([lambda player=player: player.play(*order) for player in players])  # type: ignore[misc]
+                pipe.send((False, sum(player.tally.kills.total() for player in players)))
+            _together([player.finish for player in players])
+            tally = Tally()
+            for player in players:
+                tally.add(player.tally)
+            pipe.send((False, tally))
+        except EOFError:
+            pass  # the parent has given up
+        except BaseException:
+            pipe.send((True, traceback.format_exc()))
+        finally:
+            for player in players:
+                player.leave()
+
+
+def _together(works: list[Callable[[], None]]) -> None:
+    failed: list[BaseException] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+class _Player:
+    """One agent: its session of the moment, what it remembers between sessions, and what it still has to resolve."""
+
+    def __init__(self, job: Job, number: int, plan: AgentPlan, recorder: Recorder) -> None:
+        self.tally = Tally()
+        self._job, self._number, self._plan, self._recorder = job, number, plan, recorder
+        self._argv = argv_of(job.specs[number % len(job.specs)])
+        self._lives = 0
+        self._now_ms: int | None = None
+        self._session: Session | None = None
+        self._is_shut_out = False
+        self._polled: list[int] = []
+        self._tokens: dict[str, int] = {}
+        self._unresolved: deque[Call] = deque()
+        self._deaths = deque(
+            call.death for round_ in plan.rounds for call in round_ if call.death is not None
+        )
+        self._took_s: dict[str, deque[float]] = defaultdict(lambda: deque([0.001], maxlen=50))
+
+    def play(self, round_: int, now_ms: int) -> None:
+        """One round."""
+        if self._job.manual_clock:
+            self._now_ms = now_ms
+            if self._session is not None:
+                self._tell_time(self._session)
+        for call in self._plan.rounds[round_]:
+            self._resolve(1)
+            self._attempt(call)
+
+    def finish(self) -> None:
+        """Resolve what is left, then leave politely."""
+        self._resolve(RETRIES_MAX)
+        if self._unresolved:
+            self.tally.strange.append(
+                f"{self._plan.name}: {len(self._unresolved)} publishes could not be resolved by {RETRIES_MAX} retries"
+            )
+        self.leave()
+
+    def leave(self) -> None:
+        """End the session."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.door.close()
+
+    def _resolve(self, attempts: int) -> None:
+        """Publish again what nobody knows of, under the same ids."""
+        for _ in range(attempts):
+            if not self._unresolved:
+                return
+            self.tally.retries += 1
+            self._attempt(self._unresolved.popleft())
+
+    # -- one call
+
+    def _attempt(self, call: Call) -> None:
+        session = self._session or self._begin()
+        if session is None:
+            return
+        self.tally.calls += 1
+        try:
+            if call.death is None:
+                self._call(session, call)
+            else:
+                self._deaths.popleft()
+                self._call_and_die(session, call, call.death)
+        except Refused as error:
+            self.tally.refusals[error.code] += 1
+            if error.code != "BUSY":
+                self.tally.strange.append(
+                    f"{call.method} of {self._plan.name} was in order and refused: {error}"
+                )
+            self._remember(call)
+        except Lost as error:
+            self._session = None
+            session.door.kill()
+            if call.death is None:
+                self.tally.strange.append(f"{self._plan.name}: a session that was not killed ended: {error}")
+            self._remember(call)
+
+    def _remember(self, call: Call) -> None:
+        if call.method in _PUBLISHES:
+            self._unresolved.append(Call(call.method, call.params))
+
+    def _call(self, session: Session, call: Call) -> None:
+        params = self._filled_in(call)
+        started = time.monotonic()
+        reply = session.call(call.method, **params)
+        self._took_s[call.method].append(time.monotonic() - started)
+        if call.method == "poll":
+            self._polled = [message["seq"] for message in reply["messages"]]
+        elif call.method == "try_claim_task" and isinstance(reply.get("token"), int):
+            self._tokens[params["task_id"]] = reply["token"]
+
+    def _filled_in(self, call: Call) -> dict[str, Any]:
+        params = dict(call.params)
+        if call.method == "ack":
+            upto = int(params.pop("share") * len(self._polled))
+            params["seq"] = self._polled[upto] if self._polled else 0
+        elif call.method in ("renew_claim", "release_claim") and params["task_id"] in self._tokens:
+            params["token"] = self._tokens[params["task_id"]]
+        return params
+
+    # -- death
+
+    def _call_and_die(self, session: Session, call: Call, death: Death) -> None:
+        """The call, and the session's end in it or right after it, whatever came of it."""
+        try:
+            match death.kind:
+                case "moment":
+                    with _kill_after(session.door, death.at * statistics.median(self._took_s[call.method])):
+                        self._call(session, call)
+                case "acknowledged":
+                    self._call(session, call)
+                case "syscall" | "torn":
+                    self._call_watched(session, call, death)
+        finally:
+            session.retired = True
+            session.door.kill()
+            self._session = None
+            self.tally.kills[death.kind] += 1
+            self._recorder.record(
+                "nemesis", process=session.process, op="kill", agent=self._plan.name,
+                value={"kind": death.kind, "at": death.at, "during": call.method},
+            )  # fmt: skip
+
+    def _call_watched(self, session: Session, call: Call, death: Death) -> None:
+        def decide(change: Change) -> Verdict:
+            if change.ordinal < death.at:
+                return Continue()
+            if death.kind == "torn":
+                return Torn(change.size // 2) if change.size and change.size > 1 else Continue()
+            return Kill()
+
+        assert isinstance(session.door, WatchedDoor)
+        with session.door.watched(self._job.store, decide):
+            self._call(session, call)
+
+    # -- birth
+
+    def _begin(self) -> Session | None:
+        """A new process under a new number; None once the store turned out to be closed to this agent."""
+        for _ in range(0 if self._is_shut_out else RETRIES_MAX):
+            try:
+                return self._open()
+            except Refused as error:
+                self.tally.refusals[error.code] += 1
+                last: DoorError = error
+            except Lost as error:
+                last = error
+        if not self._is_shut_out:
+            self._is_shut_out = True
+            self.tally.strange.append(f"{self._plan.name} cannot open the store any more: {last}")
+        return None
+
+    def _open(self) -> Session:
+        """Under the supervisor if the death that is planned for this session needs one."""
+        next_death = self._deaths[0] if self._deaths else None
+        watched = next_death is not None and next_death.kind in ("syscall", "torn")
+        door = WatchedDoor(self._argv) if watched else StdioDoor(self._argv)
+        number = self._number + self._lives * self._job.agents_in_all
+        self._lives += 1
+        try:
+            door.call("hello", {"protocol": ["1"], "system": self._job.system})
+            door.call("open", {"store": str(self._job.store), "options": {}})
+        except DoorError:
+            door.kill()
+            raise
+        session = Session(door, self._recorder, process=number, agent=self._plan.name)
+        self._session = session
+        self._tell_time(session)
+        return session
+
+    def _tell_time(self, session: Session) -> None:
+        if self._now_ms is None:
+            return
+        try:
+            session.set_clock(self._now_ms)
+        except DoorError as error:
+            self._session = None
+            session.door.kill()
+            self.tally.strange.append(f"{self._plan.name}: the clock could not be set: {error}")
+
+
+@contextlib.contextmanager
+def _kill_after(door: Door, seconds: float) -> Iterator[None]:
+    """SIGKILL to the session's processes once the time has passed, before the block ends or when it ends."""
+
+    assert isinstance(door, StdioDoor)
+
+    def strike() -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(door.pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, strike)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()  # the session is reaped only after this, so the number cannot be somebody else's by now
