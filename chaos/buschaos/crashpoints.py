@@ -108,18 +108,20 @@ class CrashPoints:
         out: Path,
         *,
         judge: Callable[[Path], list[Problem]] = lambda _: [],
+        kills: bool = True,
         torn: Callable[[int], set[int]] | None = None,
         errors: tuple[int, ...] = (),
         operations: tuple[Operation, ...] = OPERATIONS,
     ) -> None:
         self._fleet, self._out, self._judge, self._errors = fleet, out, judge, errors
-        self._torn = torn or cuts
+        self._kills, self._torn = kills, torn or cuts
         self._operations = [op for op in operations if applicable(op, fleet.hello)]
         self._argv = argv_of(fleet.specs[0])
         self._work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         self._numbers = itertools.count()
         self._inspector = Inspector()
-        self._spare: WatchedDoor | None = None
+        self._starting: WatchedDoor | None = None
+        self._alive: list[WatchedDoor] = []
 
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
@@ -128,8 +130,8 @@ class CrashPoints:
             for operation in self._operations:
                 yield self._all_points(operation)
         finally:
-            if self._spare is not None:
-                self._spare.kill()
+            for door in (*self._alive, *filter(None, [self._starting])):
+                door.kill()
             self._inspector.close()
             shutil.rmtree(self._work, ignore_errors=True)
 
@@ -164,12 +166,12 @@ class CrashPoints:
         return result
 
     def _points(self, changes: list[Change]) -> Iterator[Point]:
-        for change in changes:
+        for change in changes if self._kills else ():
             yield Point(change, Kill())
             for size in sorted(self._torn(change.size or 0)):
-                if not change.path.endswith("-shm"):
-                    yield Point(change, Torn(size))
-        yield Point(None, Kill())
+                yield Point(change, Torn(size))
+        if self._kills:
+            yield Point(None, Kill())
         for number in self._errors:
             for change in changes:
                 if number != errno.ENOSPC or change.call in _NO_SPACE_CALLS:
@@ -215,11 +217,21 @@ class CrashPoints:
             stage.close()
 
     def victim(self) -> WatchedDoor:
-        """A new process that said hello. The one after it is started at once, and wakes up meanwhile."""
-        victim = self._spare or WatchedDoor(self._argv)
-        self._spare = WatchedDoor(self._argv)
+        """A process that said hello and has no store. One more is started at once, and wakes up meanwhile."""
+        if self._alive:
+            return self._alive.pop()
+        victim = self._starting or WatchedDoor(self._argv)
+        self._starting = WatchedDoor(self._argv) if self._kills else None
         victim.call("hello", {"protocol": ["1"], "system": self._fleet.system})
         return victim
+
+    def give_back(self, door: WatchedDoor) -> None:
+        """Keep one that lived through its point for the next."""
+        try:
+            door.call("close", {})
+            self._alive.append(door)
+        except DoorError:
+            door.kill()
 
 
 class _Stage:
@@ -409,7 +421,11 @@ class _Stage:
         """Give the survivor back, end the victim, remove the copy."""
         self.give_survivor_back()
         if self._victim is not None:
-            self._victim.door.kill()
+            assert isinstance(self._victim.door, WatchedDoor)
+            if self._victim.retired:
+                self._victim.door.kill()
+            else:
+                self._points.give_back(self._victim.door)
         with contextlib.suppress(ValueError):
             self._recorder.close()
         shutil.rmtree(self._folder, ignore_errors=True)

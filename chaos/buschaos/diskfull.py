@@ -43,14 +43,19 @@ class Level:
     answers: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """For the folder of its evidence."""
+        return f"{self.pages}-pages-opened-{self.opened}"
+
 
 def run(
-    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, disk_folder: Path | None = None
+    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, folder: Path | None = None
 ) -> Iterator[Level]:
     """Play the levels, in a namespace or on the small file system that is given."""
-    small = disk_folder or work / "small"
+    small = folder or work / "small"
     small.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", __name__] if disk_folder else disk.python_in_namespace(small, __name__)
+    command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
     job = {"specs": specs, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
@@ -197,7 +202,7 @@ class _FullDisk:
             self._fleet.give_back(door, retired=witness.retired)
 
     def _keep(self, level: Level, store: Path) -> None:
-        kept = self._out / "disk" / f"{level.pages}-pages-opened-{level.opened}"
+        kept = self._out / "disk" / level.name
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(store, kept / "store")
         whole = self._work / "level-whole.jsonl"

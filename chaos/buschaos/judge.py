@@ -56,7 +56,7 @@ def read_to_the_end(
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
-        dump = auditor.call("dump")
+        dump = auditor.call("dump") if "dump" in fleet.hello.features else None
     merge([*parts, last_part], into)
     return Evidence(dump, facts, state.promises(read(into)), exports)
 

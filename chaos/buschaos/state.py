@@ -38,7 +38,7 @@ class Promise:
 class Evidence:
     """All that is known of a store at one moment: what the bus dumps and what its files say."""
 
-    dump: dict[str, Any]
+    dump: dict[str, Any] | None  # None: the bus cannot dump
     facts: dict[str, Any]
     promises: list[Promise] = field(default_factory=list)
     exported: bool = False  # export_to_jsonl answered, and nothing was published since
@@ -116,35 +116,44 @@ def problems(evidence: Evidence) -> list[Problem]:
     """What is wrong with a store."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    return [
-        *_health(evidence), *_log(evidence), *_kept_promises(evidence), *_blobs(evidence), *_workers(evidence),
-        *_export(evidence),
-    ]  # fmt: skip
+    found = [*_health(evidence), *_torn(evidence)]
+    if evidence.dump is not None:
+        rows = [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
+        found += _log(rows, evidence.dump, evidence.facts)
+        found += _kept_promises(rows, evidence.promises)
+        found += _blobs(rows, evidence.facts)
+        if evidence.exported:
+            found += _export(rows, evidence.facts)
+    return found
 
 
 def _health(evidence: Evidence) -> Iterable[Problem]:
-    for who, said in (("the bus", evidence.dump.get("integrity")), ("SQLite", evidence.facts["integrity"])):
+    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
+    for who, said in said_by.items():
         if said not in (None, "ok"):
             yield Problem("log", f"integrity_check, asked by {who}: {said}")
 
 
-def _rows(evidence: Evidence) -> list[dict[str, Any]]:
-    return [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
+def _torn(evidence: Evidence) -> Iterable[Problem]:
+    for name, said in evidence.facts["blobs"].items():
+        if said != "ok":
+            yield Problem("blob", f"torn: the content of blob {name} has another hash")
+    for name in evidence.facts["torn_workers"]:
+        yield Problem("presence", f"torn: workers/{name} is no JSON object")
 
 
-def _log(evidence: Evidence) -> Iterable[Problem]:
+def _log(rows: list[dict[str, Any]], dump: dict[str, Any], facts: dict[str, Any]) -> Iterable[Problem]:
     for column in ("seq", "id"):
-        for value, times in Counter(row[column] for row in _rows(evidence)).items():
+        for value, times in Counter(row[column] for row in rows).items():
             if times > 1:
                 yield Problem("log", f"doubled: {column} {value} stands {times} times in the log")
-    dumped = [[row["seq"], row["id"]] for row in evidence.dump["messages"]]
-    if evidence.facts["log"] not in (None, dumped):
+    if facts["log"] not in (None, [[row["seq"], row["id"]] for row in dump["messages"]]):
         yield Problem("log", "the dump tells another log than the table `messages`")
 
 
-def _kept_promises(evidence: Evidence) -> Iterable[Problem]:
-    stored = {row["id"]: row for row in _rows(evidence)}
-    for promise in evidence.promises:
+def _kept_promises(rows: list[dict[str, Any]], promises: list[Promise]) -> Iterable[Problem]:
+    stored = {row["id"]: row for row in rows}
+    for promise in promises:
         row = stored.get(promise.id)
         if row is None:
             yield Problem("log", f"lost: {promise.id} was acknowledged and is not in the log")
@@ -158,35 +167,22 @@ def _kept_promises(evidence: Evidence) -> Iterable[Problem]:
             yield Problem("log", f"changed: {promise.id} lost its payload")
 
 
-def _blobs(evidence: Evidence) -> Iterable[Problem]:
-    there = evidence.facts["blobs"]
-    for name, said in there.items():
-        if said != "ok":
-            yield Problem("blob", f"torn: the content of blob {name} has another hash")
-    for row in _rows(evidence):
-        if row.get("payload_ref") and row["payload_ref"] not in there:
+def _blobs(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Problem]:
+    for row in rows:
+        if row.get("payload_ref") and row["payload_ref"] not in facts["blobs"]:
             yield Problem("blob", f"missing: message {row['id']} refers to {row['payload_ref']}")
 
 
-def _workers(evidence: Evidence) -> Iterable[Problem]:
-    for name in evidence.facts["torn_workers"]:
-        yield Problem("presence", f"torn: workers/{name} is no JSON object")
-
-
-def _export(evidence: Evidence) -> Iterable[Problem]:
-    if not evidence.exported:
-        return
-    lines = evidence.facts["lines"] or []
-    for bad in evidence.facts["bad_lines"]:
+def _export(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Problem]:
+    for bad in facts["bad_lines"]:
         yield Problem("export", f"torn: {bad}")
+    lines = facts["lines"] or []
     seqs = [seq for seq, _ in lines]
-    doubled = [seq for seq, times in Counter(seqs).items() if times > 1]
-    if doubled:
+    if doubled := [seq for seq, times in Counter(seqs).items() if times > 1]:
         yield Problem("export", f"doubled: seq {_short(doubled)} stand more than once in bus.jsonl")
     elif seqs != sorted(seqs):
         yield Problem("export", "bus.jsonl is not in seq order")
-    stored = {(row["seq"], row["id"]) for row in _rows(evidence)}
-    exported = {(seq, id_) for seq, id_ in lines}
+    stored, exported = {(row["seq"], row["id"]) for row in rows}, {(seq, id_) for seq, id_ in lines}
     if missing := stored - exported:
         yield Problem("export", f"missing in bus.jsonl: {_short(sorted(missing))}")
     if ghosts := exported - stored:

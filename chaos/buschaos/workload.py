@@ -51,6 +51,7 @@ class Job:
     part: Path
     run: str
     manual_clock: bool
+    header: Any
     agents: tuple[tuple[int, AgentPlan], ...]  # with their numbers in the whole plan
     agents_in_all: int
 
@@ -76,13 +77,13 @@ class Tally:
 
 def play(
     plan: Plan, *, specs: list[str], system: str, store: Path, parts: Path, run: str, manual_clock: bool,
-    progress: Callable[[str], None] = lambda _: None,
+    header: Any = None, progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Tally, list[Path]]:  # fmt: skip
     """Play the plan; returns what happened and the parts of the history."""
     numbered = list(enumerate(plan.agents))
     jobs = [
         Job(
-            tuple(specs), system, store, parts / f"part-{driver}.jsonl", run, manual_clock,
+            tuple(specs), system, store, parts / f"part-{driver}.jsonl", run, manual_clock, header,
             tuple(numbered[driver::DRIVERS]), len(numbered),
         )
         for driver in range(DRIVERS)
@@ -140,7 +141,9 @@ def _drive(job: Job, pipe: Any) -> None:
     """A driver process: one thread an agent, a round at a time."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run, by closing the pipe
-    with contextlib.closing(Recorder(job.part, run=job.run, system=job.system)) as recorder:
+    with contextlib.closing(
+        Recorder(job.part, run=job.run, system=job.system, header=job.header)
+    ) as recorder:
         players = [_Player(job, number, plan, recorder) for number, plan in job.agents]
         try:
             while (order := pipe.recv()) is not None:

@@ -1,0 +1,125 @@
+"""`busproof chaos SYSTEM`: kill a bus at the worst moments and see whether it kept its word."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from buschaos.bus import NotAProcess
+from buschaos.run import Run, Settings, run
+from buschaos.workload import DriverFailed
+from busproof.adapters.base import DoorError
+from busproof.fleet import REFERENCE, BusSpecError
+
+EXIT = {"valid": 0, "invalid": 1, "unknown": 2}
+KILLS = 200
+_EPILOG = """\
+Without --kills, --points and --disk-full, all three acts are played (200 kills); with any of them, only those.
+Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
+
+examples:
+  busproof chaos worker                                        the reference, all acts, about four minutes
+  busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
+  busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
+  busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="busproof chaos",
+        description=__doc__,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("system", choices=["worker"], help="the system that the bus implements")
+    made.add_argument(
+        "--bus",
+        action="append",
+        metavar="exec:CMD…",
+        help="the bus; again for a mixed fleet; default: the reference",
+    )
+    made.add_argument("--kills", type=int, metavar="N", help="kill N sessions while agents work side by side")
+    made.add_argument(
+        "--points",
+        action="store_true",
+        help="kill every operation before each change it makes, and in each write",
+    )
+    made.add_argument(
+        "--disk-full",
+        action="store_true",
+        help="fill the disk to every level, and inject ENOSPC and EIO once each",
+    )
+    made.add_argument(
+        "--disk",
+        type=Path,
+        metavar="DIR",
+        help="a small mounted file system to fill, where namespaces are forbidden",
+    )
+    made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
+    made.add_argument(
+        "--out", type=Path, default=Path("busproof-out/chaos"), help="folder for history, plan and evidence"
+    )
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run, tell, and return the exit code."""
+    args = parser().parse_args(argv)
+    everything = args.kills is None and not args.points and not args.disk_full
+    settings = Settings(
+        specs=args.bus or [REFERENCE],
+        out=args.out,
+        system=args.system,
+        seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
+        kills=KILLS if everything else args.kills,
+        points=args.points or everything,
+        disk_full=args.disk_full or everything,
+        disk_folder=args.disk,
+    )
+    try:
+        result = run(settings, _progress)
+    except (NotAProcess, BusSpecError, DoorError, DriverFailed) as error:
+        print(f"could not run: {error}", file=sys.stderr)
+        return EXIT["unknown"]
+    _tell(result, settings)
+    return EXIT[result.verdict]
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _tell(result: Run, settings: Settings) -> None:
+    for act in result.acts:
+        counted = ", ".join(f"{count:,} {what}" for what, count in act.counts.items()) or "nothing done"
+        print(f"{act.name}: {act.could_not_run or counted}")
+        for note in act.notes:
+            print(f"  {note}")
+        for problem, where in act.problems[:10]:
+            print(f"  ✗ {problem.noun}: {problem.why}\n    evidence: {where}")
+        if len(act.problems) > 10:
+            print(f"  … and {len(act.problems) - 10} more")
+        for text in act.undecided:
+            print(f"  ? {text}")
+    print()
+    for decided in result.decided:
+        print(f"  {decided.outcome:15} {decided.row.id:18} {decided.row.text}")
+    print(f"\nverdict: {result.verdict}")
+    again = [
+        f"--seed {settings.seed}",
+        *(f"--bus {shlex.quote(spec)}" for spec in settings.specs if spec != REFERENCE),
+    ]
+    if settings.kills is not None:
+        print(f"again: busproof chaos {settings.system} --kills {settings.kills} {' '.join(again)}")
+    if result.history is not None:
+        print(f"history: {result.history}\nnext: busproof audit {shlex.quote(str(result.history))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,269 @@
+"""A run of chaos: up to three acts, each deciding the catalogue rows whose check is named after it.
+
+    chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
+    chaos.kill_points    every operation killed at every change it makes
+    chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
+
+An act that was not asked for decides nothing. One that could not run is never green.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from buschaos import diskfull, judge, plan, state, workload
+from buschaos.bus import argv_of
+from buschaos.crashpoints import CrashPoints, cuts
+from buschaos.nemeses import disk, syscalls
+from buschaos.operations import OPERATIONS, Operation
+from buschaos.state import Problem
+from busproof.catalogue import Requirement, catalogue
+from busproof.fleet import Fleet
+from busproof.protocol import HelloReply
+from busproof.suite import Outcome
+
+ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full"]
+Say = Callable[[str], None]
+
+
+@dataclass
+class Act:
+    """What one act showed."""
+
+    name: ActName
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[Problem, str]] = field(default_factory=list)  # and where the evidence lies
+    undecided: list[str] = field(default_factory=list)
+    could_not_run: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, problems: list[Problem], where: Path | str) -> None:
+        """Take problems in that have the same evidence."""
+        self.problems += [(problem, str(where)) for problem in problems]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A catalogue row and what the run says of it."""
+
+    row: Requirement
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to do, and how much of it."""
+
+    specs: list[str]
+    out: Path
+    system: str = "worker"
+    seed: int = 0
+    kills: int | None = None
+    points: bool = False
+    disk_full: bool = False
+    disk_folder: Path | None = None
+    operations: tuple[Operation, ...] = OPERATIONS
+    torn: Callable[[int], set[int]] = cuts
+    levels: tuple[int, ...] = diskfull.LEVELS
+    errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
+
+
+@dataclass
+class Run:
+    """All acts of a run, and what follows for the catalogue."""
+
+    hello: HelloReply
+    acts: list[Act]
+    history: Path | None
+
+    @property
+    def decided(self) -> list[Decided]:
+        """The rows that these acts decide."""
+        by_name = {act.name: act for act in self.acts}
+        rows = catalogue("worker").values()
+        return [decide(row, by_name[row.check], self.hello) for row in rows if row.check in by_name]
+
+    @property
+    def verdict(self) -> Literal["valid", "invalid", "unknown"]:
+        """Invalid if anything was found; unknown if anything could not be told."""
+        outcomes = {decided.outcome for decided in self.decided}
+        if "fail" in outcomes or any(act.problems for act in self.acts):
+            return "invalid"
+        if outcomes & {"could-not-run", "inconclusive"} or not outcomes & {"pass"}:
+            return "unknown"
+        return "valid"
+
+
+def decide(row: Requirement, act: Act, hello: HelloReply) -> Decided:
+    """Problems of a row's noun fail it; a row of `log` answers for everything that an act shows."""
+    if row.noun not in hello.nouns or not set(row.needs) <= {*hello.features, *hello.nouns}:
+        return Decided(row, "not-applicable", "the bus does not declare it")
+    if act.could_not_run is not None:
+        return Decided(row, "could-not-run", act.could_not_run)
+    against = [(problem, where) for problem, where in act.problems if row.noun in ("log", problem.noun)]
+    if against:
+        problem, where = against[0]
+        more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
+        return Decided(row, "fail" if row.level == "MUST" else "warn", f"{problem.why} [{where}]{more}")
+    if act.undecided:
+        return Decided(row, "inconclusive", "; ".join(act.undecided))
+    return Decided(row, "pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))
+
+
+def run(settings: Settings, say: Say = lambda _: None) -> Run:
+    """Play the acts that are asked for."""
+    for spec in settings.specs:
+        argv_of(spec)
+    settings.out.mkdir(parents=True, exist_ok=True)
+    for stale in ("points", "disk", "store"):
+        shutil.rmtree(settings.out / stale, ignore_errors=True)
+    fleet = Fleet(settings.specs, system=settings.system)
+    try:
+        result = Run(fleet.hello, [], None)
+        if settings.kills is not None:
+            act, result.history = random_kills(settings, fleet, say)
+            result.acts.append(act)
+        if settings.points:
+            result.acts.append(kill_points(settings, fleet, say))
+        if settings.disk_full:
+            result.acts.append(disk_full(settings, fleet, say))
+    finally:
+        fleet.close()
+    return result
+
+
+# -- the acts
+
+
+def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path | None]:
+    """Play a plan, read everything, judge."""
+    act = Act("chaos.random_kills")
+    hello, out = fleet.hello, settings.out
+    unsupervised = syscalls.why_unavailable()
+    if unsupervised:
+        act.notes.append(f"no kills at system calls, kills after answers instead: {unsupervised}")
+    drawn = plan.draw(
+        settings.seed, settings.kills or 0, [*hello.nouns, *hello.features], supervised=not unsupervised
+    )
+    (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
+    (store := out / "store").mkdir()
+    manual = hello.clock == "manual"
+    with tempfile.TemporaryDirectory(prefix="busproof-chaos-") as scratch:
+        tally, parts = workload.play(
+            drawn, specs=settings.specs, system=settings.system, store=store, parts=Path(scratch),
+            run=f"chaos-{settings.seed}", manual_clock=manual, header=_header(settings, drawn, fleet),
+            progress=lambda text: say(f"random kills: {text}"),
+        )  # fmt: skip
+        say("random kills: reading everything, and judging")
+        history = out / "history.jsonl"
+        evidence = judge.read_to_the_end(
+            fleet, store, parts, history, run=f"chaos-{settings.seed}",
+            agents=[agent.name for agent in drawn.agents if agent.role == "reader"], now_ms=drawn.now_ms(drawn.rounds),
+        )  # fmt: skip
+    judgement = judge.of_history(history)
+    act.counts.update(
+        {
+            "kills": tally.kills.total(), "calls": tally.calls, "acknowledged messages": len(evidence.promises),
+            "publishes tried again": tally.retries,
+        }
+    )  # fmt: skip
+    act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
+    if tally.refusals:
+        act.notes.append(
+            "refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
+        )
+    act.add([Problem("log", strange) for strange in tally.strange], history)
+    act.add(state.problems(evidence), history)
+    act.add(judgement.problems, history)
+    act.undecided = [text for text in judgement.undecided if text.partition("_")[0] in hello.nouns]
+    return act, history
+
+
+def _header(settings: Settings, drawn: plan.Plan, fleet: Fleet) -> dict[str, Any]:
+    """What a reader of the history needs to play it again."""
+    digest = hashlib.sha256(json.dumps(drawn.as_json(), sort_keys=True).encode()).hexdigest()
+    return {
+        "plan": {"seed": drawn.seed, "kills": drawn.kills, "rounds": drawn.rounds, "sha256": digest},
+        "bus": settings.specs,
+        "hello": [hello.model_dump() for hello in fleet.hellos],
+    }
+
+
+def kill_points(settings: Settings, fleet: Fleet, say: Say) -> Act:
+    """Every operation, killed at every change it makes; in a mixed fleet each member is the victim once."""
+    act = Act("chaos.kill_points", could_not_run=_why_no_points(fleet))
+    if act.could_not_run is None:
+        _points(act, settings, say, kills=True, errors=())
+    return act
+
+
+def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
+    """A full disk at every level, then one error at every change."""
+    act = Act("chaos.disk_full")
+    with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch:
+        work = Path(scratch)
+        if "dump" not in fleet.hello.features:
+            act.could_not_run = "the bus declares no `dump`, so nobody can tell what it stored"
+        elif settings.disk_folder is None:
+            act.could_not_run = disk.why_unavailable(work)
+        if act.could_not_run is not None:
+            return act
+        answers: Counter[str] = Counter()
+        for level in diskfull.run(
+            settings.specs, settings.levels, work, settings.out, folder=settings.disk_folder
+        ):
+            act.counts["levels of a full disk"] += 1
+            answers += level.answers
+            where = settings.out / "disk" / level.name
+            act.add(level.problems, where)
+            if level.opened == "before":
+                say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
+        act.notes.append(
+            "answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items()))
+        )
+    if why := _why_no_points(fleet):
+        act.notes.append(f"no errors injected at system calls: {why}")
+    else:
+        _points(act, settings, say, kills=False, errors=settings.errors)
+    return act
+
+
+def _why_no_points(fleet: Fleet) -> str | None:
+    if "dump" not in fleet.hello.features:
+        return "the bus declares no `dump`, so nobody can tell what it stored"
+    return syscalls.why_unavailable()
+
+
+def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tuple[int, ...]) -> None:
+    what = "points killed" if kills else "errors injected"
+    for turn in range(len(settings.specs)):
+        fleet = Fleet(settings.specs[turn:] + settings.specs[:turn], system=settings.system)
+        try:
+            points = CrashPoints(
+                fleet, settings.out, judge=lambda history: judge.of_history(history).problems,
+                kills=kills, torn=settings.torn, errors=errors, operations=settings.operations,
+            )  # fmt: skip
+            for result in points.run():
+                act.counts[what] += len(result.points)
+                say(
+                    f"{act.name.partition('.')[2].replace('_', ' ')}: {result.operation.name}: {len(result.changes)} "
+                    f"changes, {len(result.points)} points, {len(result.bad)} bad"
+                )
+                for point in result.bad:
+                    told = [
+                        Problem(p.noun, f"{result.operation.name}, {point.point}: {p.why}")
+                        for p in point.problems
+                    ]
+                    act.add(told, point.kept or "")
+        finally:
+            fleet.close()
