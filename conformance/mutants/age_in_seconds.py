@@ -5,7 +5,7 @@ from typing import Any
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.presence.08",)
+KILLED_BY = ("worker.presence.08", "worker.presence.23")
 
 
 class Mutant(WorkerBus):

@@ -4,7 +4,7 @@ from refbus.driver import serve
 from refbus.kernel import lease
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.lease.03", "worker.lease.21", "worker.lease.22")
+KILLED_BY = ("worker.lease.03", "worker.lease.21", "worker.lease.22", "worker.lease.25")
 
 
 lease.may_take = lambda claim, now_ms: True

@@ -4,7 +4,7 @@ from refbus.driver import serve
 from refbus.worker import export
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.export.01",)
+KILLED_BY = ("worker.export.01", "worker.export.13")
 
 
 export._NEXT_ROWS = export._NEXT_ROWS.replace("WHERE seq > :last", "WHERE to_agent IS NULL AND seq > :last")
