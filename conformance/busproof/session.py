@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.adapters.base import Door, Lost, Refused
+from pydantic import ValidationError
+
+from busproof.adapters.base import Door, Lost, Malformed, Refused
 from busproof.history import Recorder, typed_columns
+from busproof.protocol import METHODS
 
 
 class Session:
@@ -34,7 +37,18 @@ class Session:
             self._record("info", method, params, code="LOST", value={"message": str(error)})
             raise
         self._record("ok", method, params, reply=reply, value=reply)
+        self._check_shape(method, params, reply)
         return reply
+
+    def _check_shape(self, method: str, params: dict[str, Any], reply: dict[str, Any]) -> None:
+        known = METHODS[self.recorder.system].get(method)
+        if known is None:
+            return
+        try:
+            known.reply.model_validate(reply, strict=True)
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+            raise Malformed(method, params, faults, reply) from error
 
     def refusal(self, method: str, **params: Any) -> Refused | None:
         """The error that the bus answers with; None where it accepted the call."""

@@ -4,6 +4,7 @@ The tree of what a call can end in:
 
     DoorError
     ├── Refused          the bus answered with an error; `definite` says whether it certainly did not happen
+    ├── Malformed        the answer has not the shape that the protocol gives it
     └── Lost             no answer (EOF, time-out, kill, nonsense): it may or may not have happened; retire the door
 """
 
@@ -22,6 +23,16 @@ class Refused(DoorError):
     def __init__(self, code: str, message: str, *, definite: bool, rpc: int = -32000) -> None:
         super().__init__(f"{code}: {message}")
         self.code, self.message, self.definite, self.rpc = code, message, definite, rpc
+
+
+class Malformed(DoorError):
+    """The request, what the protocol expects of its answer, and what came."""
+
+    def __init__(self, method: str, params: Any, faults: str, reply: Any) -> None:
+        super().__init__(
+            f"the answer to {method} is not what docs/protocol.md#{method.replace('.', '')} describes: {faults};"
+            f" sent {ascii(params)[:300]}, got {ascii(reply)[:300]}"
+        )
 
 
 class Lost(DoorError):

@@ -1,0 +1,224 @@
+"""Plays the items of a run and turns what they found into one outcome for each requirement row.
+
+An item is a scenario, the recorded workload with its history checks, or a machine. Six outcomes:
+
+    pass            every expectation of the row held
+    fail            a MUST did not hold, or the bus broke a call that must succeed
+    warn            a SHOULD did not hold; or a RESOLVED one: another choice than the reference's, a dialect
+    not-applicable  the bus does not declare the noun or the feature
+    could-not-run   nothing was decided: a missing prerequisite, a fault of the kit
+    inconclusive    it ran, and the history does not decide it
+"""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from busproof import scenarios
+from busproof.adapters.base import DoorError, Lost, Malformed, Refused
+from busproof.catalogue import Requirement, catalogue
+from busproof.checks import Verdict, run_checks
+from busproof.fleet import Fleet
+from busproof.history import Event, read
+from busproof.machines import MACHINES
+from busproof.suite import SCENARIOS, Ctx, Finding, Scenario, rows_of, stage
+from busproof.workload import play
+
+__all__ = ["Outcome", "RowResult", "item_names", "run_item", "scenarios"]
+
+Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
+
+WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
+WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
+EVENTS_SHOWN = 12
+
+
+class RowResult(BaseModel):
+    """One row, decided on one fleet. `events` are the offending operations, `script` the calls that show them."""
+
+    requirement: str
+    outcome: Outcome
+    check: str
+    fleet: str  # "bus", or "mixed"
+    why: str = ""
+    events: list[dict[str, Any]] = []
+    script: list[dict[str, Any]] = []
+
+
+def item_names(system: str) -> list[str]:
+    """Every check that `busproof check` plays, in the order of the catalogue. Chaos rows are another run (0006)."""
+    checks = dict.fromkeys(row.check for row in catalogue(system).values() if row.check)
+    names = [name for name in checks if not name.startswith(("chaos.", "history."))]
+    return [*names, "history"]
+
+
+def run_item(
+    fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
+) -> list[RowResult]:
+    """Play one item and decide its rows."""
+    rows = _rows_of_item(fleet.system, item)
+    results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
+    open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
+    if open_rows:
+        if item == "history":
+            results += _run_history(fleet, open_rows, profile, seed)
+        elif item.startswith("machine."):
+            results += _run_machine(fleet, item, open_rows, profile, seed)
+        else:
+            results += _run_scenario(fleet, SCENARIOS[fleet.system][item], open_rows)
+    return [result.model_copy(update={"fleet": label}) for result in results]
+
+
+def _rows_of_item(system: str, item: str) -> list[Requirement]:
+    if item == "history":
+        return [row for row in catalogue(system).values() if (row.check or "").startswith("history.")]
+    return rows_of(system, item)
+
+
+def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
+    """not-applicable or could-not-run, where the bus or the machine lacks what the row needs."""
+    hello = fleet.hello
+    scenario = SCENARIOS[fleet.system].get(item)
+    needs = {*row.needs, *(scenario.needs if scenario else ()), row.noun}
+    missing = sorted(needs - {"clock"} - {*hello.nouns, *hello.features})
+    if missing:
+        return _result(row, "not-applicable", f"the bus does not declare {', '.join(missing)}")
+    if "clock" in needs and hello.clock == "wall":
+        return _result(row, "could-not-run", "needs a clock that the kit can set (hello: clock manual)")
+    return None
+
+
+def _result(row: Requirement, outcome: Outcome, why: str = "", **more: Any) -> RowResult:
+    return RowResult(requirement=row.id, outcome=outcome, check=row.check or "", fleet="", why=why, **more)
+
+
+def _broken(row: Requirement) -> Outcome:
+    return "fail" if row.level == "MUST" else "warn"
+
+
+def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> list[RowResult]:
+    ended: tuple[Outcome, str] | None = None
+    try:
+        with stage(fleet, run=scenario.name, options=scenario.options) as ctx:
+            try:
+                scenario.play(ctx)
+            except Exception as error:
+                ended = _what_ended_it(error)
+            return [_decide(row, ctx, ended) for row in rows]
+    except DoorError as error:
+        outcome, why = _what_ended_it(error)
+        return [_result(row, outcome, f"the bus could not be opened: {why}") for row in rows]
+
+
+def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
+    """The outcome of rows that a script did not reach, and why it ended."""
+    if isinstance(error, Refused) and error.rpc == -32601:
+        return "fail", f"a method of a declared noun is not supported: {error.message}"
+    if isinstance(error, Refused):
+        return "fail", f"a call that must succeed was refused with {error}"
+    if isinstance(error, Malformed):
+        return "fail", str(error)
+    if isinstance(error, Lost):
+        return "fail", f"the bus did not answer: {error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return "could-not-run", f"the script broke at {where} ({type(error).__name__}: {error})"
+
+
+def _decide(row: Requirement, ctx: Ctx, ended: tuple[Outcome, str] | None) -> RowResult:
+    findings = [finding for finding in ctx.findings if finding.requirement == row.id]
+    broken = next((finding for finding in findings if not finding.ok), None)
+    if broken is not None:
+        events = ctx.history()
+        return _result(
+            row, _broken(row), broken.why, events=_shown(events, broken), script=_script(events, broken)
+        )
+    if findings:
+        return _result(row, "pass")
+    outcome, why = ended or ("could-not-run", "the script ended without deciding this row")
+    if outcome == "fail":
+        outcome = _broken(row)
+        events = ctx.history()
+        last = Finding(row.id, False, why, len(events))
+        return _result(row, outcome, why, events=_shown(events, last), script=_script(events, last))
+    return _result(row, outcome, why)
+
+
+def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
+    """The operations just before the expectation, without clock settings and openings."""
+    upto = [e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type != "header"]
+    return [_short(event) for event in upto[-EVENTS_SHOWN:]]
+
+
+def _short(event: Event) -> dict[str, Any]:
+    told = event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"})
+    if len(repr(told.get("value"))) > 1_000:
+        told["value"] = repr(told["value"])[:1_000] + "…"
+    return told
+
+
+def _script(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
+    """The calls that lead there, for `busproof replay`."""
+    return [
+        {"process": e.process, "method": e.op, "params": e.value if e.type == "invoke" else {}}
+        for e in events
+        if e.index <= finding.at_event and e.type in ("invoke", "nemesis") and len(repr(e.value)) < 20_000
+    ]
+
+
+def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
+    with tempfile.TemporaryDirectory(prefix="busproof-") as folder:
+        try:
+            path = play(
+                fleet,
+                seed=seed if seed is not None else 1,
+                calls=WORKLOAD_CALLS[profile],
+                into=Path(folder) / "history.jsonl",
+            )
+        except DoorError as error:
+            outcome, why = _what_ended_it(error)
+            return [_result(row, outcome, why) for row in rows]
+        events = list(read(path))
+    verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(events)}
+    return [_from_verdict(row, verdicts[row.check or ""], events) for row in rows]
+
+
+def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> RowResult:
+    if verdict.verdict == "valid":
+        return _result(row, "pass")
+    if verdict.verdict == "unknown":
+        return _result(row, "inconclusive", verdict.reason)
+    first = verdict.witnesses[0]
+    shown = [_short(event) for event in events if event.index in first.events]
+    more = f" ({len(verdict.witnesses)} witnesses, the first is shown)" if len(verdict.witnesses) > 1 else ""
+    return _result(row, _broken(row), first.why + more, events=shown)
+
+
+def _run_machine(
+    fleet: Fleet, item: str, rows: list[Requirement], profile: str, seed: int | None
+) -> list[RowResult]:
+    run = MACHINES[fleet.system][item](fleet, profile, seed)
+    return list(_from_findings(rows, run.findings, run.script, run.examples))
+
+
+def _from_findings(
+    rows: list[Requirement], findings: list[Finding], script: list[dict[str, Any]], examples: int
+) -> Iterator[RowResult]:
+    decided = {finding.requirement: finding for finding in findings}
+    for row in rows:
+        finding = decided.get(row.id)
+        if finding is None:
+            # A machine stops at its first violation: the other rows were not reached.
+            yield _result(row, "inconclusive", "the machine stopped at another row's violation")
+        elif finding.ok:
+            yield _result(row, "pass", f"{examples} examples")
+        else:
+            yield _result(
+                row, _broken(row), f"{finding.why} (after {examples} examples, shrunk)", script=script
+            )
