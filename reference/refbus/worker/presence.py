@@ -45,7 +45,7 @@ def check_beat(agent_id: object, status: object, current_task: object, progress:
     if limits.text("status", status) not in presence.STATUSES:
         raise InvalidArgument(f"status must be one of {', '.join(presence.STATUSES)}, not {status!r:.40}")
     if current_task is not None:
-        limits.name("current_task", current_task)
+        limits.text("current_task", current_task)
     if progress is not None:
         limits.number("progress", progress)
 
