@@ -1,0 +1,1 @@
+"""Reports: JSON Lines is the report; everything else is derived from it alone."""

@@ -1,0 +1,157 @@
+"""A run under pytest: its options, its fleets, its parts, its report."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from busproof import __version__, known
+from busproof.catalogue import catalogue
+from busproof.fleet import REFERENCE, Fleet
+from busproof.profiles import demanded
+from busproof.report import badge, html, junit, lines
+from busproof.runner import RowResult, item_names, run_item
+
+PARTICIPANT = "sqlite:"
+
+
+@dataclass
+class Run:
+    """What `busproof check` was asked for. Every xdist worker has one; the controller finishes."""
+
+    out: Path
+    system: str
+    bus: str
+    mixed_with: str
+    only: list[str]
+    profile: str
+    seed: int | None
+    known_file: str
+    nightly: bool
+    report: lines.Report | None = None
+    _fleets: dict[str, Fleet] = field(default_factory=dict)
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        """From pytest's parsed options."""
+        return cls(
+            out=Path(options.busproof_out).resolve(), system=options.busproof_system, bus=options.busproof_bus,
+            mixed_with=options.busproof_mixed_with, only=options.busproof_only, profile=options.busproof_profile,
+            seed=options.busproof_seed, known_file=options.busproof_known, nightly=options.busproof_nightly,
+        )  # fmt: skip
+
+    def items(self) -> list[tuple[str, str]]:
+        """(fleet, item), after --only. Machines are long: they come first, so that two workers share the rest."""
+        names = [name for name in item_names(self.system) if self._wanted(name)]
+        names.sort(key=lambda name: not name.startswith("machine."))
+        # Machines need restarts and refusals of one kind, so they stay on the bus alone.
+        mixed = [("mixed", name) for name in names if self.mixed_with and not name.startswith("machine.")]
+        return [("bus", name) for name in names] + mixed
+
+    def _wanted(self, item: str) -> bool:
+        if not self.only:
+            return True
+        rows = [
+            r
+            for r in catalogue(self.system).values()
+            if r.check == item or (item == "history" and (r.check or "").startswith("history."))
+        ]
+        names = {
+            item,
+            *(r.id for r in rows),
+            *(r.noun for r in rows if item != "history"),
+            *(r.check or "" for r in rows),
+        }
+        return bool(names & set(self.only))
+
+    def fleet(self, label: str) -> Fleet:
+        """The bus alone, or in turn with another on one store."""
+        if label not in self._fleets:
+            bus = self.bus or REFERENCE
+            specs = (
+                [bus]
+                if label == "bus"
+                else [bus, REFERENCE if self.mixed_with == "reference" else self.mixed_with]
+            )
+            self._fleets[label] = Fleet(specs, system=self.system)
+        return self._fleets[label]
+
+    def play(self, label: str, item: str) -> list[RowResult]:
+        """Play an item and leave its rows in OUT/parts."""
+        fleet = self.fleet(label)
+        results = run_item(
+            fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed
+        )
+        part = self.out / "parts" / f"{label}-{item}.json"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
+        return results
+
+    def close(self) -> None:
+        """End the buses of this process."""
+        for fleet in self._fleets.values():
+            fleet.close()
+        self._fleets.clear()
+
+    def finish(self) -> lines.Report:
+        """All parts → the report in every form. An item without its part did not run, and is said so."""
+        results = self._results()
+        hello = self._hello()
+        entries = known.load(Path(self.known_file)) if self.known_file else []
+        results += self._demanded_but_undeclared(hello)
+        failed = {result.requirement for result in results if result.outcome == "fail"}
+        decided = {r.requirement for r in results if r.outcome in ("pass", "warn", "fail")}
+        header = {
+            "busproof": __version__, "system": self.system, "bus": self.bus, "mixed_with": self.mixed_with,
+            "only": self.only, "profile": self.profile, "seed": self.seed, "nightly": self.nightly, "hello": hello,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "known": [entry.id for entry in entries],
+            "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
+            "chaos_rows": sum((row.check or "").startswith("chaos.") for row in catalogue(self.system).values()),
+        }  # fmt: skip
+        report = lines.write(self.out / "report.jsonl", header, results)
+        junit.write(report, self.out / "junit.xml")
+        html.write(report, self.out / "report.html")
+        badge.write(report, self.out)
+        return report
+
+    def _results(self) -> list[RowResult]:
+        results: list[RowResult] = []
+        for label, item in self.items():
+            part = self.out / "parts" / f"{label}-{item}.json"
+            if part.exists():
+                results += [
+                    RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))
+                ]
+                continue
+            for row in catalogue(self.system).values():
+                if row.check == item or (item == "history" and (row.check or "").startswith("history.")):
+                    results.append(
+                        RowResult(
+                            requirement=row.id, outcome="could-not-run", check=row.check or "", fleet=label,
+                            why=f"{item} did not come to an end",
+                        )
+                    )  # fmt: skip
+        return results
+
+    def _hello(self) -> dict[str, Any]:
+        try:
+            return self.fleet("bus").hello.model_dump()
+        except Exception as error:
+            return {"name": "?", "version": "?", "nouns": [], "features": [], "error": str(error)}
+        finally:
+            self.close()
+
+    def _demanded_but_undeclared(self, hello: dict[str, Any]) -> list[RowResult]:
+        missing = set(demanded(self.system, self.profile or None)) - set(hello["nouns"])
+        return [
+            RowResult(
+                requirement=row.id, outcome="fail", check=row.check or "", fleet="bus",
+                why=f"profile {self.profile} demands the noun {row.noun}, which the bus does not declare",
+            )
+            for row in catalogue(self.system).values()
+            if row.noun in missing and row.level == "MUST"
+        ]  # fmt: skip

@@ -1,0 +1,91 @@
+"""The report for a terminal: the verdict, what broke with its evidence, and what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import IO, Any
+
+from busproof.catalogue import catalogue
+from busproof.report.lines import Report
+
+WIDTH = 100
+_COLOURS = {
+    "invalid": "31",
+    "fail": "31",
+    "valid": "32",
+    "pass": "32",
+    "unknown": "33",
+    "warn": "33",
+    "could-not-run": "33",
+}
+
+
+def render(report: Report, out: IO[str] = sys.stdout, *, report_path: str = "") -> None:
+    """Print it. Colours only for a terminal without NO_COLOR."""
+    has_colour = out.isatty() and "NO_COLOR" not in os.environ
+
+    def paint(text: str, kind: str) -> str:
+        return f"\x1b[1;{_COLOURS[kind]}m{text}\x1b[0m" if has_colour and kind in _COLOURS else text
+
+    header, footer = report.header, report.footer
+    hello = header["hello"]
+    lines = [""]
+    for row in report.rows:
+        if row["outcome"] in ("fail", "could-not-run", "inconclusive"):
+            lines += _broken(row, header, paint)
+    warnings = [row for row in report.rows if row["outcome"] == "warn"]
+    if warnings:
+        lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
+        lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {_cut(row['why'])}" for row in warnings]
+        lines += [""]
+    lines += [f"{fault}" for fault in header.get("known_faults", [])]
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in footer["counts"].items())
+    verdict = paint(report.verdict.upper(), report.verdict)
+    lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus: {counts}"]
+    if footer["known_failed"]:
+        lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
+    chaos = header.get("chaos_rows", 0)
+    if chaos:
+        lines += [f"{chaos} more rows need fault injection:  busproof chaos {header['system']}{_bus(header)}"]
+    if report_path:
+        lines += [f"Report: {report_path}"]
+    print("\n".join(lines), file=out)
+
+
+def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str]:
+    requirement = catalogue(header["system"])[row["requirement"]]
+    where = " (on a mixed fleet)" if row["fleet"] == "mixed" else ""
+    lines = [
+        f"{paint(row['outcome'], row['outcome'])} {row['requirement']} {requirement.level}{where}: {requirement.text}",
+        f"     {requirement.source}; decided by {row['check']}",
+        f"     {row['why']}",
+    ]
+    lines += [f"     {_event(event)}" for event in row["events"][-6:]]
+    if row["script"] and not row["events"]:
+        lines += [f"     {_cut(json.dumps(step))}" for step in row["script"][-8:]]
+    lines += [f"     replay: {replay_command(row, header)}", ""]
+    return lines
+
+
+def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
+    """One command that plays the row's check again."""
+    seed = f" --seed {header['seed']}" if header.get("seed") is not None else ""
+    name = "history" if row["check"].startswith("history.") else row["check"]
+    return f"busproof check {header['system']}{_bus(header)} --only {name}{seed}"
+
+
+def _bus(header: dict[str, Any]) -> str:
+    return f" --bus '{header['bus']}'" if header.get("bus") else ""
+
+
+def _event(event: dict[str, Any]) -> str:
+    value = event.get("value")
+    text = value if isinstance(value, str) else json.dumps(value) if value is not None else ""
+    agent = event.get("agent") or f"process {event['process']}"
+    return _cut(f"{event['index']:>5}  {agent:<8} {event['type']:<6} {event.get('op') or '':<16} {text}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH * 2 else text[: WIDTH * 2 - 1] + "…"
