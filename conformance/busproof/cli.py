@@ -1,0 +1,295 @@
+"""`busproof`: the command line.
+
+Exit codes of every command that judges: 0 valid, 1 invalid, 2 unknown (and for a command line that makes no sense).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from busproof import __version__
+from busproof.protocol import METHODS
+
+EPILOG = """\
+buses:
+  exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
+  py:module:factory    a Python object whose methods are the protocol's
+  sqlite:PATH          an existing bus.db, or its folder (doctor and check read a copy)
+  (none)               the reference implementation
+
+a first check of your own bus:
+  busproof init worker python my-adapter      write an adapter to fill in
+  busproof doctor --bus 'exec:python my-adapter/adapter.py'
+  busproof check worker --bus 'exec:python my-adapter/adapter.py'
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    args_list = list(sys.argv[1:] if argv is None else argv)
+    # Three commands belong to other parts: their own parsers say what they take.
+    if args_list and args_list[0] in _ELSEWHERE:
+        return _run_elsewhere(args_list[0], args_list[1:])
+    parser = _parser()
+    args = parser.parse_args(args_list)
+    command: Callable[[argparse.Namespace], int] = args.command
+    try:
+        return command(args)
+    except KeyboardInterrupt:
+        print("busproof: interrupted; nothing is decided", file=sys.stderr)
+        return 2
+
+
+# command → module, extra to install
+_ELSEWHERE = {
+    "chaos": ("buschaos.cli", "chaos"),
+    "audit": ("busspark.cli", "spark"),
+    "demo": ("busproof.demo", ""),
+}
+
+
+def _run_elsewhere(command: str, argv: list[str]) -> int:
+    module, extra = _ELSEWHERE[command]
+    try:
+        run = import_module(module).main
+    except ImportError as error:
+        if not extra or (error.name or "").startswith("busproof"):
+            raise
+        print(
+            f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'",
+            file=sys.stderr,
+        )
+        return 2
+    result: int = run(argv)
+    return result
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="busproof", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Judge a message bus for coding agents: which promise breaks, and how to reproduce it.",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"busproof {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+
+    def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog=EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(command=run)
+        return sub
+
+    check = add("check", _check, "judge a bus by every requirement that it declares")
+    check.add_argument("system", choices=sorted(METHODS))
+    check.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
+    check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
+    check.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id"
+    )
+    check.add_argument("--mixed-with", metavar="SPEC", help="also on one store with this bus: `reference`, `none` or a "
+                       "bus (default: the kit's own participant, where the bus declares sqlite)")  # fmt: skip
+    check.add_argument(
+        "--known", metavar="FILE", help="TOML list of known failures: id, reason, url, expires"
+    )
+    check.add_argument(
+        "--out", type=Path, default=Path("busproof-out"), help="folder for reports (default busproof-out)"
+    )
+    check.add_argument("--seed", type=int, help="seed of the workload and of the machines")
+    check.add_argument("--nightly", action="store_true", help="10,000 examples instead of a few")
+    check.add_argument(
+        "-j", "--jobs", default="auto", help="processes (default: as many as cores, at most 4)"
+    )
+    for name, (_, extra) in _ELSEWHERE.items():
+        text = {
+            "chaos": "kill its processes, fill its disk, then check what is left",
+            "audit": "verify a recorded history, with Spark or in Python",
+            "demo": "everything in about a minute, on the reference",
+        }[name]
+        commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
+    doctor = add(
+        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd bus.db"
+    )
+    doctor.add_argument("--bus", required=True, metavar="SPEC")
+    doctor.add_argument("--system", default="worker", choices=sorted(METHODS))
+    init = add("init", _init, "write an adapter to fill in")
+    init.add_argument("system", choices=sorted(METHODS))
+    init.add_argument("language", choices=("python", "node"))
+    init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"))
+    replay = add("replay", _replay, "send a recorded script again and show the answers")
+    replay.add_argument("report", type=Path, help="report.jsonl of a check")
+    replay.add_argument("row", help="id of a row that failed in it")
+    replay.add_argument("--bus", default=None, metavar="SPEC", help="another bus than the report's")
+    verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
+    verify.add_argument("report", type=Path)
+    trace = add(
+        "traceability", _traceability, "write the traceability page of a system from the report of a run"
+    )
+    trace.add_argument("report", type=Path)
+    trace.add_argument("--out", type=Path, required=True)
+    schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
+    schema.add_argument("system", choices=sorted(METHODS))
+    schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
+    listing = add("list", _list, "list the requirements of a system and what checks them")
+    listing.add_argument("system", choices=sorted(METHODS))
+    return parser
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Start pytest on the kit's own suite, apart from the user's conftest and settings."""
+    from busproof.report import lines, terminal
+
+    out: Path = args.out.resolve()
+    problem = _unplayable(args)
+    if problem:
+        print(f"busproof: {problem}", file=sys.stderr)
+        return 2
+    shutil.rmtree(out / "parts", ignore_errors=True)
+    (out / "report.jsonl").unlink(missing_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+    jobs = str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else args.jobs
+    options = [
+        "-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider", "-q", "--tb=no", "-r", "N", "--no-header",
+        "-n", "0" if args.only and len(args.only) == 1 and "." in args.only[0] else jobs, "--dist", "worksteal",
+        "--pyargs", "busproof.pytest_suite", "--busproof-out", str(out), "--busproof-system", args.system,
+        "--busproof-bus", args.bus, "--busproof-mixed-with", _partner(args), "--busproof-profile", args.profile or "",
+        "--busproof-known", args.known or "", *(f"--busproof-only={name}" for name in args.only),
+        *(["--busproof-nightly"] if args.nightly else []),
+        *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
+    ]  # fmt: skip
+    bus = args.bus or "the reference"
+    print(
+        f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes",
+        file=sys.stderr,
+        flush=True,
+    )
+    # The user's bus may be a module of the folder that they stand in.
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False)
+    try:
+        report = lines.load(out / "report.jsonl")
+    except lines.ReportError as error:
+        print(
+            f"busproof: the run ended without a report (pytest exit {done.returncode}): {error}",
+            file=sys.stderr,
+        )
+        return 2
+    terminal.render(report, report_path=str(out / "report.html"))
+    return int(report.footer["exit_code"])
+
+
+def _unplayable(args: argparse.Namespace) -> str:
+    """Why the command line cannot lead to a run; empty if it can."""
+    from busproof import known
+    from busproof.adapters.base import DoorError
+    from busproof.catalogue import catalogue
+    from busproof.fleet import BusSpecError, Fleet
+
+    if args.bus.startswith("sqlite:"):
+        return f"an existing file is looked at by:  busproof doctor --bus {args.bus}"
+    rows = catalogue(args.system).values()
+    names = {"history", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
+    unknown = [name for name in args.only if name not in names]
+    if unknown:
+        return (
+            f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"
+        )
+    try:
+        if args.known:
+            known.load(Path(args.known))
+        if args.bus:
+            fleet = Fleet([args.bus], system=args.system)
+            args.features = fleet.hello.features
+            fleet.close()
+            if args.system not in fleet.hello.systems:
+                return f"the bus says that it is {fleet.hello.systems}, not {args.system}"
+    except (ValueError, BusSpecError) as error:
+        return str(error)
+    except (DoorError, ImportError, AttributeError) as error:
+        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}'"
+    return ""
+
+
+def _partner(args: argparse.Namespace) -> str:
+    """Who shares the store in the mixed fleet; empty for none."""
+    if args.mixed_with is not None:
+        return "" if args.mixed_with == "none" else str(args.mixed_with)
+    is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])
+    return "sqlite:" if is_sqlite else ""
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    from busproof import doctor
+
+    return doctor.examine(args.bus, args.system)
+
+
+def _init(args: argparse.Namespace) -> int:
+    from busproof import init
+
+    return init.write(args.language, args.folder)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from busproof import replay
+
+    return replay.replay(args.report, args.row, args.bus)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from busproof.report import lines
+
+    try:
+        report = lines.load(args.report)
+    except lines.ReportError as error:
+        print(f"busproof: {error}", file=sys.stderr)
+        return 2
+    print(f"{args.report}: as written; {report.verdict}, {report.footer['counts']}")
+    return int(report.footer["exit_code"])
+
+
+def _traceability(args: argparse.Namespace) -> int:
+    from busproof.report import lines, traceability
+
+    try:
+        report = lines.load(args.report)
+    except lines.ReportError as error:
+        print(f"busproof: {error}", file=sys.stderr)
+        return 2
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(traceability.page(report), encoding="utf-8")
+    print(f"wrote {args.out}")
+    return 0
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from busproof import protocol_page
+
+    if args.markdown:
+        args.markdown.write_text(protocol_page.page(args.system), encoding="utf-8")
+        print(f"wrote {args.markdown}")
+    else:
+        print(json.dumps(protocol_page.schemas(args.system), indent=2))
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    from busproof.catalogue import catalogue
+
+    for row in catalogue(args.system).values():
+        print(f"{row.id:<20} {row.level:<8} {row.check or 'excluded':<32} {row.text}")
+    return 0

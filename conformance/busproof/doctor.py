@@ -1,0 +1,286 @@
+"""`busproof doctor`: is it the adapter, or is it the bus? And what is odd about a bus.db?
+
+The adapter is examined from the outside in: does it start, does it answer, does it keep to the protocol, does it
+keep its word of hello. The first fault that explains the rest ends the examination, with its remedy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from busproof.adapters.base import Door, DoorError, Lost, Refused
+from busproof.adapters.sqlite import SCHEMA
+from busproof.adapters.stdio import StdioDoor
+from busproof.fleet import BusSpecError, open_door
+from busproof.protocol import METHOD_NOT_FOUND, METHODS, WORKER_FEATURES, HelloReply
+
+SLOW_MS = 500
+
+
+class Fault(Exception):
+    """What is wrong with the adapter, and what to do."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+def examine(spec: str, system: str) -> int:
+    """Print the findings. Exit 0: the adapter is sound; 1: a fault was found; 2: there is nothing to examine."""
+    if spec.startswith("sqlite:") and spec != "sqlite:":
+        return _examine_file(Path(spec.removeprefix("sqlite:")).expanduser())
+    try:
+        for finding in _examine_adapter(spec, system):
+            print(f"  ok     {finding}")
+    except Fault as fault:
+        print(f"  FAULT  {fault}\n         remedy: {fault.remedy}")
+        print("The adapter is at fault; the bus has not been judged.")
+        return 1
+    print(
+        f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'"
+    )
+    return 0
+
+
+def _examine_adapter(spec: str, system: str) -> Iterator[str]:
+    try:
+        door = open_door(spec)
+    except (BusSpecError, ImportError, AttributeError) as error:
+        raise Fault(
+            f"it does not start: {error}", "run the command by hand; a relative path starts where you stand"
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="busproof-") as store:
+        try:
+            hello = _hello(door, system)
+            yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
+            yield from _declares(hello)
+            yield from _manners(door)
+            _call(door, "open", {"store": store, "options": {}}, system)
+            yield "open: a store folder is accepted"
+            yield from _keeps_its_word(door, hello, system)
+            _call(door, "close", {}, system)
+            yield "close: the store is left"
+        finally:
+            door.close()
+
+
+def _hello(door: Door, system: str) -> HelloReply:
+    try:
+        reply = door.call("hello", {"protocol": ["1"], "system": system}, timeout_s=10)
+    except Refused as error:
+        raise Fault(
+            f"hello was refused: {error}", "hello must answer for protocol 1; see docs/protocol.md#hello"
+        ) from error
+    except Lost as error:
+        text = str(error)
+        if "not JSON" in text:
+            remedy = "stdout belongs to the protocol: print to stderr instead"
+        elif "id" in text and "request" in text:
+            remedy = "answer with the same id as the request"
+        elif "no answer" in text:
+            remedy = "flush stdout after every line"
+        else:
+            remedy = f"it wrote to stderr: {door.stderr[-300:] or 'nothing'}"
+        raise Fault(f"hello was not answered: {error}", remedy) from error
+    try:
+        return HelloReply.model_validate(reply, strict=True)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
+        raise Fault(
+            f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields"
+        ) from error
+
+
+def _declares(hello: HelloReply) -> Iterator[str]:
+    unknown = [feature for feature in hello.features if feature not in WORKER_FEATURES]
+    if unknown:
+        raise Fault(
+            f"hello declares unknown features {unknown}", f"features are {', '.join(WORKER_FEATURES)}"
+        )
+    if not hello.nouns:
+        raise Fault(
+            "hello declares no noun, so nothing can be judged",
+            "declare log, cursor and route when they are filled in",
+        )
+    yield "hello: what is declared is known to the protocol"
+
+
+def _manners(door: Door) -> Iterator[str]:
+    try:
+        door.call("doctor.no_such_method", {}, timeout_s=10)
+        raise Fault("an unknown method was accepted", "answer it with error code -32601")
+    except Refused as error:
+        if error.rpc != METHOD_NOT_FOUND:
+            raise Fault(
+                f"an unknown method was answered with {error.rpc}", "answer it with error code -32601"
+            ) from error
+    except Lost as error:
+        raise Fault(f"it died of an unknown method: {error}", "answer it with error code -32601") from error
+    yield "an unknown method is -32601"
+    if isinstance(door, StdioDoor):
+        door.send_line(b"{this is no JSON")
+        try:
+            line = door.receive_line("a line that is no JSON", 5)
+            good = "error" in json.loads(line)
+        except (Lost, ValueError):
+            good = False
+        if not good:
+            raise Fault(
+                "a line that is no JSON is not answered with an error",
+                "answer it with error code -32700 and id null",
+            )
+        yield "a line that is no JSON is answered with an error"
+
+
+def _keeps_its_word(door: Door, hello: HelloReply, system: str) -> Iterator[str]:
+    """Every declared method is there; the core answers in the right shape, quickly."""
+    if hello.clock == "manual":
+        _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, system)
+        yield "clock.set: the clock can be set"
+    slow = []
+    for method, params in _TRIALS.items():
+        noun, feature = METHODS[system][method].noun, METHODS[system][method].feature
+        if (noun and noun not in hello.nouns) or (feature and feature not in hello.features):
+            continue
+        started = time.monotonic()
+        _call(door, method, params, system)
+        if (took_ms := (time.monotonic() - started) * 1000) > SLOW_MS:
+            slow.append(f"{method} took {took_ms:.0f} ms")
+    yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}" if slow else "")
+
+
+_TRIALS: dict[str, dict[str, Any]] = {
+    "publish": {
+        "agent_id": "doctor",
+        "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}},
+    },
+    "poll": {"agent_id": "doctor", "limit": 10},
+    "ack": {"agent_id": "doctor", "seq": 0},
+    "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
+    "renew_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+    "release_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+    "heartbeat": {"agent_id": "doctor", "status": "idle"},
+    "liveness": {},
+    "export_to_jsonl": {},
+    "save_blob": {"content": {"n": 1}},
+    "search": {"query": "note", "limit": 10},
+    "publish_many": {"agent_id": "doctor", "messages": [{"type": "note"}]},
+    "process_loop": {"agent_id": "doctor", "limit": 1, "fail_ids": []},
+    "poll_intervals": {"polls": [True, False]},
+    "status": {"limit": 10},
+    "archive": {},
+    "dead_letters": {"agent_id": "doctor"},
+    "worker_state": {"worker": "doctor"},
+    "dump": {},
+}
+
+
+def _call(door: Door, method: str, params: dict[str, Any], system: str) -> dict[str, Any]:
+    page = f"see docs/protocol.md#{method.replace('.', '')}"
+    try:
+        reply = door.call(method, params, timeout_s=20)
+    except Refused as error:
+        said = "is declared and not there" if error.rpc == METHOD_NOT_FOUND else f"was refused: {error}"
+        raise Fault(f"{method} {said}", f"sent {json.dumps(params)}; {page}") from error
+    except DoorError as error:
+        raise Fault(f"{method} was not answered: {error}", page) from error
+    try:
+        METHODS[system][method].reply.model_validate(reply, strict=True)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
+        raise Fault(
+            f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page
+        ) from error
+    return reply
+
+
+def _examine_file(path: Path) -> int:
+    """Look at a copy of a bus.db: the file of a living bus is never opened for writing."""
+    path = path / "bus.db" if path.is_dir() else path
+    if not path.is_file():
+        print(f"there is no {path}")
+        return 2
+    with tempfile.TemporaryDirectory(prefix="busproof-") as folder:
+        for name in (path.name, f"{path.name}-wal"):
+            if (path.parent / name).exists():
+                shutil.copy2(path.parent / name, Path(folder) / name)
+        try:
+            with closing(sqlite3.connect(Path(folder) / path.name)) as db:
+                oddities = list(_oddities(db, path.parent))
+        except sqlite3.DatabaseError as error:
+            oddities = [f"it cannot be read as an SQLite database: {error}"]
+    for oddity in oddities:
+        print(f"  ODD    {oddity}")
+    version = tuple(map(int, sqlite3.sqlite_version.split(".")))
+    if version < (3, 51, 3):
+        print(
+            f"  note   SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption"
+        )
+    print(f"{path}: {f'{len(oddities)} oddities' if oddities else 'nothing odd'}")
+    return 1 if oddities else 0
+
+
+def _oddities(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
+    db.row_factory = sqlite3.Row
+    for (line,) in db.execute("PRAGMA integrity_check(10)").fetchall():
+        if line != "ok":
+            yield f"integrity: {line}"
+    if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        yield "the journal is not a write-ahead log: readers and writers block each other"
+    yield from _schema_oddities(db)
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not {"messages", "cursors", "meta"} <= tables:
+        return
+    version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    if version is None or version[0] != "1":
+        yield f"meta.schema_version is {version and version[0]!r}, not '1'"
+    newest = db.execute(
+        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
+    ).fetchone()[0]
+    for row in db.execute("SELECT agent_id, last_acked_seq FROM cursors WHERE last_acked_seq > ?", (newest,)):
+        yield f"agent {row[0]} has acknowledged {row[1]}, above the newest seq {newest}: it is deaf until then"
+    for row in db.execute("SELECT seq, payload_ref FROM messages WHERE payload_ref IS NOT NULL").fetchall():
+        yield from _blob_oddities(row["seq"], row["payload_ref"], folder / "blobs")
+    for row in db.execute(
+        "SELECT seq FROM messages WHERE payload IS NOT NULL AND NOT json_valid(payload)"
+    ).fetchall():
+        yield f"the payload of seq {row[0]} is no JSON"
+
+
+def _schema_oddities(db: sqlite3.Connection) -> Iterator[str]:
+    with closing(sqlite3.connect(":memory:")) as seed:
+        seed.executescript(SCHEMA)
+        wanted = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        for name, kind in seed.execute(wanted).fetchall():
+            if (
+                db.execute("SELECT 1 FROM sqlite_master WHERE name = ? AND type = ?", (name, kind)).fetchone()
+                is None
+            ):
+                yield f"{kind} {name} is missing"
+                continue
+            info = f"pragma_{'table' if kind == 'table' else 'index'}_info"
+            query = f"SELECT name FROM {info}(?)"
+            want, have = ([r[0] for r in c.execute(query, (name,)).fetchall()] for c in (seed, db))
+            if want != have:
+                yield f"{kind} {name} has columns {have}, the seed's are {want}"
+
+
+def _blob_oddities(seq: int, ref: str, blobs: Path) -> Iterator[str]:
+    if not re.fullmatch("sha256-[0-9a-f]{64}", ref):
+        yield f"the payload_ref of seq {seq} is no ref: {ref!r}"
+    elif not (blobs / ref).is_file():
+        yield f"the blob of seq {seq} is missing: {ref}"
+    elif f"sha256-{hashlib.sha256((blobs / ref).read_bytes()).hexdigest()}" != ref:
+        yield f"the blob of seq {seq} is not what was stored: {ref}"

@@ -1,0 +1,29 @@
+"""`busproof init`: an adapter to fill in, which already answers hello."""
+
+from __future__ import annotations
+
+import sys
+from importlib import resources
+from pathlib import Path
+
+_FILES = {"python": "adapter.py", "node": "adapter.mjs"}
+_RUN = {"python": "python", "node": "node"}
+
+
+def write(language: str, folder: Path) -> int:
+    """Write the template and say what to do next. Refuses to overwrite."""
+    name = _FILES[language]
+    path = folder / name
+    if path.exists():
+        print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)
+        return 2
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (resources.files("busproof") / "templates" / f"{name}.txt").read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    bus = f"exec:{_RUN[language]} {path}"
+    print(
+        f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:"
+    )
+    print(f"  busproof doctor --bus '{bus}'")
+    print(f"  busproof check worker --bus '{bus}'")
+    return 0

@@ -1,0 +1,43 @@
+"""The traceability page: sentence → row → check → what a real run said."""
+
+from __future__ import annotations
+
+from busproof.catalogue import catalogue
+from busproof.report.lines import Report
+from busproof.runner import WORST_FIRST
+
+
+def page(report: Report) -> str:
+    """Markdown, one table a noun."""
+    system, hello = report.header["system"], report.header["hello"]
+    outcome: dict[str, str] = {}
+    for row in report.rows:
+        before = outcome.get(row["requirement"], "not-applicable")
+        outcome[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    rows = list(catalogue(system).values())
+    checked = sum(row.check is not None for row in rows)
+    lines = [
+        f"<!-- Generated: busproof traceability busproof-out/report.jsonl --out docs/traceability/{system}.md -->",
+        f"# Traceability of `{system}`",
+        "",
+        f"{len(rows)} rows: {checked} checked, {len(rows) - checked} excluded with a reason. The last column is a run of"
+        f" `busproof check {system}` on {hello['name']} {hello['version']}: {report.verdict}. Rows of `chaos.*` are decided by"
+        f" `busproof chaos {system}`.",
+    ]
+    noun = ""
+    for row in rows:
+        if row.noun != noun:
+            noun = row.noun
+            lines += [
+                "",
+                f"## {noun}",
+                "",
+                "| id | level | sentence | source | check | run |",
+                "|---|---|---|---|---|---|",
+            ]
+        check = f"`{row.check}`" if row.check else f"excluded: {row.excluded}"
+        text = row.text.replace("|", "\\|")
+        lines.append(
+            f"| {row.id} | {row.level} | {text} | {row.source} | {check} | {outcome.get(row.id, '')} |"
+        )
+    return "\n".join(lines) + "\n"
