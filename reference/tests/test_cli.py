@@ -1,0 +1,117 @@
+"""`refbus worker …`: every command, as one would type it."""
+
+from __future__ import annotations
+
+import io
+import json
+import runpy
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus import cli
+from refbus.worker.bus import WorkerBus
+from refbus.worker.tail import Tail
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on a store; its lines of JSON."""
+
+    def run_(*words: str, code: int = 0) -> list[dict[str, Any]]:
+        assert cli.main(["worker", "--store", str(tmp_path / "new" / "store"), *words]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_
+
+
+def test_a_conversation(run: Run) -> None:
+    """Publish, poll, acknowledge, search, export, archive, follow."""
+    assert run("publish", "--as", "alice", "--to", "bob", "--id", "m1", "task_assign", '{"task": 1}') == [
+        {"id": "m1", "seq": 1}
+    ]
+    run("publish", "--as", "bob", "--in-reply-to", "m1", "--correlation-id", "c", "task_done")
+    messages = run("poll", "--as", "bob", "--limit", "5", "--wait-ms", "5")
+    assert [message["type"] for message in messages] == ["task_assign", "task_done"]
+    assert [message["seq"] for message in run("tail", "--no-follow", "-n", "1")] == [2]
+    assert run("ack", "--as", "bob", "2") == [{"last_acked_seq": 2}]
+    assert [message["id"] for message in run("search", "task", "assign")] == ["m1"]
+    assert run("export") == [{"last_seq": 2}]
+    assert run("archive") == [{"archived": 2, "below_seq": 2}]
+    assert run("dump")[0]["integrity"] == "ok"
+
+
+def test_claims_and_presence(run: Run) -> None:
+    """With tokens, states and heartbeats."""
+    (claim,) = run("claim", "--as", "alice", "t1")
+    assert claim["token"] == 1
+    assert run("renew", "--as", "alice", "--token", "2", "t1") == [{"renewed": False}]
+    assert run("release", "--as", "alice", "t1") == [{"released": True}]
+    run("heartbeat", "--as", "alice", "working", "--task", "t1", "--progress", "0.5")
+    assert run("liveness")[0]["agents"][0]["state"] == "ALIVE"
+    assert run("transition", "w1", "-", "ASSIGNED")[0]["changed"]
+    assert run("transition", "w1", "ASSIGNED", "WORKING")[0]["changed"]
+    assert run("state", "w1") == [{"worker": "w1", "state": "WORKING"}]
+    assert [row["payload"]["to"] for row in run("status")] == ["WORKING", "ASSIGNED"]
+    assert run("dead-letters", "--as", "alice") == []
+    assert run("redrive", "--as", "alice", "1") == [{"redriven": False}]
+
+
+def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is too long to type."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]"))
+    run("publish", "--as", "alice", "t", "-")
+    assert run("poll", "--as", "bob")[0]["payload"] == [1, 2]
+
+
+def test_errors_go_to_stderr_with_their_code(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the exit status is 1."""
+    for words, code in (
+        (("publish", "--as", "alice", "t", "{"), "INVALID_ARGUMENT"),
+        (("publish", "--as", "a/b", "t"), "INVALID_ARGUMENT"),
+        (("ack", "--as", "bob", "5"), "INVALID_ARGUMENT"),
+        (("transition", "w", "ASSIGNED", "COMPLETED"), "STATE_CONFLICT"),
+    ):
+        assert cli.main(["worker", "--store", str(tmp_path / "s"), *words]) == 1
+        assert f"refbus: {code}: " in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert cli.main(["worker", "--store", str(tmp_path / "file"), "liveness"]) == 1
+    assert "FileExistsError" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """Say enough to use it."""
+    for words, expected in ((["--version"], "refbus 0"), (["worker", "--help"], "task_assign")):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(words)
+        assert caught.value.code == 0
+        assert expected in capsys.readouterr().out
+
+
+def test_the_module_is_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`python -m refbus.cli`."""
+    monkeypatch.setattr(sys, "argv", ["refbus", "worker", "--store", str(tmp_path / "s"), "liveness"])
+    monkeypatch.delitem(sys.modules, "refbus.cli")
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module("refbus.cli", run_name="__main__")
+    assert caught.value.code == 0
+
+
+def test_tail_follows_what_comes(bus: WorkerBus) -> None:
+    """From so many messages back, for everybody's messages."""
+    bus.publish_many("alice", [{"type": "t", "to": "bob", "payload": n} for n in range(3)])
+    following = Tail(bus, back=1).messages()
+    assert next(following)["payload"] == 2
+    sender = threading.Timer(0.02, lambda: bus.publish("alice", {"type": "t", "payload": 3}))
+    sender.start()
+    assert next(following)["payload"] == 3
+    sender.join()
+    following.close()  # type: ignore[attr-defined]
