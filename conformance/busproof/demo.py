@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MUTANT = "ack_beyond_the_log.py"
+MUTANT_CHECK = "cursor.ack_beyond_the_log"
 
 
 @dataclass(frozen=True)
@@ -42,29 +43,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     ended = [_play(number, act) for number, act in enumerate(_acts(args.out, args.seed), 1)]
     _say(f"\n{sum(ended)} of {len(ended)} acts ended as they must, in {time.monotonic() - started:.0f} s.")
     _say(f"Open  {args.out / 'check' / 'report.html'}  and  {args.out / 'mutant' / 'report.html'}")
-    _say(
-        "Next: busproof init worker python my-adapter    then: busproof check worker --bus 'exec:python my-adapter/adapter.py'"
-    )
+    _say("Next, your own bus:  busproof init worker python my-adapter")
     return 0 if all(ended) else 1
 
 
 def _acts(out: Path, seed: int) -> list[Act]:
     mutant = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutants() / MUTANT))}"
+    history = str(out / "chaos" / "history.jsonl")
+    check = ["check", "worker"]
+    chaos = ["chaos", "worker", "--kills", "20", "--seed", str(seed), "--out", str(out / "chaos")]
     return [
-        Act("Check the reference bus, over stdio", ["check", "worker", "--out", str(out / "check")], 0, "valid"),
+        Act("Check the reference bus, over stdio", [*check, "--out", str(out / "check")], 0, "valid"),
         Act(
             "Check a bus with one planted fault: ack(10**9) makes an agent deaf for ever",
-            ["check", "worker", "--bus", mutant, "--only", "cursor", "--out", str(out / "mutant")], 1, "invalid: the kit finds it",
-        ),  # fmt: skip
+            [
+                *check,
+                "--bus",
+                mutant,
+                "--only",
+                MUTANT_CHECK,
+                "--mixed-with",
+                "none",
+                "--out",
+                str(out / "mutant"),
+            ],
+            1,
+            "invalid: the kit finds it",
+        ),
         Act(
             "Kill writers in the middle of their work, and record the history",
-            ["chaos", "worker", "--kills", "20", "--seed", str(seed), "--out", str(out / "chaos")], 0, "valid: nothing acknowledged is lost",
-        ),  # fmt: skip
+            chaos,
+            0,
+            "nothing acknowledged is lost",
+        ),
         Act(
-            "Let Spark verify that history, side by side with the Python checker",
-            ["audit", str(out / "chaos" / "history.jsonl"), "--engine", "both"], 0, "valid, and both agree",
-        ),  # fmt: skip
-    ]  # fmt: skip
+            "Let Spark verify that history",
+            ["audit", history, "--engine", "both"],
+            0,
+            "valid, and Python agrees",
+        ),
+    ]
 
 
 def _mutants() -> Path:

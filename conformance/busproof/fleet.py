@@ -34,7 +34,8 @@ def open_door(spec: str) -> Door:
         from busproof.adapters.python import PythonDoor
 
         module, _, factory = rest.partition(":")
-        return PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
+        door: Door = PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
+        return door
     if scheme == "sqlite":
         from busproof.adapters.sqlite import SqliteDoor
 

@@ -304,15 +304,19 @@ ROWS = {"worker": (LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW)}
 
 def run_worker(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
     """Play the machine under a profile; a failure is shrunk, and its script returned."""
-    machine = type("WorkerMachine", (WorkerMachine,), {"fleet": fleet, "examples": 0, "script": []})
-    test: Callable[[], RuleBasedStateMachine] = machine
+
+    class Machine(WorkerMachine):
+        """A class of its own for each run: it counts."""
+
+    Machine.fleet, Machine.examples, Machine.script = fleet, 0, []
+    test: type[RuleBasedStateMachine] = Machine
     chosen = settings(
         PROFILES[profile],
         deadline=None, database=None, print_blob=False, verbosity=Verbosity.quiet, report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate, Phase.target, Phase.shrink],
     )  # fmt: skip
     if with_seed is not None:
-        test = seed(with_seed)(machine)
+        test = seed(with_seed)(Machine)
     broken: Violation | None = None
     try:
         run_state_machine_as_test(test, settings=chosen)
@@ -320,11 +324,10 @@ def run_worker(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) 
         broken = error
     except (Refused, Lost) as error:
         broken = Violation(LOG_ROW, f"a call that must succeed ended in {type(error).__name__}: {error}")
-    examples: int = machine.examples
+    examples = Machine.examples
     if broken is None:
         return MachineRun([Finding(row, True, "", 0) for row in ROWS["worker"]], examples)
-    script: list[dict[str, Any]] = machine.script
-    return MachineRun([Finding(broken.requirement, False, broken.why, 0)], examples, script)
+    return MachineRun([Finding(broken.requirement, False, broken.why, 0)], examples, Machine.script)
 
 
 MACHINES: dict[str, dict[str, Callable[[Fleet, str, int | None], MachineRun]]] = {

@@ -28,8 +28,8 @@ def page(system: str) -> str:
         "",
         'A request: `{"jsonrpc": "2.0", "id": 1, "method": "ack", "params": {"agent_id": "a", "seq": 7}}`',
         "",
-        'An answer: `{"jsonrpc": "2.0", "id": 1, "result": {}}`, or with `error` in place of `result`:'
-        ' `{"code": -32000, "message": "…", "data": {"code": "INVALID_ARGUMENT", "definite": true}}`',
+        'An answer: `{"jsonrpc": "2.0", "id": 1, "result": {}}`, or with `error` in place of `result`:',
+        '`{"code": -32000, "message": "…", "data": {"code": "INVALID_ARGUMENT", "definite": true}}`',
         "",
         f"## Methods of `{system}`",
         "",

@@ -135,10 +135,13 @@ class SqliteDoor:
             "payload",
         }:
             raise Refused("INVALID_ARGUMENT", f"not a message: {ascii(message)[:200]}", definite=True)
-        text = json.dumps(message["payload"]) if "payload" in message else None
-        ref = None
-        if text is not None and len(text.encode()) > INLINE_BYTES_MAX:
-            text, ref = None, self._save_blob(text.encode())
+        text: str | None = json.dumps(message["payload"]) if "payload" in message else None
+        ref = (
+            self._save_blob(text.encode())
+            if text is not None and len(text.encode()) > INLINE_BYTES_MAX
+            else None
+        )
+        text = None if ref is not None else text
         row = (
             message.get("id") or str(uuid.uuid4()), self._time(), agent_id, message.get("to"), message["type"],
             message.get("correlation_id"), message.get("in_reply_to"), text, ref,

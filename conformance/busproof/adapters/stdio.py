@@ -87,13 +87,13 @@ class StdioDoor:
             raise Lost(f"the answer to {method} is not JSON: {line[:200]!r}") from error
         if not isinstance(response, dict) or response.get("id") != self._next_id:
             raise Lost(f"the answer to {method} has not the request's id {self._next_id}: {line[:200]!r}")
-        error = response.get("error")
-        if error is not None:
-            data = error.get("data") or {}
-            rpc = error.get("code", -32000)
+        refusal = response.get("error")
+        if refusal is not None:
+            data = refusal.get("data") or {}
+            rpc = refusal.get("code", -32000)
             # JSON-RPC's own errors (no such method, bad params) come before any work is done.
             definite = bool(data.get("definite", rpc in (-32700, -32600, -32601, -32602)))
-            raise Refused(str(data.get("code", rpc)), str(error.get("message")), definite=definite, rpc=rpc)
+            raise Refused(str(data.get("code", rpc)), str(refusal.get("message")), definite=definite, rpc=rpc)
         result = response.get("result")
         if not isinstance(result, dict):
             raise Lost(f"the result of {method} is not an object: {line[:200]!r}")

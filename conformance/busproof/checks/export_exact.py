@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from busproof.checks.facts import Facts
 from busproof.checks.verdict import Verdict, Witness, judged
@@ -15,9 +16,7 @@ def check(facts: Facts) -> Verdict:
     at, lines, torn = facts.export
     witnesses = [Witness((at,), "export_torn")] if torn else []
     witnesses += [Witness((at,), "export_doubled", seq, n) for seq, n in Counter(lines).items() if n > 1]
-    witnesses += [
-        Witness((at,), "export_unordered", x, y) for x, y in zip(lines, lines[1:], strict=False) if y < x
-    ]
+    witnesses += [Witness((at,), "export_unordered", x, y) for x, y in pairwise(lines) if y < x]
     present = set(lines)
     witnesses += [Witness((at,), "export_missing", row.seq) for row in facts.stored if row.seq not in present]
     missing = "" if facts.dump_at is not None else "the history has no final dump"

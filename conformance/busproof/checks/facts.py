@@ -103,10 +103,13 @@ def extract(events: Iterable[Event]) -> Facts:
     pending: dict[int, Event] = {}
     for event in events:
         if event.type == "invoke":
+            if (unanswered := pending.pop(event.process, None)) is not None:
+                _close(facts, unanswered, None)
             pending[event.process] = event
         elif event.type in ("ok", "fail", "info"):
             begun = pending.pop(event.process, None)
-            _close(facts, begun if begun is not None and begun.op == event.op else event, event)
+            if begun is not None:
+                _close(facts, begun, event if begun.op == event.op else None)
         elif event.type == "footer":
             facts.is_whole = True
     for begun in pending.values():

@@ -8,6 +8,7 @@ the poll ended. What it must show was acknowledged to its publisher before the p
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 
 from busproof.checks.facts import Facts, Poll
 from busproof.checks.verdict import Verdict, Witness, judged
@@ -21,9 +22,7 @@ def check(facts: Facts) -> Verdict:
     cursors = _Running([(a.begin, a.agent, a.seq) for a in facts.acks if a.outcome != "fail"])
     for poll in facts.polls:
         seqs = [seq for seq, _ in poll.delivered]
-        witnesses += [
-            Witness((poll.end,), "unordered", x, y) for x, y in zip(seqs, seqs[1:], strict=False) if y <= x
-        ]
+        witnesses += [Witness((poll.end,), "unordered", x, y) for x, y in pairwise(seqs) if y <= x]
         witnesses += [
             Witness((poll.end,), "misdelivered", seq)
             for seq, to in poll.delivered

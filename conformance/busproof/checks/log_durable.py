@@ -17,19 +17,18 @@ def check(facts: Facts) -> Verdict:
     if facts.dump_at is None:
         return judged("log_durable", [], 0, "the history has no final dump")
     dump_at = facts.dump_at
-    stored = {row.id: row.seq for row in facts.stored}
+    stored: dict[str, int] = {}
+    for row in facts.stored:
+        stored[row.id] = min(row.seq, stored.get(row.id, row.seq))
     witnesses: list[Witness] = []
     for (id_, seq), end in acknowledged_pairs(facts).items():
         if id_ not in stored:
             witnesses.append(Witness((end,), "lost", seq))
         elif stored[id_] != seq:
             witnesses.append(Witness((end, dump_at), "seq_changed", seq, stored[id_]))
-    told = {(p.id, p.seq is None) for p in facts.publishes if p.outcome == "ok"}
-    witnesses += [
-        Witness((p.end,), "lost", 0)
-        for p in facts.publishes
-        if p.outcome == "ok" and p.id not in stored and (p.id, True) in told and p.seq is None
-    ]
+    # A bus that tells no seq must still keep the message.
+    silent = [p for p in facts.publishes if p.outcome == "ok" and p.seq is None]
+    witnesses += [Witness((p.end,), "lost") for p in silent if p.id not in stored]
     witnesses += [
         Witness((dump_at,), "row_doubled", count)
         for count in Counter(row.id for row in facts.stored).values()
@@ -41,7 +40,10 @@ def check(facts: Facts) -> Verdict:
 
 def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
     possible = {p.id for p in facts.publishes if p.outcome != "fail"}
-    refused = {p.id: p.end for p in facts.publishes if p.outcome == "fail" and p.id is not None}
+    refused: dict[str, int] = {}
+    for p in facts.publishes:
+        if p.outcome == "fail" and p.id is not None:
+            refused[p.id] = max(p.end, refused.get(p.id, p.end))
     # A publish without an id whose answer was lost may be any row.
     any_row = None in possible
     found = []

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: the verdict, a filter by outcome, and for each broken row a timeline of its operations."""
+"""One self-contained HTML page: the verdict, a filter by outcome, and a timeline for each broken row."""
 
 from __future__ import annotations
 

@@ -32,10 +32,13 @@ def render(report: Report, out: IO[str] = sys.stdout, *, report_path: str = "") 
     header, footer = report.header, report.footer
     hello = header["hello"]
     lines = [""]
+    alone = {(row["requirement"], row["outcome"]) for row in report.rows if row["fleet"] == "bus"}
     for row in report.rows:
-        if row["outcome"] in ("fail", "could-not-run", "inconclusive"):
+        # What already shows on the bus alone is not told again for the mixed fleet.
+        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
+        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
             lines += _broken(row, header, paint)
-    warnings = [row for row in report.rows if row["outcome"] == "warn"]
+    warnings = [row for row in report.rows if row["outcome"] == "warn" and row["fleet"] == "bus"]
     if warnings:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {_cut(row['why'])}" for row in warnings]
@@ -71,6 +74,8 @@ def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str
 
 def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
+    if again := header.get("again", {}).get(row["check"]):
+        return str(again)  # another run than `check` wrote this report
     seed = f" --seed {header['seed']}" if header.get("seed") is not None else ""
     name = "history" if row["check"].startswith("history.") else row["check"]
     return f"busproof check {header['system']}{_bus(header)} --only {name}{seed}"

@@ -11,18 +11,18 @@ def page(report: Report) -> str:
     """Markdown, one table a noun."""
     system, hello = report.header["system"], report.header["hello"]
     outcome: dict[str, str] = {}
-    for row in report.rows:
-        before = outcome.get(row["requirement"], "not-applicable")
-        outcome[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    for result in report.rows:
+        before = outcome.get(result["requirement"], "not-applicable")
+        outcome[result["requirement"]] = min(before, result["outcome"], key=WORST_FIRST.index)
     rows = list(catalogue(system).values())
     checked = sum(row.check is not None for row in rows)
     lines = [
         f"<!-- Generated: busproof traceability busproof-out/report.jsonl --out docs/traceability/{system}.md -->",
         f"# Traceability of `{system}`",
         "",
-        f"{len(rows)} rows: {checked} checked, {len(rows) - checked} excluded with a reason. The last column is a run of"
-        f" `busproof check {system}` on {hello['name']} {hello['version']}: {report.verdict}. Rows of `chaos.*` are decided by"
-        f" `busproof chaos {system}`.",
+        f"{len(rows)} rows: {checked} checked, {len(rows) - checked} excluded with a reason.",
+        f"The last column: `busproof check {system}` on {hello['name']} {hello['version']}: {report.verdict}.",
+        f"Rows of `chaos.*` are decided by `busproof chaos {system}`.",
     ]
     noun = ""
     for row in rows:

@@ -49,7 +49,7 @@ def lines(ctx: Ctx) -> None:
     ]
     good = shaped and told == [("a", "b", "note", "c")]
     ctx.expect("worker.export.02", good, f"whole lines: {whole}; the first row: {rows[:1]}")
-    seqs = [row.get("seq") for row in rows]
+    seqs: list[Any] = [row.get("seq") for row in rows]
     ctx.expect("worker.export.03", seqs == sorted(set(seqs)) and len(seqs) == 3, f"seq in the file: {seqs}")
 
 

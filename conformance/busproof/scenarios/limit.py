@@ -79,13 +79,14 @@ def wrong_types(ctx: Ctx) -> None:
         dict: ["x", [], 1, None],
         list: ["x", {}, 1],
     }
-    cases = []
+    cases: list[tuple[str, dict[str, Any]]] = []
     for method, params in offered(ctx).items():
         for name, value in params.items():
             if name in ("content", "from_state"):
                 continue
             cases += [(method, {**params, name: bad}) for bad in wrong[type(value)]]
-    cases += [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS for bad in (1, True, [], {})]
+    odd: list[Any] = [1, True, [], {}]
+    cases += [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS for bad in odd]
     soft = soft_spots(ctx, a, cases)
     ctx.expect(
         "worker.limit.01", not soft, f"{len(soft)} of {len(cases)} calls with a wrong type: {soft[:5]}"

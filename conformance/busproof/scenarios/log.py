@@ -447,7 +447,7 @@ def contention(ctx: Ctx) -> None:
         isinstance(held[0], dict),
         f"a publish during a lock of 0.3 s: {held[0]}",
     )
-    batches = at_once(*(lambda s=s: [publish(s) for _ in range(40)][-1] for s in (a, b)))  # type: ignore[misc]
+    batches = at_once(*(lambda s=s: [publish(s) for _ in range(40)][-1] for s in (a, b)))
     failed = [str(result) for result in batches if isinstance(result, Exception)]
     count = len(poll(a, limit=1000))
     good = not failed and count == 82
@@ -506,9 +506,9 @@ def schema(ctx: Ctx) -> None:
                 r["name"]: (r["type"].upper(), r["notnull"], r["pk"]) for r in db.execute(_COLUMNS, (table,))
             }
             ctx.expect(requirement, seen == columns, f"{table} has columns {seen}, the seed's are {columns}")
-        for requirement, (index, columns) in _INDEXES.items():
+        for requirement, (index, wanted) in _INDEXES.items():
             on = [row["name"] for row in db.execute("SELECT name FROM pragma_index_info(?)", (index,))]
-            ctx.expect(requirement, on == columns, f"index {index} is on {on}, the seed's on {columns}")
+            ctx.expect(requirement, on == wanted, f"index {index} is on {on}, the seed's on {wanted}")
         ctx.expect(
             "worker.log.21", _refused(db, _BOTH), "a row with both payload and payload_ref was accepted"
         )
