@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from refbus import __version__
@@ -79,9 +79,9 @@ class Driver:
             return _error(request_id, BUS_ERROR, f"{type(error).__name__}: {error}", Internal.code, False)
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
-    def hello(self, protocol: list[str], system: str = "worker") -> dict[str, Any]:
+    def hello(self, protocol: Sequence[str] = (PROTOCOL_VERSION,), system: str = "worker") -> dict[str, Any]:
         """Agree on a version and a system."""
-        if not isinstance(protocol, list) or PROTOCOL_VERSION not in protocol:
+        if not isinstance(protocol, list | tuple) or PROTOCOL_VERSION not in protocol:
             raise InvalidArgument(f"this driver speaks protocol {PROTOCOL_VERSION} only")
         if not isinstance(system, str) or system not in self._buses:
             raise InvalidArgument(f"this driver serves {', '.join(self._buses)}")

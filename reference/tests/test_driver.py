@@ -60,7 +60,7 @@ def test_hello_says_who_answers_and_what_it_can(door: Door) -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{"protocol": ["2"]}, {"protocol": "1"}, {"protocol": ["1"], "system": "comms"}, {}]
+    "params", [{"protocol": ["2"]}, {"protocol": "1"}, {"protocol": ["1"], "system": "comms"}]
 )
 def test_hello_refuses_what_it_does_not_speak(params: dict[str, Any]) -> None:
     """Definitely."""

@@ -30,7 +30,7 @@ def test_a_pass_stops_at_the_first_failure_and_acknowledges_what_came_before(bus
     assert bus.process_loop("bob") == {"handled": [], "failed": None}
 
 
-@pytest.mark.parametrize("fail_ids", ["a", [1], [None], ("a",), {}, 5])
+@pytest.mark.parametrize("fail_ids", ["a", [1], [None], ("a",), {}, 5, None])
 def test_fail_ids_are_strings(bus: WorkerBus, fail_ids: Any) -> None:
     """In a list."""
     with pytest.raises(InvalidArgument):

@@ -103,6 +103,22 @@ def test_archive_moves_what_everybody_has_processed(bus: WorkerBus) -> None:
     assert bus.publish("alice", {"type": "t"})["seq"] == 6
 
 
+def test_long_logs_are_indexed_and_archived_in_parts(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that publishers are not held up; the result is the same."""
+    monkeypatch.setattr("refbus.worker.archive.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("refbus.worker.search.ROWS_AT_ONCE", 3)
+    bus.publish_many(
+        "alice", [{"type": "t", "payload": "word", "to": ("bob", "ghost")[n % 2]} for n in range(20)]
+    )
+    assert found(bus, "word") == list(range(1, 21))
+    bus.ack("bob", 18)
+    assert bus.archive() == {"archived": 9, "below_seq": 18}
+    assert [row["seq"] for row in bus.dump()["archived"]] == list(range(1, 19, 2))
+    assert found(bus, "word") == list(range(1, 21))
+    bus.publish_many("alice", [{"type": "t", "payload": "word"}] * 3)
+    assert found(bus, "word") == list(range(1, 24))
+
+
 def test_who_acknowledges_nothing_yet_is_waited_for(bus: WorkerBus) -> None:
     """ack(0) is how a late reader announces itself."""
     bus.publish("alice", {"type": "t"})

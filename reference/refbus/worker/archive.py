@@ -14,23 +14,33 @@ from refbus.kernel import cursor
 from refbus.kernel.errors import BusError
 from refbus.worker.store import Store
 
+ROWS_AT_ONCE = 5000
+
 
 class Archive(Store):
     """archive."""
 
     def archive(self) -> dict[str, Any]:
-        """Move out what is acknowledged by all; then vacuum."""
-        with self.db.transaction() as connection:
-            cursors = [seq for (seq,) in connection.execute("SELECT last_acked_seq FROM cursors")]
-            below_seq = cursor.archivable_below(cursors)
-            connection.execute(_COPY, {"below": below_seq})
-            moved = connection.execute(
-                "DELETE FROM messages WHERE seq <= ? AND seq IN (SELECT seq FROM archived_messages)",
-                (below_seq,),
-            ).rowcount
+        """Move out what is acknowledged by all; then vacuum, which holds up writers: a job for a quiet hour."""
+        cursors = [seq for (seq,) in self.db.rows("SELECT last_acked_seq FROM cursors")]
+        # Cursors only move forward, so what may go now may also go a moment later.
+        below_seq = cursor.archivable_below(cursors)
+        moved, last_seq = 0, 0
+        while last_seq < below_seq:
+            some, last_seq = self._move_some(last_seq, below_seq)
+            moved += some
         if moved:
             self._compact()
         return {"archived": moved, "below_seq": below_seq}
+
+    def _move_some(self, last_seq: int, below_seq: int) -> tuple[int, int]:
+        """A part at a time, so that publishers get the lock in between. How many, and up to which seq."""
+        with self.db.transaction() as connection:
+            bounds = {"last": last_seq, "below": below_seq, "limit": ROWS_AT_ONCE}
+            (bounds["upto"],) = connection.execute(_END_OF_PART, bounds).fetchone()
+            connection.execute(_COPY, bounds)
+            moved = connection.execute(_DELETE_COPIED, bounds).rowcount
+        return moved, bounds["upto"]
 
     def _compact(self) -> None:
         # The messages have moved already; a busy or full disk only leaves the file larger than it need be.
@@ -39,12 +49,24 @@ class Archive(Store):
             self.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+_END_OF_PART = """
+    SELECT coalesce(
+        (SELECT seq FROM messages WHERE seq > :last AND seq <= :below ORDER BY seq LIMIT 1 OFFSET :limit), :below
+    )
+"""
+
 _COPY = """
     INSERT INTO archived_messages
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
-    WHERE seq <= :below
+    WHERE seq > :last AND seq <= :upto
       AND (to_agent IS NULL OR to_agent IN (SELECT agent_id FROM cursors))
       AND seq NOT IN (SELECT seq FROM dead_letters)
       AND seq NOT IN (SELECT seq FROM redriven)
+"""
+
+_DELETE_COPIED = """
+    DELETE FROM messages
+    WHERE seq > :last AND seq <= :upto
+      AND seq IN (SELECT seq FROM archived_messages WHERE seq > :last AND seq <= :upto)
 """

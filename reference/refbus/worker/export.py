@@ -15,6 +15,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from refbus.kernel import retry
@@ -35,21 +36,24 @@ class Export(Store):
     def export_to_jsonl(self) -> dict[str, Any]:
         """Append to bus.jsonl what it lacks. Any number of exporters, any crash: each seq exactly once."""
         with self._export_lock():
+            stated = self.db.row("SELECT last_seq FROM export_state WHERE id = 1")
             try:
                 fd = os.open(self.folder / JSONL_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             except OSError as error:
                 raise of_os_error(error, definite=True) from error
             try:
                 last_seq = self._bring_file_up_to_date(fd)
+                if stated != (last_seq,):
+                    _make_durable(fd, self.folder)
+                    self.db.write(
+                        "INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,)
+                    )
             finally:
                 os.close(fd)
-            stated = self.db.row("SELECT last_seq FROM export_state WHERE id = 1")
-            if stated is None or stated[0] != last_seq:
-                self.db.write("INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,))
         return {"last_seq": last_seq}
 
     def _bring_file_up_to_date(self, fd: int) -> int:
-        """Repair, append, fsync; return the last seq in the file. Where the disk is full, leave it repaired."""
+        """Repair, then append; return the last seq in the file. Where the disk is full, leave it repaired."""
         try:
             size, last_seq = self._repair(fd)
         except OSError as error:
@@ -59,8 +63,6 @@ class Export(Store):
             while rows := self.db.rows(_NEXT_ROWS, {"last": last_seq, "limit": ROWS_AT_ONCE}):
                 write_all(fd, "".join(map(_line, rows)).encode())
                 last_seq = rows[-1][0]
-            os.fsync(fd)
-            sync_folder(self.folder)
         except OSError as error:
             is_undone = False
             with contextlib.suppress(OSError):
@@ -110,6 +112,14 @@ class Export(Store):
             yield
         finally:
             os.close(fd)
+
+
+def _make_durable(fd: int, folder: Path) -> None:
+    try:
+        os.fsync(fd)
+        sync_folder(folder)
+    except OSError as error:
+        raise of_os_error(error, definite=False) from error
 
 
 def _lock(fd: int) -> None:

@@ -7,7 +7,7 @@ cursor moves past it, and `redrive` puts it back in front.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from refbus.kernel import limit as limits
@@ -21,11 +21,9 @@ Handler = Callable[[dict[str, Any]], None]
 class Redelivery(Cursors):
     """process_loop, poll_intervals, dead_letters and redrive."""
 
-    def process_loop(
-        self, agent_id: str, limit: int = 100, fail_ids: list[str] | None = None
-    ) -> dict[str, Any]:
+    def process_loop(self, agent_id: str, limit: int = 100, fail_ids: Sequence[str] = ()) -> dict[str, Any]:
         """One pass with a handler that fails on fail_ids."""
-        failing = _strings("fail_ids", [] if fail_ids is None else fail_ids)
+        failing = _strings("fail_ids", [] if fail_ids == () else fail_ids)
 
         def handler(message: dict[str, Any]) -> None:
             if message["id"] in failing:

@@ -14,6 +14,8 @@ from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError
 from refbus.worker.cursor import Cursors
 
+ROWS_AT_ONCE = 1000
+
 
 class Search(Cursors):
     """search."""
@@ -29,17 +31,22 @@ class Search(Cursors):
 
     def _index_what_is_new(self) -> None:
         newest, indexed = self.db.row(_NEWEST_AND_INDEXED)
-        if newest <= indexed:
-            return
+        while indexed < newest:
+            indexed = self._index_some()
+
+    def _index_some(self) -> int:
+        """A part at a time, so that publishers get the lock in between. How far the index reaches now."""
         with self.db.transaction() as connection:
-            (indexed,) = connection.execute("SELECT last_seq FROM search_state WHERE id = 1").fetchone()
-            newest = self._newest_seq(connection)
-            for seq, type_, text, ref in connection.execute(_NOT_INDEXED, {"last": indexed}).fetchall():
-                connection.execute(
-                    "INSERT INTO search_index (rowid, type, body) VALUES (?, ?, ?)",
-                    (seq, type_, self._words(text, ref)),
-                )
-            connection.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (newest,))
+            newest, indexed = connection.execute(_NEWEST_AND_INDEXED).fetchone()
+            rows = connection.execute(_NOT_INDEXED, {"last": indexed, "limit": ROWS_AT_ONCE}).fetchall()
+            connection.executemany(
+                "INSERT INTO search_index (rowid, type, body) VALUES (?, ?, ?)",
+                ((seq, type_, self._words(text, ref)) for seq, type_, text, ref in rows),
+            )
+            # Numbers that a retry burned have no row: the index is complete when no row is left.
+            indexed = rows[-1][0] if len(rows) == ROWS_AT_ONCE else newest
+            connection.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (indexed,))
+        return int(indexed)
 
     def _words(self, text: Any, ref: Any) -> str:
         """What can be read of a payload: its strings, numbers and member names."""
@@ -72,7 +79,7 @@ _NOT_INDEXED = """
     SELECT seq, type, payload, payload_ref FROM messages WHERE seq > :last
     UNION ALL
     SELECT seq, type, payload, payload_ref FROM archived_messages WHERE seq > :last
-    ORDER BY seq
+    ORDER BY seq LIMIT :limit
 """
 
 _MATCHING = """
