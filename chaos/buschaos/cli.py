@@ -9,14 +9,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from buschaos import report
 from buschaos.bus import NotAProcess
 from buschaos.run import Run, Settings, run
 from buschaos.workload import DriverFailed
 from busproof.adapters.base import DoorError
+from busproof.catalogue import catalogue
 from busproof.fleet import REFERENCE, BusSpecError
+from busproof.report.lines import EXIT_CODES, Report
 
-EXIT = {"valid": 0, "invalid": 1, "unknown": 2}
 KILLS = 200
+PROBLEMS_SHOWN = 10
 _EPILOG = """\
 Without --kills, --points and --disk-full, all three acts are played (200 kills); with any of them, only those.
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
@@ -86,39 +89,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = run(settings, _progress)
     except (NotAProcess, BusSpecError, DoorError, DriverFailed) as error:
         print(f"could not run: {error}", file=sys.stderr)
-        return EXIT["unknown"]
-    _tell(result, settings)
-    return EXIT[result.verdict]
+        return EXIT_CODES["unknown"]
+    told = report.write(result, settings)
+    _tell(result, told, settings)
+    return int(told.footer["exit_code"])
 
 
 def _progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _tell(result: Run, settings: Settings) -> None:
+def _tell(result: Run, told: Report, settings: Settings) -> None:
+    rows = catalogue(settings.system)
     for act in result.acts:
         counted = ", ".join(f"{count:,} {what}" for what, count in act.counts.items()) or "nothing done"
-        print(f"{act.name}: {act.could_not_run or counted}")
+        print(f"\n{act.name}: {act.could_not_run or counted}")
         for note in act.notes:
             print(f"  {note}")
-        for problem, where in act.problems[:10]:
-            print(f"  ✗ {problem.noun}: {problem.why}\n    evidence: {where}")
-        if len(act.problems) > 10:
-            print(f"  … and {len(act.problems) - 10} more")
+        for problem, history in act.problems[:PROBLEMS_SHOWN]:
+            print(f"  ✗ {problem.noun}: {problem.why}\n    evidence: {history}")
+        if len(act.problems) > PROBLEMS_SHOWN:
+            print(f"  … and {len(act.problems) - PROBLEMS_SHOWN} more")
         for text in act.undecided:
             print(f"  ? {text}")
-    print()
-    for decided in result.decided:
-        print(f"  {decided.outcome:15} {decided.row.id:18} {decided.row.text}")
-    print(f"\nverdict: {result.verdict}")
-    again = [
-        f"--seed {settings.seed}",
-        *(f"--bus {shlex.quote(spec)}" for spec in settings.specs if spec != REFERENCE),
-    ]
-    if settings.kills is not None:
-        print(f"again: busproof chaos {settings.system} --kills {settings.kills} {' '.join(again)}")
+        for row in told.rows:
+            if row["check"] == act.name:
+                print(f"  {row['outcome']:14} {row['requirement']:18} {rows[row['requirement']].text}")
+        print(f"  again: {report.again(settings, act.name)}")
+    print(
+        f"\n{told.verdict.upper()}  {result.hello.name} {result.hello.version} as a {settings.system} bus under chaos"
+    )
+    print(f"Report: {settings.out / 'report.html'}")
     if result.history is not None:
-        print(f"history: {result.history}\nnext: busproof audit {shlex.quote(str(result.history))}")
+        print(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
 
 
 if __name__ == "__main__":

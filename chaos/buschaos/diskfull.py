@@ -23,7 +23,7 @@ from typing import Any
 from buschaos import judge, state
 from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
-from buschaos.operations import OPERATIONS, WHEN_MS, Operation, Prepared, applicable, prepare, tell_time
+from buschaos.operations import OPERATIONS, WHEN_MS, Operation, applicable, prepare_store, tell_time
 from buschaos.state import Evidence, Problem
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import Fleet
@@ -80,21 +80,10 @@ class _FullDisk:
     def __init__(self, fleet: Fleet, small: Path, work: Path, out: Path) -> None:
         self._fleet, self._small, self._work, self._out = fleet, small, work, out
         self._template = work / "prepared"
-        self._template.mkdir()
         self._operations = [
             op for op in OPERATIONS if op.method not in ("open", "close") and applicable(op, fleet.hello)
         ]
-        doors = [fleet.door(number, self._template, {}) for number in range(2)]
-        with contextlib.closing(
-            Recorder(work / "prepared.jsonl", run="disk", system=fleet.system)
-        ) as recorder:
-            alice, bob = (
-                Session(door, recorder, process=number, agent=name)
-                for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
-            )
-            self._prepared: Prepared = prepare(alice, bob, fleet.hello)
-        for door in doors:
-            fleet.give_back(door, retired=True)
+        self._prepared = prepare_store(fleet, self._template, work / "prepared.jsonl")
 
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""

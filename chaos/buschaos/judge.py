@@ -40,7 +40,7 @@ def read_to_the_end(
 ) -> Evidence:
     """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
     first = 1 + max((event.process for part in parts for event in read(part)), default=-1)
-    last_part = into.with_name("part-last.jsonl")
+    last_part = parts[0].with_name("part-last.jsonl")
     exports = "export" in fleet.hello.nouns
     with (
         Inspector() as inspector,
@@ -65,6 +65,7 @@ def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> No
     """What stands in bus.jsonl, as an event that the check `export_exact` reads."""
     if "died" not in facts:
         lines = {"lines": [seq for seq, _ in facts["lines"] or []], "torn": bool(facts["bad_lines"])}
+        recorder.record("invoke", process=process, op="read_export")
         recorder.record("ok", process=process, op="read_export", value=lines)
 
 
@@ -87,9 +88,7 @@ def of_history(history: Path) -> Judgement:
     undecided: list[str] = []
     for verdict in run_checks(read(history)):
         noun = verdict.check.partition("_")[0]
-        problems += [
-            Problem(noun, f"{verdict.check}: {w.why} (events {list(w.events)})") for w in verdict.witnesses
-        ]
+        problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown":
             undecided.append(f"{verdict.check}: {verdict.reason}")
     return Judgement(problems, undecided)

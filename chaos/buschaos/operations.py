@@ -9,10 +9,14 @@ It must be idempotent: playing it twice is playing it once. `process_loop` is no
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from busproof.fleet import Fleet
+from busproof.history import Recorder
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -56,7 +60,22 @@ def applicable(operation: Operation, hello: HelloReply) -> bool:
     return set(operation.needs) <= declared
 
 
-def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
+def prepare_store(fleet: Fleet, folder: Path, history: Path) -> Prepared:
+    """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover."""
+    folder.mkdir()
+    doors = [fleet.door(number, folder, {}) for number in range(2)]
+    with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
+        alice, bob = (
+            Session(door, recorder, process=number, agent=name)
+            for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
+        )
+        prepared = _prepare(alice, bob, fleet.hello)
+    for door in doors:
+        fleet.give_back(door, retired=True)
+    return prepared
+
+
+def _prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     """Put something of every noun into a store: messages, a blob, a cursor, claims, an export that lags, a worker."""
 
     def declared(*needs: str) -> bool:

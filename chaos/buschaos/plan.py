@@ -1,8 +1,8 @@
 """The plan of a run: who calls what, and who is killed where. Drawn whole before the run; the same seed, the same plan.
 
 A plan is data and knows nothing of the clock or of the bus. What depends on the run is filled in by the player: the
-seq to acknowledge (a share of what was polled last), the token of a claim, and the moment of a kill, which is drawn
-as a multiple of what such a call usually takes.
+seq to acknowledge (a share of what was polled last), the token of a claim, the moment of a kill, which is drawn as a
+multiple of what such a call usually takes, and paddings, of which only the length is drawn.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Literal
 from busproof.suite import T0_MS
 
 ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s lives through one and not through two
-CALLS_PER_KILL = 6
+CALLS_PER_KILL = 20  # to start a process takes as long as fifty calls: fewer, and agents would seldom meet
 CALLS_MIN = 24  # for each agent
-TASKS = ("task-1", "task-2", "task-3")
+TASKS = ("task-1", "task-2")
 
 DeathKind = Literal["moment", "acknowledged", "syscall", "torn"]
 
@@ -88,10 +88,13 @@ def draw(seed: int, kills: int, declared: Iterable[str], *, supervised: bool = T
         deaths = kills // len(roles) + (number < kills % len(roles))
         name = f"{role.name}-{1 + sum(other.name == role.name for other in roles[:number])}"
         count = max(CALLS_MIN, deaths * CALLS_PER_KILL)
-        calls = [role.draw(dice, f"{name}.{n}", has) for n in range(count)]
+        calls = [*role.first, *(role.draw(dice, f"{name}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):
             calls[index] = replace(calls[index], death=_death(dice, supervised))
-        agents.append(AgentPlan(name, role.name, _in_rounds(calls, round_count)))
+        first, *others = _in_rounds(calls, round_count)
+        # An archival must not come before each reader's first ack.
+        first = tuple(replace(c, method="export_to_jsonl") if c.method == "archive" else c for c in first)
+        agents.append(AgentPlan(name, role.name, (first, *others)))
     return Plan(seed, kills, tuple(agents))
 
 
@@ -111,6 +114,7 @@ class Role:
 
     name = ""
     needs: frozenset[str] = frozenset()
+    first: tuple[Call, ...] = ()
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
         """The next call; `id_` is unique in the run."""
@@ -137,15 +141,15 @@ class Publisher(Role):
         to = dice.choice(("reader-1", "reader-2", None))
         if to is not None:
             message["to"] = to
-        match dice.randrange(10):
+        match dice.randrange(20):
             case 0 if "blob" in has:
-                message["payload"] = {"of": id_, "pad": "b" * dice.randint(4096, 20_000)}
-            case 1:
+                message["payload"] = {"of": id_, "pad": dice.randint(4096, 9000)}
+            case 1 | 2:
                 message["payload"] = dice.choice(([], {}, 0, "", False))
-            case 2:
+            case 3:
                 pass
             case _:
-                message["payload"] = {"of": id_, "pad": "p" * dice.randint(0, 500)}
+                message["payload"] = {"of": id_, "pad": dice.randint(0, 500)}
         return message
 
 
@@ -153,12 +157,14 @@ class Reader(Role):
     """Polls, and acknowledges a share of what it got."""
 
     name = "reader"
+    # Who has no cursor is not waited for by an archival: the first ack is of nothing.
+    first = (Call("ack", {"share": 0.0}),)
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
         """Half polls, half acks."""
         if dice.random() < 0.5:
-            return Call("poll", {"limit": dice.choice((5, 50))})
-        return Call("ack", {"share": round(dice.random(), 3)})
+            return Call("poll", {"limit": dice.choice((5, 20))})
+        return Call("ack", {"share": 1.0 if dice.random() < 0.7 else round(dice.random(), 3)})
 
 
 class Claimer(Role):
@@ -169,7 +175,7 @@ class Claimer(Role):
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
         """Claims more often than it renews or releases."""
-        (method,) = dice.choices(("try_claim_task", "renew_claim", "release_claim"), (5, 3, 2))
+        (method,) = dice.choices(("try_claim_task", "renew_claim", "release_claim"), (5, 1, 4))
         return Call(method, {"task_id": dice.choice(TASKS)})
 
 
@@ -187,7 +193,7 @@ class Keeper(Role):
             case 1 | 2 | 3 if "presence" in has:
                 return Call("heartbeat", {"status": dice.choice(("idle", "working", "blocked"))})
             case 4 | 5 if "blob" in has:
-                return Call("save_blob", {"content": {"of": id_, "pad": "s" * dice.randint(0, 20_000)}})
+                return Call("save_blob", {"content": {"of": id_, "pad": dice.randint(0, 9000)}})
             case _:
                 return Call("export_to_jsonl", {})
 

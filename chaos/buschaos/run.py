@@ -26,10 +26,8 @@ from buschaos.crashpoints import CrashPoints, cuts
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import OPERATIONS, Operation
 from buschaos.state import Problem
-from busproof.catalogue import Requirement, catalogue
 from busproof.fleet import Fleet
 from busproof.protocol import HelloReply
-from busproof.suite import Outcome
 
 ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full"]
 Say = Callable[[str], None]
@@ -41,23 +39,14 @@ class Act:
 
     name: ActName
     counts: Counter[str] = field(default_factory=Counter)
-    problems: list[tuple[Problem, str]] = field(default_factory=list)  # and where the evidence lies
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)  # and the history that shows it
     undecided: list[str] = field(default_factory=list)
     could_not_run: str | None = None
     notes: list[str] = field(default_factory=list)
 
-    def add(self, problems: list[Problem], where: Path | str) -> None:
-        """Take problems in that have the same evidence."""
-        self.problems += [(problem, str(where)) for problem in problems]
-
-
-@dataclass(frozen=True)
-class Decided:
-    """A catalogue row and what the run says of it."""
-
-    row: Requirement
-    outcome: Outcome
-    why: str
+    def add(self, problems: list[Problem], history: Path) -> None:
+        """Take problems in that one history shows."""
+        self.problems += [(problem, history) for problem in problems]
 
 
 @dataclass(frozen=True)
@@ -80,44 +69,11 @@ class Settings:
 
 @dataclass
 class Run:
-    """All acts of a run, and what follows for the catalogue."""
+    """All acts of a run."""
 
     hello: HelloReply
     acts: list[Act]
     history: Path | None
-
-    @property
-    def decided(self) -> list[Decided]:
-        """The rows that these acts decide."""
-        by_name = {act.name: act for act in self.acts}
-        rows = catalogue("worker").values()
-        return [decide(row, by_name[row.check], self.hello) for row in rows if row.check in by_name]
-
-    @property
-    def verdict(self) -> Literal["valid", "invalid", "unknown"]:
-        """Invalid if anything was found; unknown if anything could not be told."""
-        outcomes = {decided.outcome for decided in self.decided}
-        if "fail" in outcomes or any(act.problems for act in self.acts):
-            return "invalid"
-        if outcomes & {"could-not-run", "inconclusive"} or not outcomes & {"pass"}:
-            return "unknown"
-        return "valid"
-
-
-def decide(row: Requirement, act: Act, hello: HelloReply) -> Decided:
-    """Problems of a row's noun fail it; a row of `log` answers for everything that an act shows."""
-    if row.noun not in hello.nouns or not set(row.needs) <= {*hello.features, *hello.nouns}:
-        return Decided(row, "not-applicable", "the bus does not declare it")
-    if act.could_not_run is not None:
-        return Decided(row, "could-not-run", act.could_not_run)
-    against = [(problem, where) for problem, where in act.problems if row.noun in ("log", problem.noun)]
-    if against:
-        problem, where = against[0]
-        more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-        return Decided(row, "fail" if row.level == "MUST" else "warn", f"{problem.why} [{where}]{more}")
-    if act.undecided:
-        return Decided(row, "inconclusive", "; ".join(act.undecided))
-    return Decided(row, "pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))
 
 
 def run(settings: Settings, say: Say = lambda _: None) -> Run:
@@ -224,8 +180,7 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
         ):
             act.counts["levels of a full disk"] += 1
             answers += level.answers
-            where = settings.out / "disk" / level.name
-            act.add(level.problems, where)
+            act.add(level.problems, settings.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
                 say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
         act.notes.append(
@@ -260,10 +215,8 @@ def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tupl
                     f"changes, {len(result.points)} points, {len(result.bad)} bad"
                 )
                 for point in result.bad:
-                    told = [
-                        Problem(p.noun, f"{result.operation.name}, {point.point}: {p.why}")
-                        for p in point.problems
-                    ]
-                    act.add(told, point.kept or "")
+                    told = [Problem(p.noun, f"{point.title}: {p.why}") for p in point.problems]
+                    assert point.kept is not None
+                    act.add(told, point.kept / "history.jsonl")
         finally:
             fleet.close()

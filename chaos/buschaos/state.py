@@ -23,6 +23,7 @@ class Problem:
 
     noun: str
     why: str
+    events: tuple[int, ...] = ()  # of the history, if some show it
 
 
 @dataclass(frozen=True)

@@ -253,11 +253,13 @@ class _Player:
                     f"{call.method} of {self._plan.name} was in order and refused: {error}"
                 )
             self._remember(call)
-        except Lost as error:
+        except DoorError as error:
             self._session = None
             session.door.kill()
-            if call.death is None:
-                self.tally.strange.append(f"{self._plan.name}: a session that was not killed ended: {error}")
+            if call.death is None or not isinstance(error, Lost):
+                self.tally.strange.append(
+                    f"{self._plan.name}: without being killed, {call.method} ended in: {error}"
+                )
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
@@ -275,10 +277,10 @@ class _Player:
             self._tokens[params["task_id"]] = reply["token"]
 
     def _filled_in(self, call: Call) -> dict[str, Any]:
-        params = dict(call.params)
+        params: dict[str, Any] = _padded(call.params)
         if call.method == "ack":
-            upto = int(params.pop("share") * len(self._polled))
-            params["seq"] = self._polled[upto] if self._polled else 0
+            count = round(params.pop("share") * len(self._polled))
+            params["seq"] = self._polled[count - 1] if count else 0
         elif call.method in ("renew_claim", "release_claim") and params["task_id"] in self._tokens:
             params["token"] = self._tokens[params["task_id"]]
         return params
@@ -328,7 +330,7 @@ class _Player:
             except Refused as error:
                 self.tally.refusals[error.code] += 1
                 last: DoorError = error
-            except Lost as error:
+            except DoorError as error:
                 last = error
         if not self._is_shut_out:
             self._is_shut_out = True
@@ -362,6 +364,15 @@ class _Player:
             self._session = None
             session.door.kill()
             self.tally.strange.append(f"{self._plan.name}: the clock could not be set: {error}")
+
+
+def _padded(value: Any) -> Any:
+    """Paddings in full length."""
+    if isinstance(value, list):
+        return [_padded(item) for item in value]
+    if isinstance(value, dict):
+        return {name: "." * item if name == "pad" else _padded(item) for name, item in value.items()}
+    return value
 
 
 @contextlib.contextmanager

@@ -104,7 +104,8 @@ class Watch:
     folder: str
     decide: Decide
     changes: list[Change] = field(default_factory=list)
-    fatal: Change | None = None  # the change that was answered with a kill
+    struck: Change | None = None  # the last change that was not simply let happen
+    is_killed: bool = False
 
 
 class WatchedDoor(StdioDoor):
@@ -171,14 +172,17 @@ class WatchedDoor(StdioDoor):
             return
         change = Change(len(watch.changes) + 1, call.name, path, call.size())
         watch.changes.append(change)
-        match watch.decide(change):
+        verdict = watch.decide(change)
+        if not isinstance(verdict, Continue):
+            watch.struck = change
+        match verdict:
             case Fail(number):
                 self._listener.fail(call, number)
             case Kill():
-                self._kill_at(call, watch, change)
+                self._kill_at(call, watch)
             case Torn(size):
                 call.write(call.data(size))
-                self._kill_at(call, watch, change)
+                self._kill_at(call, watch)
             case Delay(seconds):
                 time.sleep(seconds)
                 self._listener.let_go(call)
@@ -188,9 +192,9 @@ class WatchedDoor(StdioDoor):
             case Continue():
                 self._listener.let_go(call)
 
-    def _kill_at(self, call: Stopped, watch: Watch, change: Change) -> None:
+    def _kill_at(self, call: Stopped, watch: Watch) -> None:
         """The caller first, so that it is dead before anything else of its session can move."""
-        watch.fatal = change
+        watch.is_killed = True
         os.kill(call.process(), signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)

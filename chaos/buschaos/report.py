@@ -1,0 +1,91 @@
+"""From the acts of a run to the rows of the catalogue, and to the same report as `busproof check` writes."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+from buschaos.run import Act, Run, Settings
+from buschaos.state import Problem
+from busproof import __version__
+from busproof.catalogue import Requirement, catalogue
+from busproof.fleet import REFERENCE
+from busproof.history import read
+from busproof.protocol import HelloReply
+from busproof.report import html, junit, lines
+from busproof.runner import RowResult
+
+EVENTS_SHOWN = 12
+
+
+def rows(run: Run, system: str) -> list[RowResult]:
+    """A result for every row whose check is one of the acts."""
+    acts: dict[str | None, Act] = {act.name: act for act in run.acts}
+    return [
+        _decide(row, acts[row.check], run.hello) for row in catalogue(system).values() if row.check in acts
+    ]
+
+
+def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
+    """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows."""
+
+    def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
+        return RowResult(
+            requirement=row.id, outcome=outcome, check=act.name, fleet="bus", why=why, events=events or []
+        )
+
+    if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features}:
+        return result("not-applicable", "the bus does not declare it")
+    if act.could_not_run is not None:
+        return result("could-not-run", act.could_not_run)
+    against = [(problem, history) for problem, history in act.problems if row.noun in ("log", problem.noun)]
+    if against:
+        problem, history = against[0]
+        more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
+        outcome = "fail" if row.level == "MUST" else "warn"
+        return result(outcome, f"{problem.why}; evidence: {history}{more}", _shown(problem, history))
+    if act.undecided:
+        return result("inconclusive", "; ".join(act.undecided))
+    return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))
+
+
+def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
+    """The operations that show the problem: those that the check names, else the last ones."""
+    if not history.exists():
+        return []
+    events = [
+        event for event in read(history) if event.type not in ("header", "footer") and event.op != "clock.set"
+    ]
+    chosen = [event for event in events if event.index in problem.events] or events[-EVENTS_SHOWN:]
+    told = [event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"}) for event in chosen]
+    for event in told:
+        if len(text := repr(event.get("value"))) > 1000:
+            event["value"] = text[:1000] + "…"
+    return told
+
+
+def write(run: Run, settings: Settings) -> lines.Report:
+    """report.jsonl, and from it JUnit and HTML."""
+    header = {
+        "busproof": __version__, "system": settings.system, "hello": run.hello.model_dump(), "seed": settings.seed,
+        "bus": " + ".join(spec for spec in settings.specs if spec != REFERENCE),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "again": {act.name: again(settings, act.name) for act in run.acts},
+    }  # fmt: skip
+    report = lines.write(settings.out / "report.jsonl", header, rows(run, settings.system))
+    junit.write(report, settings.out / "junit.xml")
+    html.write(report, settings.out / "report.html")
+    return report
+
+
+def again(settings: Settings, act: str) -> str:
+    """The command that plays an act again."""
+    flag = {
+        "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
+        "chaos.kill_points": "--points",
+        "chaos.disk_full": "--disk-full",
+    }[act]
+    buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != REFERENCE)
+    return f"busproof chaos {settings.system}{buses} {flag}"

@@ -1,0 +1,27 @@
+"""Planted fault: look, then take, in two transactions: two agents may both find the task free."""
+
+import time
+from typing import Any
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+
+class ClaimsInTwoSteps(WorkerBus):
+    """Pauses between the two, as a slow disk would."""
+
+    def try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
+        now_ms = self.clock.now_ms()
+        held = self.db.row("SELECT lease_until_ms FROM task_claims WHERE task_id = ?", (task_id,))
+        if held is not None and held[0] > now_ms:
+            return {"claimed": False}
+        time.sleep(0.005)
+        until_ms = now_ms + self.lease_ms
+        self.db.write(
+            "INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", (task_id, agent_id, now_ms, until_ms)
+        )
+        return {"claimed": True, "lease_until_ms": until_ms}
+
+
+if __name__ == "__main__":
+    serve({"worker": ClaimsInTwoSteps})
