@@ -135,6 +135,16 @@ def test_a_full_disk_in_a_batch_leaves_none_of_it(bus: WorkerBus) -> None:
     assert bus.poll("bob") == {"messages": []}
 
 
+def test_a_file_that_cannot_be_opened_is_a_definite_error(tmp_path: Path) -> None:
+    """Nothing was there to happen to; and there is no connection to lose."""
+    database = Database(tmp_path / "nowhere" / "bus.db")
+    with pytest.raises(IoError) as caught:
+        database.rows("SELECT 1")
+    assert caught.value.definite
+    database._drop_connection()
+    database.close()
+
+
 def fails_with(code: int, name: str = "SQLITE_TEST") -> sqlite3.OperationalError:
     """An error as SQLite raises it."""
     error = sqlite3.OperationalError("it failed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -219,7 +220,7 @@ def test_the_real_process_lives_through_all_of_it(store: Path) -> None:
         assert process.stderr.read() == b"stray\n"
 
 
-def test_serve_answers_lines_until_the_input_ends(store: Path) -> None:
+def test_the_module_answers_lines_until_the_input_ends(store: Path) -> None:
     """In this process, with pipes in place of its own input and output."""
     saved = os.dup(0), os.dup(1)
     line = b'{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":["1"]}}\n'
@@ -230,7 +231,7 @@ def test_serve_answers_lines_until_the_input_ends(store: Path) -> None:
     try:
         os.dup2(reader, 0)
         os.dup2(out_writer, 1)
-        driver.serve({"worker": WorkerBus})
+        runpy.run_path(driver.__file__, run_name="__main__")
     finally:
         for fd, number in zip(saved, (0, 1), strict=True):
             os.dup2(fd, number)

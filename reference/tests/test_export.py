@@ -177,7 +177,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(bus: WorkerBus, monkeypatch: pyte
     publish(bus, 2)
 
     def write_half(fd: int, data: bytes) -> None:
-        os.write(fd, data[: len(data) // 2])
+        os.write(fd, data[: len(data) // 3])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(export, "write_all", write_half)
@@ -194,6 +194,30 @@ def test_a_full_disk_leaves_the_file_as_it_was(bus: WorkerBus, monkeypatch: pyte
     monkeypatch.undo()
     bus.export_to_jsonl()
     assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4]
+
+
+def test_a_first_line_that_is_torn_goes(bus: WorkerBus) -> None:
+    """And a first line that is whole stays."""
+    (bus.folder / "bus.jsonl").write_bytes(b'{"seq": 1, "id')
+    publish(bus, 1)
+    bus.export_to_jsonl()
+    publish(bus, 1)
+    bus.export_to_jsonl()
+    assert lines(bus) == bus.dump()["messages"]
+
+
+def test_what_may_not_be_durable_is_not_stated(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next exporter makes it durable first."""
+    publish(bus, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(export.os, "fsync", _fail)
+        with pytest.raises(IoError) as caught:
+            bus.export_to_jsonl()
+    assert not caught.value.definite
+    assert stated(bus) == 0
+    bus.export_to_jsonl()
+    assert stated(bus) == 1
+    assert len(lines(bus)) == 1
 
 
 def _fail(*_: object) -> None:

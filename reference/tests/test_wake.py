@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import runpy
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,12 @@ def test_waiters_are_kept_and_not_shared(folder: Path, monkeypatch: pytest.Monke
     for waiter in (one, two):
         waiter.close()
     waiters.close()
+
+
+def test_a_system_without_inotify_can_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is for Linux only."""
+    monkeypatch.setitem(sys.modules, "inotify_simple", None)
+    assert runpy.run_path(wake.__file__)["inotify_simple"] is None
 
 
 @pytest.mark.parametrize("how", ["module", "instances", "watches"])
