@@ -141,8 +141,12 @@ class _FullDisk:
         refused: list[Operation] = []
         for operation in self._operations:
             try:
-                session.call(operation.method, **operation.params(self._prepared))
+                reply = session.call(operation.method, **operation.params(self._prepared))
                 level.answers["ok"] += 1
+                for name in operation.says:
+                    if reply.get(name) is False:
+                        told = f"{operation.name} on a full disk is answered with {name}: false"
+                        level.problems.append(Problem(operation.noun, told))
             except Refused as error:
                 self._note(level, operation.name, error)
                 if error.definite:

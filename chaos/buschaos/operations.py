@@ -46,6 +46,9 @@ class Operation:
     params: Callable[[Prepared], dict[str, Any]]
     needs: tuple[str, ...] = ()
     empty_store: bool = False  # played on an empty folder
+    says: tuple[
+        str, ...
+    ] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
 
     def ids(self, prepared: Prepared) -> set[str]:
         """Ids of the messages that it publishes."""
@@ -137,13 +140,14 @@ OPERATIONS = (
     Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
     Operation(
         "try_claim_task", "lease", "try_claim_task", lambda _: {"task_id": "free", "agent_id": "bob"}, ("lease",),
+        says=("claimed",),
     ),
     Operation(
         "try_claim_task, expired", "lease", "try_claim_task",
-        lambda _: {"task_id": "stale", "agent_id": "bob"}, ("lease", "clock"),
+        lambda _: {"task_id": "stale", "agent_id": "bob"}, ("lease", "clock"), says=("claimed",),
     ),
-    Operation("renew_claim", "lease", "renew_claim", _held, ("lease",)),
-    Operation("release_claim", "lease", "release_claim", _held, ("lease",)),
+    Operation("renew_claim", "lease", "renew_claim", _held, ("lease",), says=("renewed",)),
+    Operation("release_claim", "lease", "release_claim", _held, ("lease",), says=("released",)),
     Operation(
         "heartbeat", "presence", "heartbeat", lambda _: {"agent_id": "alice", "status": "idle", "progress": 1.0},
         ("presence",),

@@ -1,6 +1,7 @@
 """Planted fault: the seed's own export (W7). The file grows, then the database hears of it: a kill doubles lines."""
 
 import json
+import time
 from typing import Any
 
 from refbus.driver import serve
@@ -17,6 +18,7 @@ class ExportsInTwoSteps(WorkerBus):
             for row in rows:
                 file.write(json.dumps(dict(zip(("seq", "id", "payload"), row, strict=True))) + "\n")
         if rows:
+            time.sleep(0.005)  # as on a slow disk
             last_seq = rows[-1][0]
             self.db.write("UPDATE export_state SET last_seq = ? WHERE id = 1", (last_seq,))
         return {"last_seq": last_seq}

@@ -1,0 +1,7 @@
+"""No fault: the reference under another name, for mixed fleets."""
+
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+if __name__ == "__main__":
+    serve({"worker": WorkerBus})

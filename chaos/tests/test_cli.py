@@ -1,0 +1,68 @@
+"""`busproof chaos`: exit codes, what is told, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos import cli
+from buschaos.nemeses import disk, syscalls
+from busproof.report import lines
+
+
+def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 0, a verdict, the history, the next command, and how to play it again."""
+    assert cli.main(["worker", "--kills", "8", "--seed", "5", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "VALID" in said.out
+    assert f"Next: busproof audit {tmp_path / 'history.jsonl'}" in said.out
+    assert "again: busproof chaos worker --kills 8 --seed 5" in said.out
+    assert "round 1 of 3" in said.err
+    assert (tmp_path / "plan.json").exists()
+    report = lines.load(tmp_path / "report.jsonl")
+    assert {row["requirement"] for row in report.rows} == {"worker.log.54"}
+
+
+def test_a_bad_bus_is_invalid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
+) -> None:
+    """Exit 1, and the report shows the operations."""
+    bus = faulty("answers_before_commit")
+    assert cli.main(["worker", "--kills", "16", "--seed", "5", "--out", str(tmp_path), "--bus", bus]) == 1
+    assert "INVALID" in capsys.readouterr().out
+    (row,) = lines.load(tmp_path / "report.jsonl").rows
+    assert row["outcome"] == "fail"
+    assert row["events"]
+
+
+def test_what_cannot_run_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2: without seccomp no kill points, without a mount no full disk; never green."""
+    monkeypatch.setattr(syscalls, "why_unavailable", lambda: "seccomp is forbidden here")
+    monkeypatch.setattr(disk, "why_unavailable", lambda _: "mounting is forbidden here")
+    assert cli.main(["worker", "--points", "--disk-full", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().out
+    assert "seccomp is forbidden here" in said
+    assert "mounting is forbidden here" in said
+    assert {row["outcome"] for row in lines.load(tmp_path / "report.jsonl").rows} == {"could-not-run"}
+
+
+@pytest.mark.parametrize("bus", ["py:json:loads", "sqlite:", "exec:", "exec:/nonexistent/bus"])
+def test_a_bus_that_cannot_be_killed_or_started_is_unknown(
+    tmp_path: Path, bus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, and the reason."""
+    assert cli.main(["worker", "--kills", "8", "--out", str(tmp_path), "--bus", bus]) == 2
+    assert "could not run" in capsys.readouterr().err
+
+
+def test_help_is_enough_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every option and some examples."""
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    said = capsys.readouterr().out
+    for option in ("--bus", "--kills", "--points", "--disk-full", "--disk", "--seed", "--out", "examples:"):
+        assert option in said

@@ -1,0 +1,86 @@
+"""A full disk: definite errors with their own code, a process that lives, and nothing lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos import diskfull
+from buschaos.nemeses import disk
+from busproof.fleet import REFERENCE
+
+
+def play(spec: str, levels: tuple[int, ...], folder: Path) -> list[diskfull.Level]:
+    """The levels, each with a session opened before and one opened after the disk filled up."""
+    (work := folder / "work").mkdir()
+    return list(diskfull.run([spec], levels, work, folder / "out"))
+
+
+def test_a_small_disk_can_be_mounted_here(tmp_path: Path) -> None:
+    """Where it cannot, this test fails rather than being skipped."""
+    assert disk.why_unavailable(tmp_path) is None
+
+
+def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
+    """Ten levels: from no page at all to nearly enough, all refusals are DISK_FULL."""
+    levels = play(REFERENCE, diskfull.LEVELS_FEW, tmp_path)
+    assert [problem.why for level in levels for problem in level.problems] == []
+    assert len(levels) == 2 * len(diskfull.LEVELS_FEW)
+    answers = sum((level.answers for level in levels), Counter[str]())
+    assert set(answers) == {"ok", "DISK_FULL"}
+    assert levels[0].answers["ok"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("swallows_full_disk", "is refused with definite BUSY"),
+        ("swallows_full_disk", "answered with claimed: false"),
+        ("dies_of_a_full_disk", "ended the process"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str
+) -> None:
+    """And the store is kept."""
+    levels = play(faulty(fault), (0, 1), tmp_path)
+    found = [level for level in levels if any(says in problem.why for problem in level.problems)]
+    assert found
+    assert (tmp_path / "out" / "disk" / found[0].name / "store").is_dir()
+
+
+def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:
+    """On any file system that is told to be small; the rest goes to the filler, which goes afterwards."""
+    assert disk.why_unavailable(tmp_path) is None
+    import subprocess
+    import sys
+
+    code = (
+        "import os, sys; from pathlib import Path; from buschaos.nemeses.disk import filled\n"
+        "folder = Path(sys.argv[1])\n"
+        "for pages in (0, 1, 7):\n"
+        "    with filled(folder, pages):\n"
+        "        fd, n = os.open(folder / 'f', os.O_CREAT | os.O_WRONLY), 0\n"
+        "        try:\n"
+        "            while True: n += os.write(fd, bytes(4096)) == 4096\n"
+        "        except OSError: print(n)\n"
+        "        os.close(fd); os.unlink(folder / 'f')\n"
+        "assert not list(folder.iterdir())"
+    )
+    said = subprocess.run(
+        disk.in_namespace(tmp_path, [sys.executable, "-c", code, str(tmp_path)]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.split() == ["0", "1", "7"]
+
+
+@pytest.mark.nightly
+def test_the_reference_survives_every_level(tmp_path: Path) -> None:
+    """Every page up to 40, then in steps."""
+    levels = play(REFERENCE, diskfull.LEVELS, tmp_path)
+    assert [problem.why for level in levels for problem in level.problems] == []

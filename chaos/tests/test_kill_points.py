@@ -1,0 +1,150 @@
+"""Every write point of every operation: the reference loses and tears nothing, and planted faults are found."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos import judge
+from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle
+from buschaos.operations import OPERATIONS, Operation, Prepared
+from busproof.fleet import REFERENCE, Fleet
+
+
+def play(
+    spec: str,
+    out: Path,
+    *operations: Operation,
+    kills: bool = True,
+    errors: tuple[int, ...] = (),
+    torn: Callable[[int], set[int]] = in_the_middle,
+) -> dict[str, OperationResult]:
+    """All points of these operations."""
+    fleet = Fleet([spec])
+    try:
+        points = CrashPoints(
+            fleet, out, judge=lambda history: judge.of_history(history).problems, kills=kills, errors=errors,
+            torn=torn, operations=operations,
+        )  # fmt: skip
+        return {result.operation.name: result for result in points.run()}
+    finally:
+        fleet.close()
+
+
+def named(*names: str) -> list[Operation]:
+    """The operations of these names."""
+    return [next(op for op in OPERATIONS if op.name == name) for name in names]
+
+
+def three_messages(_: Prepared) -> dict[str, Any]:
+    """A batch: it shows what thirty do."""
+    return {
+        "agent_id": "alice",
+        "messages": [{"id": f"new-{n}", "to": "bob", "type": "note"} for n in range(3)],
+    }
+
+
+def told(results: dict[str, OperationResult]) -> list[str]:
+    """Every problem, with its point."""
+    return [f"{p.title}: {q.why}" for r in results.values() for p in r.bad for q in p.problems]
+
+
+LONG = ("open", "archive")  # a hundred changes each: torn writes of these are left to the nightly run
+SHORT = [operation.name for operation in OPERATIONS if operation.name not in LONG]
+
+
+def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
+    """Killed before each change and in the middle of each write: before or after, and the retry completes it."""
+    results = play(REFERENCE, tmp_path, *named(*SHORT))
+    assert list(results) == SHORT
+    assert told(results) == []
+    assert all(len(result.points) > len(result.changes) > 0 for result in results.values())
+
+
+def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: Path) -> None:
+    """Creating a store, and archiving with its vacuum."""
+    results = play(REFERENCE, tmp_path, *named(*LONG), torn=lambda _: set())
+    assert told(results) == []
+    assert all(len(result.points) > len(result.changes) > 50 for result in results.values())
+
+
+def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) -> None:
+    """ENOSPC and EIO once at each change: refused and not done, or done, or said to be unknown; and it works again."""
+    names = (
+        "publish",
+        "publish with blob",
+        "ack",
+        "try_claim_task",
+        "transition",
+        "export_to_jsonl",
+        "save_blob",
+    )
+    results = play(REFERENCE, tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
+    assert told(results) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "noun", "says"),
+    [
+        ("answers_before_commit", "publish", "log", "was answered, and is not whole"),
+        ("publishes_one_by_one", "publish_many", "log", "is half done"),
+        ("exports_in_two_steps", "export_to_jsonl", "export", "doubled"),
+        ("exports_in_two_steps", "export_to_jsonl", "export", "torn"),
+        ("writes_blobs_in_place", "save_blob", "blob", "BLOB_CORRUPT"),
+        ("writes_blobs_in_place", "publish with blob", "blob", "torn"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, name: str, noun: str, says: str
+) -> None:
+    """By the operation that it breaks, under its noun, with the store and the history kept."""
+    (operation,) = named(name)
+    if name == "publish_many":
+        operation = replace(operation, params=three_messages)
+    results = play(faulty(fault), tmp_path, operation)
+    found = [
+        (point, p) for point in results[name].bad for p in point.problems if p.noun == noun and says in p.why
+    ]
+    assert found
+    kept = found[0][0].kept
+    assert kept is not None
+    assert (kept / "history.jsonl").exists()
+    assert (kept / "store").is_dir()
+
+
+def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """No answer is no answer, though nothing was lost."""
+    results = play(
+        faulty("dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,)
+    )
+    assert any("ended its process" in line for line in told(results))
+
+
+def test_a_mixed_fleet_has_its_first_bus_killed(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """The survivor is the second: a healthy one finds what a faulty one left."""
+    fleet = Fleet([faulty("exports_in_two_steps"), REFERENCE])
+    try:
+        (result,) = CrashPoints(fleet, tmp_path, operations=tuple(named("publish")), torn=in_the_middle).run()
+    finally:
+        fleet.close()
+    assert result.bad == []
+
+
+def test_a_write_is_torn_at_its_edges_at_a_sector_and_in_its_middle() -> None:
+    """And never at nothing or at everything."""
+    assert cuts(4096) == {1, 512, 2048, 4095}
+    assert cuts(2) == {1}
+    assert cuts(1) == cuts(0) == in_the_middle(1) == set()
+
+
+@pytest.mark.nightly
+def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
+    """All operations, all cuts, all errors."""
+    results = play(REFERENCE, tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO))
+    assert told(results) == []
+    assert set(results) == {operation.name for operation in OPERATIONS}

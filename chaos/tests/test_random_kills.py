@@ -1,0 +1,114 @@
+"""Agents side by side, killed again and again: nothing acknowledged is lost, nothing doubled, no lease overlaps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos import report
+from buschaos.nemeses import syscalls
+from buschaos.run import Run, Settings, run
+from busproof.fleet import REFERENCE
+from busproof.history import read
+from busproof.runner import RowResult
+
+
+def play(out: Path, specs: list[str], kills: int, seed: int = 1) -> tuple[Run, RowResult]:
+    """A run, and its one row."""
+    result = run(Settings(specs=specs, out=out, kills=kills, seed=seed))
+    (row,) = report.rows(result, "worker")
+    return result, row
+
+
+def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
+    """All thirty happen, and the row passes."""
+    result, row = play(tmp_path, [REFERENCE], 30)
+    assert [problem.why for problem, _ in result.acts[0].problems] == []
+    assert row.outcome == "pass", row.why
+    assert result.acts[0].counts["kills"] == 30
+    assert result.acts[0].counts["acknowledged messages"] > 100
+
+
+def test_the_history_tells_what_happened(tmp_path: Path) -> None:
+    """A header with the plan, every kill as a nemesis event, new process numbers, a dump at the end, a footer."""
+    play(tmp_path, [REFERENCE], 16)
+    events = list(read(tmp_path / "history.jsonl"))
+    assert events[0].type == "header"
+    assert events[0].value["plan"]["seed"] == 1
+    assert sum(event.type == "nemesis" for event in events) == 16
+    assert events[-1].type == "footer"
+    assert events[-2].op == "dump"
+    ended = {event.process: event.index for event in events if event.type == "nemesis"}
+    assert all(event.index <= ended.get(event.process, event.index) for event in events[1:-1])
+    agents: dict[int, set[str]] = {}
+    for event in events[1:-1]:
+        if event.type == "nemesis" and event.agent:
+            agents.setdefault(event.process, set()).add(event.agent)
+    assert all(len(names) == 1 for names in agents.values())
+
+
+def test_the_clocks_never_run_backwards(tmp_path: Path) -> None:
+    """Rounds are played in step: what is invoked later has no earlier time."""
+    play(tmp_path, [REFERENCE], 16)
+    times = [
+        e.bus_ms
+        for e in read(tmp_path / "history.jsonl")
+        if e.type == "invoke" and e.op != "clock.set" and e.bus_ms
+    ]
+    assert times == sorted(times)
+    assert len(set(times)) > 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "kills", "says"),
+    [
+        ("answers_before_commit", 24, "lost"),
+        ("exports_in_two_steps", 24, "bus.jsonl"),
+        ("claims_in_two_steps", 48, "lease_exclusive"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, kills: int, says: str
+) -> None:
+    """The row fails, and a problem says what."""
+    result, row = play(tmp_path, [faulty(fault)], kills)
+    assert row.outcome == "fail"
+    assert any(says in problem.why for problem, _ in result.acts[0].problems)
+
+
+def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """Though it answers everything before."""
+    result, row = play(tmp_path, [faulty("ends_by_itself")], 8)
+    assert row.outcome == "fail"
+    assert any("without being killed" in problem.why for problem, _ in result.acts[0].problems)
+
+
+def test_without_the_supervisor_it_kills_after_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run goes on, and says so."""
+    monkeypatch.setattr(syscalls, "why_unavailable", lambda: "not here")
+    result, row = play(tmp_path, [REFERENCE], 8)
+    assert row.outcome == "pass"
+    assert any("not here" in note for note in result.acts[0].notes)
+    kinds = Counter(e.value["kind"] for e in read(tmp_path / "history.jsonl") if e.type == "nemesis")
+    assert set(kinds) <= {"moment", "acknowledged"}
+
+
+def test_two_buses_share_a_store_under_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """A mixed fleet: agents alternate between the two."""
+    result, row = play(tmp_path, [REFERENCE, faulty("harmless")], 16)
+    assert row.outcome == "pass", row.why
+    assert result.acts[0].counts["kills"] == 16
+
+
+@pytest.mark.nightly
+def test_the_reference_survives_a_thousand_kills(tmp_path: Path) -> None:
+    """0 lost, 0 doubled, 0 overlaps, integrity ok."""
+    result, row = play(tmp_path, [REFERENCE], 1000)
+    assert [problem.why for problem, _ in result.acts[0].problems] == []
+    assert row.outcome == "pass", row.why
+    assert result.acts[0].counts["kills"] == 1000
