@@ -32,8 +32,12 @@ class NoJava(RuntimeError):
     """There is no JVM that Spark can run on."""
 
 
-def spark_session(*, heap: str = "2g", cores: int = 2) -> SparkSession:
-    """Start it, or return the one that runs. Raises NoJava."""
+def spark_session(*, heap: str = "2g", cores: int = 2, is_short: bool = False) -> SparkSession:
+    """Start it, or return the one that runs. Raises NoJava.
+
+    `is_short`: for histories of less than about a million events, where compiling queries and hot methods costs
+    several times more than it saves.
+    """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -42,6 +46,7 @@ def spark_session(*, heap: str = "2g", cores: int = 2) -> SparkSession:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J)
+    jit = "-XX:-UsePerfData -XX:ReservedCodeCacheSize=256m" + (" -XX:TieredStopAtLevel=1" if is_short else "")
     scratch = tempfile.mkdtemp(prefix="busspark-")
     # One place for everything that Spark writes, so that nothing is left in the user's folder.
     session: SparkSession = (
@@ -50,15 +55,18 @@ def spark_session(*, heap: str = "2g", cores: int = 2) -> SparkSession:
         .config("spark.driver.memory", heap)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(2 * cores))
+        .config("spark.sql.shuffle.partitions", str(1 if is_short else 2 * cores))
         .config("spark.sql.caseSensitive", "true")
         .config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
         .config("spark.local.dir", scratch)
         .config("spark.sql.ansi.enabled", "false")  # a damaged line becomes null, and is counted, not fatal
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} -XX:-UsePerfData")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {jit}")
+        .config("spark.sql.codegen.wholeStage", str(not is_short).lower())
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN" if is_short else "FALLBACK")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from busproof.checks.facts import NEVER
 from busspark.schema import event_schema
@@ -50,8 +49,11 @@ class Streams:
         return self.about.sparkSession
 
     def cache(self) -> Streams:
-        """Read the source once, whatever the number of checks."""
-        return Streams(**{field.name: getattr(self, field.name).cache() for field in fields(self)})
+        """Read the source once, whatever the number of checks.
+
+        A checkpoint also cuts the plan: with ten levels of parsing in it, every check would be planned for seconds.
+        """
+        return Streams(**{field.name: getattr(self, field.name).localCheckpoint() for field in fields(self)})
 
     def write(self, folder: Path) -> None:
         """One Parquet folder a stream."""
@@ -116,7 +118,7 @@ def _calls(events: DataFrame) -> DataFrame:
 
 
 def _json(column: str, schema: str) -> Column:
-    return F.from_json(column, StructType.fromDDL(schema))
+    return F.from_json(column, schema)
 
 
 def _publishes(calls: DataFrame) -> DataFrame:
@@ -175,7 +177,7 @@ _ROWS = "ARRAY<STRUCT<seq: LONG, id: STRING, to_agent: STRING, type: STRING>>"
 
 def _stored(dump: DataFrame) -> DataFrame:
     state = _json("value", f"messages {_ROWS}, archived {_ROWS}")
-    nothing = F.from_json(F.lit("[]"), _ROWS)
+    nothing = F.expr(f"from_json('[]', '{_ROWS}')")
     rows = F.concat(
         F.coalesce(state.getField("messages"), nothing), F.coalesce(state.getField("archived"), nothing)
     )

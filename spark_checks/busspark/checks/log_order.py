@@ -6,7 +6,7 @@ own maxima are stitched on the driver, in order.
 
 from __future__ import annotations
 
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from busproof.checks.verdict import Verdict, judged
@@ -37,7 +37,7 @@ def check(streams: Streams, about: About) -> Verdict:
     return judged("log_order", found, acknowledged.count(), about.unknown_because)
 
 
-def _reversed(streams: Streams):  # type: ignore[no-untyped-def]
+def _reversed(streams: Streams) -> DataFrame:
     spans = (
         streams.publishes.where("id IS NOT NULL")
         .groupBy("id")
@@ -55,9 +55,10 @@ def _reversed(streams: Streams):  # type: ignore[no-untyped-def]
     so_far = F.max(moment).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     spark = streams.spark
     edges = spans.groupBy("bucket").agg(F.max(moment).alias("most")).orderBy("bucket").collect()
-    carried, most = [], None
+    carried: list[tuple[int, tuple[int, ...] | None]] = []
+    most: tuple[int, ...] | None = None
     for edge in edges:
-        carried.append((edge.bucket, tuple(most) if most else None))
+        carried.append((edge.bucket, most))
         most = max(most, tuple(edge.most)) if most else tuple(edge.most)
     schema = "bucket LONG, carry STRUCT<begin: LONG, end: LONG, seq: LONG>"
     carry = F.broadcast(spark.createDataFrame(carried, schema))
