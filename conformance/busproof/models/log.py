@@ -14,11 +14,20 @@ class LogModel:
     seqs: dict[str, int] = field(default_factory=dict)
 
     def expects(self, sender: str, message: dict[str, Any]) -> str:
-        """What a publish must end in: `new`, `same` (a retry) or `conflict`."""
+        """What a publish must end in: `new`, `same` (a retry), `conflict`, or `either` of the last two.
+
+        0 and 0.0 are one number in some languages and two in others, so such a retry may be taken either way.
+        """
         known = self.find(message.get("id"))
         if known is None:
             return "new"
-        return "same" if _content(known) == _content({**message, "from": sender}) else "conflict"
+        other = {**message, "from": sender}
+        if _head(known) != _head(other) or ("payload" in known) != ("payload" in other):
+            return "conflict"
+        mine, theirs = known.get("payload"), message.get("payload")
+        if repr(mine) == repr(theirs):
+            return "same"
+        return "either" if same_json(mine, theirs) else "conflict"
 
     def append(self, sender: str, message: dict[str, Any], message_id: str) -> None:
         """It was acknowledged under this id."""
@@ -29,6 +38,16 @@ class LogModel:
         return next((m for m in self.messages if message_id is not None and m["id"] == message_id), None)
 
 
-def _content(message: dict[str, Any]) -> tuple[Any, ...]:
-    fields = ("from", "to", "type", "correlation_id", "in_reply_to")
-    return (*(message.get(name) for name in fields), "payload" in message, repr(message.get("payload")))
+def _head(message: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(message.get(name) for name in ("from", "to", "type", "correlation_id", "in_reply_to"))
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Is it the same JSON value? Numbers are compared by value, and true is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same_json(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same_json, a, b))
+    return bool(a == b)
