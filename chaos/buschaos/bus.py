@@ -1,4 +1,4 @@
-"""Which buses can be killed."""
+"""Which buses can be killed, and what ends a run without a verdict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import os
 import shlex
 
 
-class NotAProcess(ValueError):
+class RunFailed(RuntimeError):
+    """The run, not the bus, came to grief: it says nothing."""
+
+
+class NotAProcess(RunFailed):
     """The bus does not run in a process of its own."""
 
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from buschaos import report
-from buschaos.bus import NotAProcess
+from buschaos.bus import RunFailed
 from buschaos.run import Run, Settings, run
-from buschaos.workload import DriverFailed
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.fleet import REFERENCE, BusSpecError
@@ -87,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         result = run(settings, _progress)
-    except (NotAProcess, BusSpecError, DoorError, DriverFailed) as error:
+    except (RunFailed, BusSpecError, DoorError) as error:
         print(f"could not run: {error}", file=sys.stderr)
         return EXIT_CODES["unknown"]
     told = report.write(result, settings)

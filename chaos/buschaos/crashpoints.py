@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from buschaos import state
-from buschaos.bus import argv_of
+from buschaos.bus import RunFailed, argv_of
 from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
 from buschaos.operations import OPERATIONS, Operation, applicable, prepare_store
@@ -142,8 +142,7 @@ class CrashPoints:
             shutil.rmtree(work, ignore_errors=True)
 
     def _all_points(self, ground: Ground, operation: Operation, work: Path) -> OperationResult:
-        with contextlib.closing(Stage(ground, operation, work / "rehearsal")) as stage:
-            rehearsal = stage.rehearse()
+        rehearsal = self._rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes)
         for point in self._points(rehearsal.changes):
             with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
@@ -152,6 +151,21 @@ class CrashPoints:
             if point.ordinal > len(rehearsal.changes) and not played.is_struck:
                 break
         return result
+
+    def _rehearse(self, ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
+        """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
+        before = None
+        if not operation.empty_store:
+            with contextlib.closing(Stage(ground, operation, folder)) as stage:
+                before = stage.look()
+        with contextlib.closing(Stage(ground, operation, folder)) as stage:
+            outcome = stage.play(lambda _: Continue())
+            if not outcome.answered:
+                raise RunFailed(
+                    f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}"
+                )
+            after = stage.look()
+        return Rehearsal(outcome.watch.changes, after if before is None else before, after)
 
     def _points(self, changes: list[Change]) -> Iterator[Point]:
         """The last ones lie beyond the rehearsal, which may have made fewer changes: until nothing is struck."""

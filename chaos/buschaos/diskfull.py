@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from buschaos import judge, state
+from buschaos import judge, reading, state
+from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
 from buschaos.operations import OPERATIONS, WHEN_MS, Operation, applicable, prepare_store, tell_time
@@ -71,7 +72,7 @@ def run(
                 [Problem(**p) for p in told["problems"]],
             )
     if child.returncode != 0:
-        raise RuntimeError(f"the disk-full run ended with status {child.returncode}")
+        raise RunFailed(f"the disk-full run ended with status {child.returncode}")
 
 
 class _FullDisk:
@@ -172,7 +173,7 @@ class _FullDisk:
         witness = Session(door, recorder, process=4, agent="bob")
         try:
             tell_time(witness, self._fleet.hello, WHEN_MS)
-            there = {row["id"] for row in witness.call("dump")["messages"]}
+            there = {row["id"] for row in reading.dump(witness, store, self._fleet.hello)["messages"]}
             for operation in refused:
                 for message_id in operation.ids(self._prepared) & there:
                     level.problems.append(
@@ -190,7 +191,7 @@ class _FullDisk:
                     )
             if "export" in self._fleet.hello.nouns:
                 witness.call("export_to_jsonl")
-            return witness.call("dump")
+            return reading.dump(witness, store, self._fleet.hello)
         finally:
             self._fleet.give_back(door, retired=witness.retired)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buschaos import state
+from buschaos import reading, state
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
 from busproof.checks import run_checks
@@ -56,7 +56,7 @@ def read_to_the_end(
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
-        dump = auditor.call("dump") if "dump" in fleet.hello.features else None
+        dump = reading.dump(auditor, store, fleet.hello) if reading.can_dump(fleet.hello) else None
     merge([*parts, last_part], into)
     return Evidence(dump, facts, state.promises(read(into)), exports)
 

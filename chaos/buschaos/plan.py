@@ -100,8 +100,8 @@ def draw(seed: int, kills: int, declared: Iterable[str], *, supervised: bool = T
 
 def _death(dice: random.Random, supervised: bool) -> Death:
     kinds: tuple[DeathKind, ...] = ("moment", "acknowledged", "syscall", "torn")
-    (kind,) = dice.choices(kinds, (50, 15, 25, 10) if supervised else (75, 25, 0, 0))
-    return Death(kind, round(dice.uniform(0, 1.5), 3) if kind == "moment" else dice.randint(1, 12))
+    (kind,) = dice.choices(kinds, (45, 10, 30, 15) if supervised else (80, 20, 0, 0))
+    return Death(kind, round(dice.uniform(0, 1.1), 3) if kind == "moment" else dice.randint(1, 8))
 
 
 def _in_rounds(calls: list[Call], count: int) -> tuple[tuple[Call, ...], ...]:

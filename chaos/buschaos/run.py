@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from buschaos import diskfull, judge, plan, state, workload
+from buschaos import diskfull, judge, plan, reading, state, workload
 from buschaos.bus import argv_of
 from buschaos.crashpoints import CrashPoints, cuts
 from buschaos.nemeses import disk, syscalls
@@ -129,8 +129,8 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
     judgement = judge.of_history(history)
     act.counts.update(
         {
-            "kills": tally.kills.total(), "calls": tally.calls, "acknowledged messages": len(evidence.promises),
-            "publishes tried again": tally.retries,
+            "kills": tally.kills.total(), "of them in the middle of a call": tally.cut_calls, "calls": tally.calls,
+            "acknowledged messages": len(evidence.promises), "publishes tried again": tally.retries,
         }
     )  # fmt: skip
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
@@ -168,8 +168,8 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
     act = Act("chaos.disk_full")
     with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch:
         work = Path(scratch)
-        if "dump" not in fleet.hello.features:
-            act.could_not_run = "the bus declares no `dump`, so nobody can tell what it stored"
+        if not reading.can_dump(fleet.hello):
+            act.could_not_run = reading.WHY_NOT
         elif settings.disk_folder is None:
             act.could_not_run = disk.why_unavailable(work)
         if act.could_not_run is not None:
@@ -194,8 +194,8 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
 
 
 def _why_no_points(fleet: Fleet) -> str | None:
-    if "dump" not in fleet.hello.features:
-        return "the bus declares no `dump`, so nobody can tell what it stored"
+    if not reading.can_dump(fleet.hello):
+        return reading.WHY_NOT
     return syscalls.why_unavailable()
 
 

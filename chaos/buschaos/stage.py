@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buschaos import state
+from buschaos import reading, state
 from buschaos.inspector import Inspector
-from buschaos.nemeses.syscalls import Change, Continue, Verdict, Watch, WatchedDoor
+from buschaos.nemeses.syscalls import Change, Verdict, Watch, WatchedDoor
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.state import Evidence, Problem
 from busproof.adapters.base import DoorError, Refused
@@ -108,15 +108,15 @@ class Stage:
         self._victim: Session | None = None
         self._survivor: Session | None = None
 
-    def rehearse(self) -> Rehearsal:
-        """Play without a nemesis."""
-        before = None if self._operation.empty_store else self._look()
-        self._let_survivor_go()
-        outcome = self.play(lambda _: Continue())
-        if not outcome.answered:
-            raise RuntimeError(f"{self._operation.name} fails without any nemesis: {outcome.refused}")
-        after = self._look()
-        return Rehearsal(outcome.watch.changes, before or after, after)
+    def look(self) -> dict[str, Any]:
+        """What a process that was not there finds."""
+        fleet = self._ground.fleet
+        if self._survivor is None:
+            door = fleet.door(1, self._store, {})
+            self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent="bob")
+            self._tell_time(self._survivor)
+        found = reading.dump(self._survivor, self._store, fleet.hello)
+        return state.comparable(found, known_ids=self._known_ids, clock=fleet.hello.clock)
 
     def play(self, decide: Decide, *, kill_after_answer: bool = False) -> Outcome:
         """The victim opens the store and plays the operation while `decide` judges its changes."""
@@ -129,7 +129,7 @@ class Stage:
             outcome = self._call(victim, watch)
             if kill_after_answer:
                 watch.is_killed = True
-            else:
+            elif outcome.refused is None:
                 self._settle(victim)
         if watch.is_killed:
             victim.retired = True
@@ -170,7 +170,7 @@ class Stage:
     def judge(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
         """What a survivor finds, and finds after the same call again."""
         try:
-            found = self._look()
+            found = self.look()
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
         return self._half_done(outcome, rehearsal, found) or self._again(rehearsal)
@@ -194,7 +194,7 @@ class Stage:
         exported = "export" in self._ground.fleet.hello.nouns
         try:
             reply = self._retry()
-            found = self._look()
+            found = self.look()
             if found != rehearsal.after:
                 return [
                     self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")
@@ -208,7 +208,7 @@ class Stage:
                 return [self._problem("again saves another content")]
             if exported:
                 survivor.call("export_to_jsonl")
-            dump = survivor.call("dump")
+            dump = reading.dump(survivor, self._store, self._ground.fleet.hello)
         except DoorError as error:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
@@ -242,17 +242,6 @@ class Stage:
         return whole
 
     # -- the survivor, and the end
-
-    def _look(self) -> dict[str, Any]:
-        """What a process that was not there finds."""
-        fleet = self._ground.fleet
-        if self._survivor is None:
-            door = fleet.door(1, self._store, {})
-            self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent="bob")
-            self._tell_time(self._survivor)
-        return state.comparable(
-            self._survivor.call("dump"), known_ids=self._known_ids, clock=fleet.hello.clock
-        )
 
     def _let_survivor_go(self) -> None:
         session, self._survivor = self._survivor, None

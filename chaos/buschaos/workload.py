@@ -22,7 +22,7 @@ from typing import Any
 
 import multiprocess
 
-from buschaos.bus import argv_of
+from buschaos.bus import RunFailed, argv_of
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Torn, Verdict, WatchedDoor
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from busproof.adapters.base import Door, DoorError, Lost, Refused
@@ -35,10 +35,6 @@ ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
 _PUBLISHES = ("publish", "publish_many")
-
-
-class DriverFailed(RuntimeError):
-    """A driver, not the bus, came to grief: the run says nothing."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,7 @@ class Tally:
 
     calls: int = 0
     kills: Counter[str] = field(default_factory=Counter)
+    cut_calls: int = 0  # kills that left a call without an answer
     retries: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
@@ -70,6 +67,7 @@ class Tally:
         """Take another driver's in."""
         self.calls += other.calls
         self.kills += other.kills
+        self.cut_calls += other.cut_calls
         self.retries += other.retries
         self.refusals += other.refusals
         self.strange += other.strange
@@ -127,13 +125,13 @@ def _drivers(jobs: list[Job]) -> Iterator[list[Any]]:
 
 def _answer(pipe: Any) -> Any:
     if not pipe.poll(ROUND_LIMIT_S):
-        raise DriverFailed(f"a driver did not answer in {ROUND_LIMIT_S:g} s")
+        raise RunFailed(f"a driver did not answer in {ROUND_LIMIT_S:g} s")
     try:
         failed, answer = pipe.recv()
     except EOFError:
-        raise DriverFailed("a driver ended before its time") from None
+        raise RunFailed("a driver ended before its time") from None
     if failed:
-        raise DriverFailed(answer)
+        raise RunFailed(answer)
     return answer
 
 
@@ -256,7 +254,9 @@ class _Player:
         except DoorError as error:
             self._session = None
             session.door.kill()
-            if call.death is None or not isinstance(error, Lost):
+            if call.death is not None and isinstance(error, Lost):
+                self.tally.cut_calls += 1
+            else:
                 self.tally.strange.append(
                     f"{self._plan.name}: without being killed, {call.method} ended in: {error}"
                 )

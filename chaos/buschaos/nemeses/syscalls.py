@@ -28,7 +28,7 @@ from pathlib import Path
 
 from buschaos import launch
 from buschaos.nemeses import bpf
-from buschaos.nemeses.notify import Listener, Stopped
+from buschaos.nemeses.notify import Gone, Listener, Stopped
 from busproof.adapters.stdio import StdioDoor
 
 LAUNCH_LIMIT_S = 20.0
@@ -157,12 +157,14 @@ class WatchedDoor(StdioDoor):
         raise Unavailable(f"the launcher gave no listener: {self._last_words()}")
 
     def _judge_all(self) -> None:
-        while (call := self._listener.receive()) is not None:
-            try:
-                self._judge_one(call)
-            except (OSError, ValueError):  # the process died while it was being looked at
-                self._listener.let_go(call)
-        self._listener.close()
+        try:
+            while (call := self._listener.receive()) is not None:
+                try:
+                    self._judge_one(call)
+                except (OSError, ValueError, Gone):  # the process died while it was being looked at
+                    self._listener.let_go(call)
+        finally:
+            self._listener.close()
 
     def _judge_one(self, call: Stopped) -> None:
         watch = self._watch

@@ -1,0 +1,60 @@
+"""A check that never failed is not a check: each chaos row of the catalogue is failed by a planted fault."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos import report
+from buschaos.crashpoints import in_the_middle
+from buschaos.operations import OPERATIONS
+from buschaos.run import Settings, run
+from busproof.catalogue import catalogue
+
+# row → the planted fault that fails it, and as much of a run as shows it
+FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
+    "worker.log.03": ("answers_before_commit", {"points": True, "only": "publish"}),
+    "worker.log.54": ("answers_before_commit", {"kills": 16}),
+    "worker.log.55": ("swallows_full_disk", {"disk_full": True, "only": "publish", "levels": (0,)}),
+    "worker.blob.16": ("writes_blobs_in_place", {"points": True, "only": "save_blob"}),
+    "worker.export.12": ("exports_in_two_steps", {"points": True, "only": "export_to_jsonl"}),
+}
+
+
+def chaos_rows() -> list[str]:
+    """Rows of the catalogue that only a nemesis can decide."""
+    return [row.id for row in catalogue("worker").values() if (row.check or "").startswith("chaos.")]
+
+
+def outcomes(bus: str, out: Path, only: str = "publish", **how: Any) -> dict[str, str]:
+    """Row → outcome of a small run."""
+    settings = Settings(
+        specs=[bus], out=out, seed=1, torn=in_the_middle, errors=(errno.ENOSPC,),
+        operations=tuple(op for op in OPERATIONS if op.name == only), **how,
+    )  # fmt: skip
+    return {row.requirement: row.outcome for row in report.rows(run(settings), "worker")}
+
+
+def test_every_chaos_row_has_a_fault() -> None:
+    """None is believed that was never seen failing."""
+    assert sorted(FAILED_BY) == sorted(chaos_rows())
+
+
+@pytest.mark.parametrize("row", sorted(FAILED_BY))
+def test_the_fault_fails_its_row(tmp_path: Path, faulty: Callable[[str], str], row: str) -> None:
+    """And the harmless bus passes the same run."""
+    fault, how = FAILED_BY[row]
+    assert outcomes(faulty(fault), tmp_path / "faulty", **how)[row] == "fail"
+    assert outcomes(faulty("harmless"), tmp_path / "harmless", **how)[row] == "pass"
+
+
+def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """A torn blob is no torn export; but the log answers for all."""
+    found = outcomes(faulty("writes_blobs_in_place"), tmp_path, points=True, only="save_blob")
+    assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}
