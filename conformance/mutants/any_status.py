@@ -5,7 +5,7 @@ from refbus.driver import serve
 from refbus.kernel import presence
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.presence.02",)
+KILLED_BY = ("worker.presence.24",)
 
 
 class AnyText(tuple[str, ...]):

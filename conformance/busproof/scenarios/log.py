@@ -110,8 +110,11 @@ def idempotent_publish(ctx: Ctx) -> None:
     b = ctx.agent("b")
     stored = poll(b)
     ctx.expect("worker.log.09", len(stored) == 1, f"three publishes of one id stored {len(stored)} messages")
-    same = all(reply["id"] == "m1" and reply.get("seq") == first.get("seq") for reply in (again, third))
-    ctx.expect("worker.log.10", first["id"] == "m1" and same, f"the answers were {first}, {again}, {third}")
+    replies = (first, again, third)
+    # A member of a mixed fleet may tell no seq.
+    seqs = {reply["seq"] for reply in replies if reply.get("seq") is not None}
+    same = all(reply["id"] == "m1" for reply in replies) and len(seqs) <= 1
+    ctx.expect("worker.log.10", same, f"the answers were {first}, {again}, {third}")
 
 
 @scenario("log.id_conflict")
@@ -148,7 +151,9 @@ def only_a_duplicate(ctx: Ctx) -> None:
         f"type null: {said(null)}; agent_id null: {said(nobody)}; stored: {stored}",
     )
     ctx.expect(
-        "worker.log.15", definite(missing) and "m1" not in stored, f"a message without type: {said(missing)}"
+        "worker.log.15",
+        missing is not None and "m1" not in stored,
+        f"a message without type: {said(missing)}",
     )
 
 
@@ -185,17 +190,21 @@ def payload_values(ctx: Ctx) -> None:
     a = ctx.agent("a")
     branch = {"branch": "worker-auth/skills-abc", "commit": "a1b2c3d4"}
     publish(a, id="object", payload=branch)
-    for number, value in enumerate(JSON_VALUES):
-        publish(a, id=f"v{number}", payload=value)
-    found = {row["id"]: row for row in poll(a)}
-    got = found.get("object", {}).get("payload")
+    got = poll(a)[0].get("payload")
     ctx.expect("worker.log.18", got == branch, f"an object came back as {got!r}")
+    refused = {}
+    for number, value in enumerate(JSON_VALUES):
+        if (
+            error := a.refusal("publish", message={"id": f"v{number}", "type": "note", "payload": value})
+        ) is not None:
+            refused[repr(value)] = said(error)
+    found = {row["id"]: row for row in poll(a)}
     wrong = {}
     for number, value in enumerate(JSON_VALUES):
         row = found.get(f"v{number}", {"payload_error": "not delivered"})
         if row.get("payload_error") or not _same(row.get("payload"), value):
             wrong[repr(value)] = row.get("payload_error") or repr(row.get("payload"))
-    ctx.expect("worker.log.19", not wrong, f"sent: came back as: {wrong}")
+    ctx.expect("worker.log.19", not wrong, f"sent: came back as: {wrong}; refused: {refused}")
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -206,9 +215,8 @@ def _same(a: Any, b: Any) -> bool:
 def absent_payload(ctx: Ctx) -> None:
     """No payload is NULL in the column, a JSON null is the text null."""
     a = ctx.agent("a")
-    publish(a, id="absent")
-    publish(a, id="null", payload=None)
-    publish(a, id="empty", payload={})
+    for name, payload in {"absent": {}, "null": {"payload": None}, "empty": {"payload": {}}}.items():
+        a.refusal("publish", message={"id": name, "type": "note", **payload})
     with database(ctx) as db:
         rows = {row["id"]: row["payload"] for row in db.execute("SELECT id, payload FROM messages")}
     wanted = {"absent": None, "null": "null", "empty": "{}"}
