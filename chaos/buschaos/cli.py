@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from buschaos import report
 from buschaos.bus import RunFailed
-from buschaos.run import Run, Settings, run
+from buschaos.run import Act, Run, Settings, run
+from buschaos.state import Problem
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.fleet import REFERENCE, BusSpecError
@@ -105,10 +107,7 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
         print(f"\n{act.name}: {act.could_not_run or counted}")
         for note in act.notes:
             print(f"  {note}")
-        for problem, history in act.problems[:PROBLEMS_SHOWN]:
-            print(f"  ✗ {problem.noun}: {problem.why}\n    evidence: {history}")
-        if len(act.problems) > PROBLEMS_SHOWN:
-            print(f"  … and {len(act.problems) - PROBLEMS_SHOWN} more")
+        _tell_problems(act)
         for text in act.undecided:
             print(f"  ? {text}")
         for row in told.rows:
@@ -121,6 +120,24 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
     print(f"Report: {settings.out / 'report.html'}")
     if result.history is not None:
         print(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
+
+
+def _tell_problems(act: Act) -> None:
+    """The same problem at many points, or with other numbers, is told once."""
+    alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
+    for problem, history in act.problems:
+        alike.setdefault((problem.noun, re.sub(r"[0-9]+", "", problem.why)[:60]), []).append(
+            (problem, history)
+        )
+    for found in list(alike.values())[:PROBLEMS_SHOWN]:
+        problem, history = found[0]
+        print(f"  ✗ {problem.noun}: {problem.why}")
+        if len(found) > 1 or problem.point:
+            times = [f"{len(found)} times, this one first"] if len(found) > 1 else []
+            print(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")
+        print(f"    evidence: {history}")
+    if len(alike) > PROBLEMS_SHOWN:
+        print(f"  … and {len(alike) - PROBLEMS_SHOWN} more kinds")
 
 
 if __name__ == "__main__":

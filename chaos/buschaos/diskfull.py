@@ -45,6 +45,11 @@ class Level:
     problems: list[Problem] = field(default_factory=list)
 
     @property
+    def title(self) -> str:
+        """For a reader."""
+        return f"{self.pages} pages free, the session opened {self.opened} the disk filled up"
+
+    @property
     def name(self) -> str:
         """For the folder of its evidence."""
         return f"{self.pages}-pages-opened-{self.opened}"

@@ -89,6 +89,6 @@ def of_history(history: Path) -> Judgement:
     for verdict in run_checks(read(history)):
         noun = verdict.check.partition("_")[0]
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
-        if verdict.verdict == "unknown":
+        if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
             undecided.append(f"{verdict.check}: {verdict.reason}")
     return Judgement(problems, undecided)

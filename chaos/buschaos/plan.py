@@ -144,10 +144,8 @@ class Publisher(Role):
         match dice.randrange(20):
             case 0 if "blob" in has:
                 message["payload"] = {"of": id_, "pad": dice.randint(4096, 9000)}
-            case 1 | 2:
-                message["payload"] = dice.choice(([], {}, 0, "", False))
-            case 3:
-                pass
+            case 1:
+                pass  # no payload
             case _:
                 message["payload"] = {"of": id_, "pad": dice.randint(0, 500)}
         return message

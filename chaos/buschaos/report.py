@@ -45,7 +45,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
         problem, history = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         outcome = "fail" if row.level == "MUST" else "warn"
-        return result(outcome, f"{problem.why}; evidence: {history}{more}", _shown(problem, history))
+        point = f"{problem.point}: " if problem.point else ""
+        return result(outcome, f"{point}{problem.why}; evidence: {history}{more}", _shown(problem, history))
     if act.undecided:
         return result("inconclusive", "; ".join(act.undecided))
     return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))

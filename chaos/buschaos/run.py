@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,7 +141,7 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
     act.add([Problem("log", strange) for strange in tally.strange], history)
     act.add(state.problems(evidence), history)
     act.add(judgement.problems, history)
-    act.undecided = [text for text in judgement.undecided if text.partition("_")[0] in hello.nouns]
+    act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
     return act, history
 
 
@@ -180,7 +180,8 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
         ):
             act.counts["levels of a full disk"] += 1
             answers += level.answers
-            act.add(level.problems, settings.out / "disk" / level.name / "history.jsonl")
+            told = [replace(problem, point=level.title) for problem in level.problems]
+            act.add(told, settings.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
                 say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
         act.notes.append(
@@ -215,7 +216,7 @@ def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tupl
                     f"changes, {len(result.points)} points, {len(result.bad)} bad"
                 )
                 for point in result.bad:
-                    told = [Problem(p.noun, f"{point.title}: {p.why}") for p in point.problems]
+                    told = [replace(problem, point=point.title) for problem in point.problems]
                     assert point.kept is not None
                     act.add(told, point.kept / "history.jsonl")
         finally:

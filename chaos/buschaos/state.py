@@ -24,6 +24,7 @@ class Problem:
     noun: str
     why: str
     events: tuple[int, ...] = ()  # of the history, if some show it
+    point: str = ""  # where the nemesis struck
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def comparable(dump: dict[str, Any], *, known_ids: set[str], clock: str) -> dict
         if name == "id":
             return value if value in known_ids else "*"
         if name == "payload" and isinstance(value, str):
-            return json.loads(value)
+            return _decoded(value)
         return value
 
     kept: dict[str, Any] = {}
@@ -162,7 +163,7 @@ def _kept_promises(rows: list[dict[str, Any]], promises: list[Promise]) -> Itera
             yield Problem(
                 "log", f"moved: {promise.id} was acknowledged as seq {promise.seq}, stands at {row['seq']}"
             )
-        elif row.get("payload") is not None and json.loads(row["payload"]) != promise.message.get("payload"):
+        elif row.get("payload") is not None and _decoded(row["payload"]) != promise.message.get("payload"):
             yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
         elif row.get("payload") is None and not row.get("payload_ref") and "payload" in promise.message:
             yield Problem("log", f"changed: {promise.id} lost its payload")
@@ -188,6 +189,14 @@ def _export(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Probl
         yield Problem("export", f"missing in bus.jsonl: {_short(sorted(missing))}")
     if ghosts := exported - stored:
         yield Problem("export", f"in bus.jsonl and not in the log: {_short(sorted(ghosts))}")
+
+
+def _decoded(text: Any) -> Any:
+    """The value of a JSON text; something unlike any value where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError):
+        return {"no JSON": repr(text)}
 
 
 def _short(value: Any) -> str:

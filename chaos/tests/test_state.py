@@ -53,6 +53,7 @@ def dump(evidence: Evidence) -> Any:
         (lambda e: dump(e)["messages"][1].update(seq=5), "log", "moved: c"),
         (lambda e: dump(e)["archived"][0].update(payload="{}"), "log", "changed: a"),
         (lambda e: dump(e)["archived"][0].update(payload=None), "log", "changed: a"),
+        (lambda e: dump(e)["archived"][0].update(payload=""), "log", "changed: a"),
         (lambda e: dump(e)["messages"].append(copy.deepcopy(ROWS[0])), "log", "doubled: seq 1"),
         (lambda e: dump(e)["messages"].append(copy.deepcopy(ROWS[0])), "log", "doubled: id a"),
         (lambda e: dump(e).update(integrity="row missing from index"), "log", "integrity_check, asked by the bus"),
