@@ -1,6 +1,5 @@
 """A heartbeat may have any status."""
 
-
 from refbus.driver import serve
 from refbus.kernel import presence
 from refbus.worker.bus import WorkerBus

@@ -55,10 +55,14 @@ def fleet():
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS["worker"]))
-def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_passes(fleet: Fleet, name: str) -> None:
+def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_passes(
+    fleet: Fleet, name: str
+) -> None:
     """Both directions of sentence → row → check, by a real run."""
     scenario = SCENARIOS["worker"][name]
     with stage(fleet, run=name, options=scenario.options) as ctx:
         scenario.play(ctx)
-        assert {finding.requirement for finding in ctx.findings} == {row.id for row in rows_of("worker", name)}
+        assert {finding.requirement for finding in ctx.findings} == {
+            row.id for row in rows_of("worker", name)
+        }
         assert [finding.why for finding in ctx.findings if not finding.ok] == []

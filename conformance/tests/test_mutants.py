@@ -1,4 +1,4 @@
-"""A check that never failed is not a check: each mutant dies by the rows that it names, and every MUST row kills one."""
+"""A check that never failed is not a check: each mutant dies by the rows it names, every MUST row kills one."""
 
 import ast
 import shlex
@@ -32,7 +32,11 @@ def test_there_are_at_least_forty_mutants_each_with_a_sentence() -> None:
 def test_every_must_row_that_check_decides_kills_a_mutant() -> None:
     """100 % of them. Rows of chaos.* are killed by planted faults in chaos/tests."""
     killing = {requirement for mutant in MUTANTS for requirement in killed_by(mutant)}
-    must = {row.id for row in ROWS.values() if row.level == "MUST" and row.check and not row.check.startswith("chaos.")}
+    must = {
+        row.id
+        for row in ROWS.values()
+        if row.level == "MUST" and row.check and not row.check.startswith("chaos.")
+    }
     assert must - killing == set()
     assert killing <= set(ROWS)
 
@@ -44,7 +48,9 @@ def test_the_mutant_dies_by_the_rows_it_names(mutant: Path) -> None:
     try:
         items = dict.fromkeys(_item(requirement) for requirement in killed_by(mutant))
         outcomes = {
-            (result.requirement, item): result.outcome for item in items for result in run_item(fleet, item, seed=1)
+            (result.requirement, item): result.outcome
+            for item in items
+            for result in run_item(fleet, item, seed=1)
         }
     finally:
         fleet.close()

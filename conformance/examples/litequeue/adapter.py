@@ -72,5 +72,11 @@ for line in sys.stdin:
         else:
             answer = {"result": METHODS[request["method"]](**request["params"])}
     except Exception as fault:
-        answer = {"error": {"code": -32000, "message": repr(fault), "data": {"code": type(fault).__name__, "definite": False}}}
+        answer = {
+            "error": {
+                "code": -32000,
+                "message": repr(fault),
+                "data": {"code": type(fault).__name__, "definite": False},
+            }
+        }
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)

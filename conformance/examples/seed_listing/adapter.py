@@ -98,7 +98,11 @@ def answer(session, line):
     except NotImplementedError as missing:
         error = {"code": -32601, "message": f"no method {missing}"}
     except Exception as fault:
-        error = {"code": -32000, "message": repr(fault), "data": {"code": type(fault).__name__, "definite": False}}
+        error = {
+            "code": -32000,
+            "message": repr(fault),
+            "data": {"code": type(fault).__name__, "definite": False},
+        }
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 

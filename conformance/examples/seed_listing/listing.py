@@ -167,7 +167,15 @@ def liveness(store):
     now_ms = int(time.time() * 1000)
     for row in rows:
         age_ms = now_ms - row["ts_ms"]
-        state = "ALIVE" if age_ms < 30_000 else "WARN" if age_ms < 100_000 else "STALE" if age_ms < 300_000 else "DEAD"
+        state = (
+            "ALIVE"
+            if age_ms < 30_000
+            else "WARN"
+            if age_ms < 100_000
+            else "STALE"
+            if age_ms < 300_000
+            else "DEAD"
+        )
         yield {**dict(row), "age_ms": age_ms, "state": state}
 
 
