@@ -250,7 +250,8 @@ class _Player:
                 self.tally.strange.append(
                     f"{call.method} of {self._plan.name} was in order and refused: {error}"
                 )
-            self._remember(call)
+            if error.code == "BUSY" or not error.definite:
+                self._remember(call)
         except DoorError as error:
             self._session = None
             session.door.kill()
