@@ -215,7 +215,8 @@ def _same(a: Any, b: Any) -> bool:
 def absent_payload(ctx: Ctx) -> None:
     """No payload is NULL in the column, a JSON null is the text null."""
     a = ctx.agent("a")
-    for name, payload in {"absent": {}, "null": {"payload": None}, "empty": {"payload": {}}}.items():
+    payloads: dict[str, dict[str, Any]] = {"absent": {}, "null": {"payload": None}, "empty": {"payload": {}}}
+    for name, payload in payloads.items():
         a.refusal("publish", message={"id": name, "type": "note", **payload})
     with database(ctx) as db:
         rows = {row["id"]: row["payload"] for row in db.execute("SELECT id, payload FROM messages")}
