@@ -220,7 +220,8 @@ HELLO = (
         ),
         (
             (
-                "import sys, json\nfor l in sys.stdin:\n r=json.loads(l)\n if r['method']!='hello': raise SystemExit(1)\n"
+                "import sys, json\nfor l in sys.stdin:\n r=json.loads(l)\n"
+                " if r['method']!='hello': raise SystemExit(1)\n"
                 f" print(json.dumps({{'jsonrpc':'2.0','id':r['id'],'result':{HELLO}}}), flush=True)"
             ),
             "it died of an unknown method",

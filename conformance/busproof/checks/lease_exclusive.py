@@ -1,8 +1,9 @@
 """lease_exclusive: no task is granted while another's lease of it lives, tokens rise, and who lost a task stays out.
 
-Only what certainly came one after the other is compared: a grant or renewal that had returned before the next grant
-began. Why not more: A's grant returns at 5, B's begins at 4 and returns at 9. B's may have been decided before A's,
-whose lease then began after B's was released; nothing in the history denies it.
+A grant is held against what had certainly come before it: a grant or renewal that had returned before it began. Two
+grants that overlap in time have no such order, so both are tried: A before B is possible only if A's lease was over by
+then or a release of A's may have come in between; likewise B before A. If neither is possible, both agents were told
+that the task is theirs: the classical look-then-take.
 
 A release ends a lease if it may have happened in between. One without an answer (`info`) may happen at any later
 time, so it excuses every later grant: A claims, A's release is lost on the way, B is granted the task: no violation.
@@ -56,7 +57,32 @@ def _task(holds: list[Hold]) -> list[Witness]:
             )
             if not own_later:
                 witnesses.append(Witness((last_grant.end, hold.end), "renewed_after_retake"))
-    return witnesses
+    return witnesses + _at_once(grants, releases)
+
+
+def _at_once(grants: list[Hold], releases: list[Hold]) -> list[Witness]:
+    """Grants that overlap in time and of which neither can have come first."""
+    found: list[Witness] = []
+    still_open: list[Hold] = []
+    for later in sorted(grants, key=lambda grant: grant.begin):
+        still_open = [grant for grant in still_open if grant.end > later.begin]
+        for grant in still_open:
+            if grant.agent == later.agent or None in (grant.lease_until_ms, later.lease_until_ms):
+                continue
+            if not _may_precede(grant, later, releases) and not _may_precede(later, grant, releases):
+                found.append(
+                    Witness((grant.end, later.end), "overlap", grant.lease_until_ms or 0, later.at_ms)
+                )
+        still_open.append(later)
+    return found
+
+
+def _may_precede(one: Hold, other: Hold, releases: list[Hold]) -> bool:
+    return (one.lease_until_ms or 0) <= other.at_ms or _may_be_released(one, other, releases)
+
+
+def _may_be_released(held: Hold, grant: Hold, releases: list[Hold]) -> bool:
+    return any(r.agent == held.agent and r.end > held.begin and r.begin < grant.end for r in releases)
 
 
 def _moments(held: list[Hold]) -> list[tuple[int, bool, Hold]]:
@@ -68,7 +94,6 @@ def _overlap(before: Hold | None, grant: Hold, releases: list[Hold]) -> list[Wit
         return []
     if before.lease_until_ms <= grant.at_ms:
         return []
-    released = any(r.agent == before.agent and r.end > before.begin and r.begin < grant.end for r in releases)
-    if released:
+    if _may_be_released(before, grant, releases):
         return []
     return [Witness((before.end, grant.end), "overlap", before.lease_until_ms, grant.at_ms)]

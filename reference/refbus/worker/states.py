@@ -13,13 +13,14 @@ at that worker writes it again. A file without a row, left by a program that kee
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from refbus.kernel import limit as limits
-from refbus.kernel.errors import InvalidArgument, StateConflict
+from refbus.kernel.errors import BusError, InvalidArgument, StateConflict
 from refbus.kernel.files import atomic_write
 from refbus.worker.log import Log
 from refbus.worker.message import Draft, new_ids
@@ -72,10 +73,12 @@ class States(Log):
                     (worker, to_state, now_ms),
                 )
                 self._announce(connection, worker, from_state, to_state)
-        if is_changed:
-            self._mirror(worker, to_state, now_ms)
-        else:
-            self.worker_state(worker)
+        # It has happened: a mirror that cannot be written now is written by the next look at this worker.
+        with contextlib.suppress(BusError):
+            if is_changed:
+                self._mirror(worker, to_state, now_ms)
+            else:
+                self.worker_state(worker)
         return {"worker": worker, "state": to_state, "changed": is_changed}
 
     def _present_state(self, connection: sqlite3.Connection, worker: str) -> str | None:

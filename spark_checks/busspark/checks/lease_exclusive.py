@@ -20,6 +20,7 @@ def check(streams: Streams, about: About) -> Verdict:
     renewals = held.where("op = 'renew_claim'").selectExpr("task", "begin AS time", "end", "agent")
     frames = [
         _overlaps(streams, held, asked),
+        _at_once(streams, grants),
         _tokens(grants, asked),
         _retaken(grants, renewals),
     ]
@@ -40,6 +41,37 @@ def _overlaps(streams: Streams, held: DataFrame, asked: DataFrame) -> DataFrame:
     )  # fmt: skip
     guilty = before(freed, suspects, ["task", "holder"]).where("best IS NULL OR best <= since")
     return violations(guilty, "overlap", ["held_at", "time"], "until", "at_ms")
+
+
+def _at_once(streams: Streams, grants: DataFrame) -> DataFrame:
+    """Grants that overlap in time and of which neither can have come first."""
+    spans = grants.where("lease_until_ms IS NOT NULL").select(
+        "task", "begin", "end", "agent", "lease_until_ms", "at_ms"
+    )
+    # Few grants overlap: those that began while another was open, and those that were open then.
+    # Times are doubled, so that a grant's question comes before its own entry.
+    entries = spans.selectExpr("task", "2 * begin + 1 AS time", "end AS value")
+    began = before(entries, spans.withColumn("time", 2 * F.col("begin")), ["task"])
+    later = began.where("best > begin").drop("time", "best")
+    pairs = (
+        later.alias("b")
+        .join(spans.alias("a"), "task")
+        .where("a.begin < b.begin AND b.begin < a.end AND a.agent <> b.agent")
+        .selectExpr(
+            "task", "a.begin AS a_begin", "a.end AS a_end", "a.agent AS a_agent", "a.lease_until_ms AS a_until",
+            "a.at_ms AS a_at", "b.begin AS b_begin", "b.end AS b_end", "b.agent AS b_agent",
+            "b.lease_until_ms AS b_until", "b.at_ms AS b_at",
+        )
+        .where("a_until > b_at AND b_until > a_at")
+    )  # fmt: skip
+    freed = streams.holds.where("op = 'release_claim' AND outcome <> 'fail' AND coalesce(granted, TRUE)")
+    freed = freed.selectExpr("task AS r_task", "agent AS r_agent", "begin AS r_begin", "end AS r_end")
+    for one, other in (("a", "b"), ("b", "a")):
+        came_between = (
+            f"task = r_task AND r_agent = {one}_agent AND r_end > {one}_begin AND r_begin < {other}_end"
+        )
+        pairs = pairs.join(freed, F.expr(came_between), "left_anti")
+    return violations(pairs, "overlap", ["a_end", "b_end"], "a_until", "b_at")
 
 
 def _tokens(grants: DataFrame, asked: DataFrame) -> DataFrame:
