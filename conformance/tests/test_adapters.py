@@ -1,0 +1,146 @@
+"""The doors: what a call can end in, over a process, in this process, and on the file itself."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof.adapters.base import Lost, Malformed, Refused
+from busproof.adapters.python import PythonDoor
+from busproof.adapters.sqlite import SqliteDoor
+from busproof.adapters.stdio import StdioDoor
+from busproof.fleet import REFERENCE, BusSpecError, Fleet, open_door
+from busproof.history import Recorder, read
+from busproof.session import Session
+
+
+def program(tmp_path: Path, body: str) -> StdioDoor:
+    """A door to a small adapter; `r` is the request."""
+    path = tmp_path / "adapter.py"
+    path.write_text(f"import sys, json, time\nfor line in sys.stdin:\n    r = json.loads(line)\n    {body}\n")
+    return StdioDoor([sys.executable, str(path)])
+
+
+def answer(text: str) -> str:
+    """Python that answers with this JSON."""
+    return f"print(json.dumps({{'jsonrpc': '2.0', 'id': r['id'], {text}}}), flush=True)"
+
+
+def test_an_error_without_a_promise_is_not_definite(tmp_path: Path) -> None:
+    """Only `definite: true` says that nothing happened; JSON-RPC's own errors come before any work."""
+    for error, definite in (
+        ("{'code': -32000, 'message': 'no'}", False),
+        ("{'code': -32000, 'message': 'no', 'data': {'code': 'X', 'definite': True}}", True),
+        ("{'code': -32601, 'message': 'no method'}", True),
+    ):
+        door = program(tmp_path, answer(f"'error': {error}"))
+        with pytest.raises(Refused) as refused:
+            door.call("poll", {})
+        assert refused.value.definite is definite
+        door.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise SystemExit(3)",
+        "time.sleep(60)",
+        "print('no JSON', flush=True)",
+        "print('[]', flush=True)",
+        "print(json.dumps({'jsonrpc': '2.0', 'id': 999, 'result': {}}), flush=True)",
+        "print(json.dumps({'jsonrpc': '2.0', 'id': r['id'], 'result': 7}), flush=True)",
+    ],
+)
+def test_no_understandable_answer_is_lost(tmp_path: Path, body: str) -> None:
+    """EOF, a time-out, junk, another id, no object: it may or may not have happened."""
+    door = program(tmp_path, body)
+    with pytest.raises(Lost):
+        door.call("publish", {}, timeout_s=1)
+    door.kill()
+
+
+def test_a_killed_session_stays_lost_and_kill_is_idempotent(tmp_path: Path) -> None:
+    """Every later call ends at once."""
+    door = program(tmp_path, answer("'result': {}"))
+    assert door.call("close", {}) == {}
+    door.kill()
+    door.kill()
+    with pytest.raises(Lost):
+        door.call("close", {})
+
+
+def test_a_malformed_answer_says_what_was_sent_expected_and_got(tmp_path: Path) -> None:
+    """And where it is documented; the history holds the answer."""
+    door = program(tmp_path, answer("'result': {'messages': [{'seq': 'one'}]}"))
+    recorder = Recorder(tmp_path / "history.jsonl", run="t", system="worker")
+    session = Session(door, recorder, process=0, agent="a")
+    with pytest.raises(Malformed, match=r"docs/protocol.md#poll describes: messages.0.seq: .*sent .*got "):
+        session.call("poll")
+    recorder.close()
+    door.close()
+    assert [event.type for event in read(tmp_path / "history.jsonl")] == ["header", "invoke", "ok", "footer"]
+
+
+class InProcess:
+    """A bus in this process, for py:module:factory."""
+
+    def hello(self, protocol: list[str], system: str) -> dict[str, object]:
+        return {"name": "in-process"}
+
+    def ack(self, agent_id: str, seq: int) -> None:
+        error = ValueError("no such seq")
+        error.code, error.definite = "INVALID_ARGUMENT", True  # type: ignore[attr-defined]
+        raise error
+
+
+def test_a_python_object_is_a_door() -> None:
+    """Its methods are the protocol's; an exception's code and definite are the error."""
+    door = PythonDoor(InProcess())
+    assert door.call("hello", {"protocol": ["1"], "system": "worker"}) == {"name": "in-process"}
+    with pytest.raises(Refused) as refused:
+        door.call("ack", {"agent_id": "a", "seq": 1})
+    assert (refused.value.code, refused.value.definite) == ("INVALID_ARGUMENT", True)
+    with pytest.raises(Refused) as missing:
+        door.call("poll", {})
+    assert missing.value.rpc == -32601
+
+
+def test_the_kit_joins_the_file_of_the_reference(tmp_path: Path) -> None:
+    """Each reads what the other wrote, blobs and cursors included."""
+    fleet = Fleet([REFERENCE, "sqlite:"])
+    reference, kit = fleet.door(0, tmp_path, {}), fleet.door(1, tmp_path, {})
+    large = {"text": "x" * 9000}
+    reference.call("publish", {"agent_id": "a", "message": {"id": "m1", "type": "t", "payload": large}})
+    kit.call("publish", {"agent_id": "a", "message": {"id": "m2", "type": "t", "payload": [large]}})
+    for door in (reference, kit):
+        rows = door.call("poll", {"agent_id": "b"})["messages"]
+        assert [(row["id"], row["payload"]) for row in rows] == [("m1", large), ("m2", [large])]
+    kit.call("ack", {"agent_id": "b", "seq": 1})
+    assert [row["id"] for row in reference.call("poll", {"agent_id": "b"})["messages"]] == ["m2"]
+    for door in (reference, kit):
+        fleet.give_back(door, retired=False)
+    fleet.close()
+
+
+def test_the_kits_participant_refuses_what_the_seed_does_not_know(tmp_path: Path) -> None:
+    """Definitely, and without a store nothing works."""
+    door = SqliteDoor()
+    with pytest.raises(Refused, match="NOT_OPEN"):
+        door.call("poll", {"agent_id": "a"})
+    door.call("open", {"store": str(tmp_path), "options": {}})
+    for method, params in (
+        ("ack", {"agent_id": "a", "seq": 7}),
+        ("publish", {"agent_id": "a", "message": {}}),
+        ("poll", {}),
+    ):
+        with pytest.raises(Refused) as refused:
+            door.call(method, params)
+        assert refused.value.definite
+    door.close()
+
+
+@pytest.mark.parametrize("spec", ["", "exec:", "http://x", "exec:/no/such/program"])
+def test_what_is_no_bus_is_said_to_be_none(spec: str) -> None:
+    """With the grammar in the message."""
+    with pytest.raises(BusSpecError):
+        open_door(spec)
