@@ -101,7 +101,7 @@ def test_the_module_is_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(sys, "argv", ["refbus", "worker", "--store", str(tmp_path / "s"), "liveness"])
     monkeypatch.delitem(sys.modules, "refbus.cli")
     with pytest.raises(SystemExit) as caught:
-        runpy.run_module("refbus.cli", run_name="__main__")
+        runpy.run_path(cli.__file__, run_name="__main__")
     assert caught.value.code == 0
 
 

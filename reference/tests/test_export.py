@@ -159,6 +159,7 @@ def test_many_exporters_and_their_deaths_leave_each_seq_once(bus: WorkerBus) -> 
             exporter.start()
         target = bus.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0] + 300
         while stated(bus) < target:
+            assert all(exporter.is_alive() for exporter in exporters)
             publish(bus, 10)
         for exporter in exporters:
             assert exporter.pid is not None
