@@ -187,9 +187,12 @@ def compare_and_set(ctx: Ctx) -> None:
     won = [isinstance(result, dict) for result in results]
     refused = [result for result in results if isinstance(result, DoorError)]
     conflict = [getattr(error, "code", None) for error in refused] == ["STATE_CONFLICT"]
-    why = f"two transitions from IN_REVIEW at once: {[str(result) for result in results]}"
-    ctx.expect("worker.presence.15", won.count(True) == 1 and conflict, why)
     state = a.call("worker_state", worker="w")["state"]
+    loser = "WORKING" if state == "APPROVED" else "APPROVED"
+    late = b.refusal("transition", worker="w", from_state="IN_REVIEW", to_state=loser)
+    good = won.count(True) == 1 and conflict and definite(late, "STATE_CONFLICT")
+    why = f"two transitions from IN_REVIEW at once: {[str(result) for result in results]}; the loser again: {said(late)}"
+    ctx.expect("worker.presence.15", good, why)
     before = len(poll(ctx.agent("reader"), limit=1000))
     repeat = a.call("transition", worker="w", from_state="IN_REVIEW", to_state=state)
     after = len(poll(ctx.agent("reader"), limit=1000))
