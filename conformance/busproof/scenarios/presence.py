@@ -191,7 +191,8 @@ def compare_and_set(ctx: Ctx) -> None:
     loser = "WORKING" if state == "APPROVED" else "APPROVED"
     late = b.refusal("transition", worker="w", from_state="IN_REVIEW", to_state=loser)
     good = won.count(True) == 1 and conflict and definite(late, "STATE_CONFLICT")
-    why = f"two transitions from IN_REVIEW at once: {[str(result) for result in results]}; the loser again: {said(late)}"
+    told = [str(result) for result in results]
+    why = f"two transitions from IN_REVIEW at once: {told}; the loser again: {said(late)}"
     ctx.expect("worker.presence.15", good, why)
     before = len(poll(ctx.agent("reader"), limit=1000))
     repeat = a.call("transition", worker="w", from_state="IN_REVIEW", to_state=state)
