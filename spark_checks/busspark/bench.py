@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from busproof.checks import CHECKS
 from busspark import generate, streams
@@ -39,9 +42,10 @@ def main() -> None:
     spark.stop()
 
 
-def _jvm_cpu_s(spark: object) -> float:
-    bean = spark._jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean()  # type: ignore[attr-defined]
-    return float(bean.getProcessCpuTime()) / 1e9
+def _jvm_cpu_s(spark: SparkSession) -> float:
+    pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
