@@ -25,6 +25,7 @@ from busproof.suite import T0_MS
 AGENTS = ("ada", "bob", "cy", "dot")
 TASKS = ("build", "review", "deploy")
 PHASES = 4
+RUSH = 4  # publishes and exports of each agent at the start of a phase
 # Between phases some leases run out and some do not.
 PHASE_MS = (20_000, 45_000, 70_000)
 
@@ -52,11 +53,23 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     for phase in range(PHASES):
         plan.append(
             [
-                [_step(rng, rng.choice(kinds), f"{phase}-{agent}-{n}", sent) for n in range(per_agent)]
+                _rush(rng, f"{phase}-{agent}", sent, "export" in nouns)
+                + [_step(rng, rng.choice(kinds), f"{phase}-{agent}-{n}", sent) for n in range(per_agent)]
                 for agent in AGENTS
             ]
         )
     return plan
+
+
+def _rush(rng: random.Random, name: str, sent: list[dict[str, Any]], exports: bool) -> list[Step]:
+    """Every phase begins with all agents at the same work: exporters in particular must meet to get in each other's way."""
+    if not exports:
+        return []
+    return [
+        step
+        for turn in range(RUSH)
+        for step in (_step(rng, "publish", f"{name}-rush{turn}", sent), Step("export_to_jsonl", {}))
+    ]
 
 
 def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) -> Step:

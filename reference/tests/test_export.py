@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from refbus.kernel import files
+from refbus.kernel import files, jsonl
 from refbus.kernel.errors import BusError, Busy, DiskFull, IoError
-from refbus.worker import export
 from refbus.worker.bus import WorkerBus
+from refbus.worker.export import ROWS_AT_ONCE
 
 OpenBus = Callable[..., WorkerBus]
 
@@ -70,9 +70,9 @@ def test_it_appends_only_what_is_new(bus: WorkerBus) -> None:
 
 def test_it_exports_more_than_a_handful(bus: WorkerBus) -> None:
     """In several reads."""
-    publish(bus, export.ROWS_AT_ONCE * 2 + 1)
+    publish(bus, ROWS_AT_ONCE * 2 + 1)
     bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == list(range(1, export.ROWS_AT_ONCE * 2 + 2))
+    assert [line["seq"] for line in lines(bus)] == list(range(1, ROWS_AT_ONCE * 2 + 2))
 
 
 @pytest.mark.parametrize(
@@ -181,12 +181,12 @@ def test_a_full_disk_leaves_the_file_as_it_was(bus: WorkerBus, monkeypatch: pyte
         os.write(fd, data[: len(data) // 3])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(export, "write_all", write_half)
+    monkeypatch.setattr(jsonl, "write_all", write_half)
     with pytest.raises(DiskFull) as caught:
         bus.export_to_jsonl()
     assert caught.value.definite
     assert (bus.folder / "bus.jsonl").read_bytes() == before
-    monkeypatch.setattr(export.os, "ftruncate", _fail)
+    monkeypatch.setattr(jsonl.os, "ftruncate", _fail)
     with pytest.raises(IoError) as caught_io:
         bus.export_to_jsonl()
     assert not caught_io.value.definite
@@ -211,7 +211,7 @@ def test_what_may_not_be_durable_is_not_stated(bus: WorkerBus, monkeypatch: pyte
     """The next exporter makes it durable first."""
     publish(bus, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(export.os, "fsync", _fail)
+        patch.setattr(jsonl.os, "fsync", _fail)
         with pytest.raises(IoError) as caught:
             bus.export_to_jsonl()
     assert not caught.value.definite
@@ -247,7 +247,7 @@ def test_an_exporter_that_never_ends_makes_others_busy(
     bus: WorkerBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After as long as for the database's lock."""
-    monkeypatch.setattr(export, "BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr(jsonl, "BUSY_TIMEOUT_MS", 10)
     with (bus.folder / "export.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(Busy) as caught:

@@ -15,6 +15,10 @@ class Clock:
         """Epoch milliseconds."""
         return time.time_ns() // 1_000_000 if self._set_ms is None else self._set_ms
 
+    def now_us(self) -> int:
+        """Epoch microseconds."""
+        return time.time_ns() // 1_000 if self._set_ms is None else self._set_ms * 1_000
+
     def set(self, now_ms: int | None) -> None:
         """Stand still at `now_ms`; None: follow the wall clock again."""
         self._set_ms = now_ms

@@ -6,6 +6,12 @@ BusError
 ├── IdConflict         ID_CONFLICT         the id is taken by a message with other content
 ├── Backpressure       BACKPRESSURE        the recipient has too many unread messages
 ├── StateConflict      STATE_CONFLICT      a worker is not in the state that the caller believes
+├── NotFound           NOT_FOUND           no such agent, vote, dead letter or artifact
+├── NotClaimed         NOT_CLAIMED         a message that the caller has not claimed, or claimed and lost
+├── RateLimited        RATE_LIMITED        the agent's token bucket is empty
+├── CircuitOpen        CIRCUIT_OPEN        the circuit breaker lets nothing through
+├── VoteClosed         VOTE_CLOSED         the deadline of the vote has passed
+├── TimedOut           TIMEOUT             no answer in time; the request itself was sent
 ├── NotOpen            NOT_OPEN            no store is open
 ├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
 ├── BlobInvalid        BLOB_INVALID        what should be a blob's name is none
@@ -63,6 +69,42 @@ class StateConflict(BusError):
     """A worker is not in the state that the caller believes, or may not go where it is sent."""
 
     code, definite = "STATE_CONFLICT", True
+
+
+class NotFound(BusError):
+    """No such agent, vote, dead letter or artifact."""
+
+    code, definite = "NOT_FOUND", True
+
+
+class NotClaimed(BusError):
+    """A message that the caller has not claimed, or claimed and lost."""
+
+    code, definite = "NOT_CLAIMED", True
+
+
+class RateLimited(BusError):
+    """The agent's token bucket is empty."""
+
+    code, definite = "RATE_LIMITED", True
+
+
+class CircuitOpen(BusError):
+    """The circuit breaker lets nothing through."""
+
+    code, definite = "CIRCUIT_OPEN", True
+
+
+class VoteClosed(BusError):
+    """The deadline of the vote has passed."""
+
+    code, definite = "VOTE_CLOSED", True
+
+
+class TimedOut(BusError):
+    """No answer in time. The request itself was sent."""
+
+    code = "TIMEOUT"
 
 
 class NotOpen(BusError):

@@ -1,0 +1,165 @@
+"""An append-only JSON Lines file that mirrors a table: every row once, in whole lines, in seq order (W7).
+
+The file is the truth about what was written. A writer holds a lock on a file, which the system takes back when the
+holder dies. It then repairs the end of the file (a torn line, lines that the table does not hold because a power cut
+took them back), appends what is missing and makes it durable. A crash at any point leaves a state that the next
+writer handles the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from refbus.kernel import retry
+from refbus.kernel.db import BUSY_TIMEOUT_MS
+from refbus.kernel.errors import Busy, of_os_error
+from refbus.kernel.files import sync_folder, write_all
+
+TAIL_BYTES = 64 * 1024
+
+
+class Source(Protocol):
+    """The table behind the file."""
+
+    def lines_after(self, last_seq: int) -> tuple[list[str], int]:
+        """The next whole lines and the seq of the last; no lines: that was all."""
+        ...
+
+    def holds(self, exported: Any) -> int | None:
+        """The seq of a line's value that the table agrees with; None for anything else."""
+        ...
+
+
+class JsonlFile:
+    """The file at `path`; `lock_path` is never deleted.
+
+    With `own_key`, others append to the file, too: whole lines without that key are theirs, and stay.
+    """
+
+    def __init__(self, path: Path, lock_path: Path, source: Source, *, own_key: str | None = None) -> None:
+        self._path, self._lock_path, self._source, self._own_key = path, lock_path, source, own_key
+
+    def bring_up_to_date(self) -> int:
+        """Repair, append what is missing; return the last seq in the file, 0 for none. Under `locked` only."""
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+        try:
+            return self._append_missing(fd)
+        finally:
+            os.close(fd)
+
+    def make_durable(self) -> None:
+        """Sync the file and its folder's entry."""
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            sync_folder(self._path.parent)
+        except OSError as error:
+            raise of_os_error(error, definite=False) from error
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time, of all threads and processes."""
+        try:
+            fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+        try:
+            _lock(fd)
+            yield
+        finally:
+            os.close(fd)
+
+    def _append_missing(self, fd: int) -> int:
+        """Where the disk is full, the file is left repaired."""
+        try:
+            size, last_seq = self._repair(fd)
+        except OSError as error:
+            raise of_os_error(error, definite=False) from error
+        try:
+            os.lseek(fd, size, os.SEEK_SET)
+            while True:
+                lines, newest = self._source.lines_after(last_seq)
+                if not lines:
+                    return last_seq
+                write_all(fd, "".join(lines).encode())
+                last_seq = newest
+        except OSError as error:
+            is_undone = False
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, size)
+                is_undone = True
+            raise of_os_error(error, definite=is_undone) from error
+
+    def _repair(self, fd: int) -> tuple[int, int]:
+        """Cut off what is no whole line of this table; return the file's size and its last seq."""
+        present = end = keep = os.fstat(fd).st_size
+        last_seq = 0
+        while end:
+            start, line = _last_line(fd, end)
+            value = _value_of(line)
+            seq = self._source.holds(value)
+            if seq is not None:
+                last_seq = seq
+                break
+            if keep == end and not self._is_a_strangers(value):
+                keep = start
+            end = start
+        if keep < present:
+            os.ftruncate(fd, keep)
+        return keep, last_seq
+
+    def _is_a_strangers(self, value: Any) -> bool:
+        return self._own_key is not None and isinstance(value, dict) and self._own_key not in value
+
+
+def _value_of(line: bytes) -> Any:
+    """The JSON value of a whole line; None for anything else."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lock(fd: int) -> None:
+    """Wait as long as for the database's lock, then say BUSY."""
+    deadline = time.monotonic() + retry.LOCK_ATTEMPTS_MAX * BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            # flock belongs to the open file: it also excludes another thread, and dies with its holder.
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise Busy("another exporter holds the lock") from None
+            time.sleep(random.uniform(0.001, 0.010))
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+
+
+def _last_line(fd: int, end: int) -> tuple[int, bytes]:
+    """Where the last line before `end` starts, and its bytes."""
+    tail, start = b"", end
+    while start:
+        step = min(TAIL_BYTES, start)
+        start -= step
+        tail = os.pread(fd, step, start) + tail
+        newline = tail.rfind(b"\n", 0, len(tail) - 1)
+        if newline >= 0:
+            return start + newline + 1, tail[newline + 1 :]
+    return 0, tail
