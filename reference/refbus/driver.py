@@ -208,6 +208,7 @@ def _readable(value: object) -> str:
 
 
 if __name__ == "__main__":
+    from refbus.comms.bus import CommsBus
     from refbus.worker.bus import WorkerBus
 
-    serve({"worker": WorkerBus})
+    serve({"worker": WorkerBus, "comms": CommsBus})

@@ -42,9 +42,9 @@ _STALE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 class Database:
     """One file, one persistent connection for each thread that uses it."""
 
-    def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
+    def __init__(self, path: Path, *, synchronous: str = "NORMAL", pragmas: Sequence[str] = ()) -> None:
         self.path = path
-        self._synchronous = synchronous
+        self._synchronous, self._pragmas = synchronous, pragmas
         self._local = threading.local()
         self._open: dict[threading.Thread, sqlite3.Connection] = {}
         self._lock = threading.Lock()
@@ -125,6 +125,8 @@ class Database:
                     connection.close()
                     raise IoError(f"the file system does not carry a write-ahead log ({mode})", definite=True)
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+                for pragma in self._pragmas:
+                    connection.execute(pragma)
                 break
             except sqlite3.Error as error:
                 if connection is not None:

@@ -30,3 +30,8 @@ def lock_backoff_ms(attempt: int, jitter: float) -> float | None:
 def is_dead(deliveries: int, deliveries_max: int | None) -> bool:
     """Has a message failed so often that it must leave its agent's queue (W11)?"""
     return deliveries_max is not None and deliveries >= deliveries_max
+
+
+def send_delay_s(attempt: int, base_s: float, jitter: float) -> float:
+    """Seconds before the next attempt at a send: doubling from base_s (attempt counts from 0), spread by jitter."""
+    return math.ldexp(base_s, attempt) * jitter

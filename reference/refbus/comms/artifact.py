@@ -1,0 +1,70 @@
+"""Artifacts: large results in files of their own, `.claude/artifacts/AGENT/TASK/NAME`, written whole or not at all.
+
+Names become parts of a path, so they are held to a name's rules, and what they lead to must lie where it seems to
+lie: no symbolic link on the way (C9).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from refbus.comms.vote import Votes
+from refbus.kernel import jsontext
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import BlobCorrupt, InvalidArgument, NotFound, of_os_error
+from refbus.kernel.files import atomic_write, make_folder
+
+ROOT = (".claude", "artifacts")
+
+
+class Artifacts(Votes):
+    """write_artifact and read_artifact."""
+
+    def write_artifact(
+        self, agent_id: str, task_id: str, content: Any, name: str = "result.json"
+    ) -> dict[str, Any]:
+        """Store JSON durably; the path that is returned is relative to the project."""
+        for what, value in (("agent_id", agent_id), ("task_id", task_id), ("name", name)):
+            if limits.name(what, value).startswith(".tmp-"):
+                raise InvalidArgument(f"{what} must not begin with '.tmp-'")
+        text = limits.payload(content)
+        path = self.artifacts / agent_id / task_id / name
+        self._refuse_links(path)
+        make_folder(path.parent.parent)
+        make_folder(path.parent)
+        atomic_write(path, text.encode())
+        with self.db.transaction() as connection:
+            relative = "/".join((*ROOT, agent_id, task_id, name))
+            self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
+        return {"artifact_path": relative}
+
+    def read_artifact(self, artifact_path: str) -> dict[str, Any]:
+        """The content. INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, BLOB_CORRUPT for no JSON."""
+        parts = limits.text("artifact_path", artifact_path).split("/")
+        if tuple(parts[:2]) != ROOT or len(parts) != 5:
+            raise InvalidArgument(
+                f"an artifact is .claude/artifacts/AGENT/TASK/NAME, not {artifact_path!r:.100}"
+            )
+        for part in parts[2:]:
+            limits.name("a part of artifact_path", part)
+        path = self.artifacts.joinpath(*parts[2:])
+        self._refuse_links(path)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            with os.fdopen(fd, "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise NotFound(f"there is no {artifact_path!r:.100}") from None
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+        try:
+            return {"content": jsontext.decode(data.decode())}
+        except ValueError as error:
+            raise BlobCorrupt(f"{artifact_path!r:.100} holds no JSON: {error!s:.100}") from error
+
+    def _refuse_links(self, path: Path) -> None:
+        root = self.artifacts.resolve()
+        if path.resolve() != root / path.relative_to(self.artifacts):
+            raise InvalidArgument(f"a symbolic link is on the way to {path.name!r:.80}")

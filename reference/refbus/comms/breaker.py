@@ -1,0 +1,87 @@
+"""The circuit breaker around a function, for threads; `kernel.breaker` decides."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from refbus.comms.artifact import Artifacts
+from refbus.kernel import breaker
+from refbus.kernel import limit as limits
+from refbus.kernel.breaker import Breaker
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import CircuitOpen, InvalidArgument
+
+Result = TypeVar("Result")
+
+
+class CircuitBreaker:
+    """Counts failures in a row; after failure_threshold of them, refuses calls for timeout_ms, then lets one probe."""
+
+    def __init__(
+        self,
+        failure_threshold: int = breaker.FAILURE_THRESHOLD,
+        timeout_ms: int = breaker.TIMEOUT_MS,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        self._threshold, self._timeout_ms, self._clock = failure_threshold, timeout_ms, clock or Clock()
+        self._breaker = Breaker()
+        self._lock = threading.Lock()
+
+    @property
+    def state(self) -> str:
+        """closed, open or half_open."""
+        return self._breaker.state
+
+    def call(self, function: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
+        """Call through the breaker. CIRCUIT_OPEN: the function was not called."""
+        with self._lock:
+            self._breaker, admitted = breaker.admit(
+                self._breaker, self._clock.now_ms(), timeout_ms=self._timeout_ms
+            )
+        if not admitted:
+            raise CircuitOpen(f"the circuit breaker is {self._breaker.state}")
+        try:
+            result = function(*args, **kwargs)
+        except BaseException:
+            with self._lock:
+                self._breaker = breaker.failed(self._breaker, self._clock.now_ms(), threshold=self._threshold)
+            raise
+        with self._lock:
+            self._breaker = breaker.succeeded(self._breaker)
+        return result
+
+
+class Breakers(Artifacts):
+    """circuit_breaker."""
+
+    def circuit_breaker(self, events: list[dict[str, Any]]) -> dict[str, Any]:
+        """What a fresh breaker says to each event: {at_ms, event: "call", "success" or "failure"}.
+
+        A call asks to be admitted; success and failure are the ends of calls that were.
+        """
+        if type(events) is not list:
+            raise InvalidArgument("events must be a list")
+        state = Breaker()
+        answers: list[dict[str, Any]] = []
+        for event in events:
+            at_ms, kind = _event(event)
+            admitted = None
+            if kind == "call":
+                state, admitted = breaker.admit(state, at_ms)
+            elif kind == "success":
+                state = breaker.succeeded(state)
+            else:
+                state = breaker.failed(state, at_ms)
+            answers.append({"state": state.state, "admitted": admitted})
+        return {"answers": answers}
+
+
+def _event(event: Any) -> tuple[int, str]:
+    if type(event) is not dict or event.keys() != {"at_ms", "event"}:
+        raise InvalidArgument("an event is an object with at_ms and event")
+    if event["event"] not in ("call", "success", "failure"):
+        raise InvalidArgument("event must be call, success or failure")
+    return limits.integer("at_ms", event["at_ms"], 0, limits.NOW_MS_MAX), event["event"]

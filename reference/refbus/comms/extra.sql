@@ -1,0 +1,52 @@
+-- Tables that the seed does not have. A participant that knows only the seed's tables never needs them.
+
+-- What each agent has done with each message that it claimed (C2, C3). Of a message to one agent, `messages` says the
+-- same where it can; of a broadcast, whose row stays pending for the others, this is all.
+CREATE TABLE IF NOT EXISTS message_deliveries (
+    message_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    status TEXT NOT NULL,              -- processing, failed, done or dead
+    delivery_count INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    visible_at TEXT NOT NULL,          -- processing and failed: may be claimed again from then on
+    error TEXT,
+    PRIMARY KEY (message_id, agent_id)
+) WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS idx_deliveries_due ON message_deliveries(agent_id, visible_at)
+    WHERE status IN ('processing', 'failed');
+
+-- Each agent's token bucket, in the file so that it is the agent's and not a process's
+CREATE TABLE IF NOT EXISTS token_buckets (
+    agent_id TEXT PRIMARY KEY,
+    tokens REAL NOT NULL,
+    at_us INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Votes outlive the messages that announced them
+CREATE TABLE IF NOT EXISTS votes (
+    vote_id TEXT PRIMARY KEY,
+    topic TEXT NOT NULL,
+    options TEXT NOT NULL,             -- JSON list
+    deadline TEXT NOT NULL,
+    initiated_by TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS vote_casts (
+    vote_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    option TEXT NOT NULL,
+    reasoning TEXT,
+    cast_at TEXT NOT NULL,
+    PRIMARY KEY (vote_id, agent_id)
+) WITHOUT ROWID;
+
+-- What happened, in the transaction in which it did; moved to audit-trail.jsonl
+CREATE TABLE IF NOT EXISTS audit_log (
+    audit_seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    event TEXT NOT NULL,
+    agent_id TEXT,
+    message_id TEXT,
+    details TEXT NOT NULL              -- JSON
+);

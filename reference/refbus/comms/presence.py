@@ -1,0 +1,118 @@
+"""Health: what each agent says of itself, and counters that equal what the tables say (C12).
+
+`messages_pending` counts messages to this agent alone whose status is pending: a broadcast has no single recipient.
+`messages_processed` and `error_count` count what the agent completed, with and without an error.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from refbus.comms.audit import Audit
+from refbus.kernel import delivery, iso
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import InvalidArgument, NotFound
+
+STATUSES = ("active", "idle", "degraded", "failed")
+NEVER = iso.text(0)
+
+
+class Health(Audit):
+    """send_heartbeat and get_agent_health."""
+
+    def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Any]:
+        """Say that the agent lives, and what it does."""
+        limits.name("agent_id", agent_id)
+        if limits.text("status", status) not in STATUSES:
+            raise InvalidArgument(f"status must be one of {', '.join(STATUSES)}, not {status!r:.40}")
+        if current_task is not None:
+            limits.text("current_task", current_task)
+        self.db.write(
+            """
+            INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?, ?, ?, ?)
+            ON CONFLICT (agent_id) DO UPDATE SET
+                status = excluded.status,
+                current_task = excluded.current_task,
+                last_heartbeat = excluded.last_heartbeat
+            """,
+            (agent_id, status, current_task, self._now()),
+        )
+        return {}
+
+    def get_agent_health(self, agent_id: str) -> dict[str, Any]:
+        """The agent's row. Messages that are due again are counted as pending, and are so from now on."""
+        limits.name("agent_id", agent_id)
+        with self.db.transaction() as connection:
+            self._make_due_pending(connection, agent_id)
+            row = connection.execute(
+                """
+                SELECT agent_id, status, current_task, last_heartbeat, messages_pending, messages_processed, error_count
+                FROM agent_status WHERE agent_id = ?
+                """,
+                (agent_id,),
+            ).fetchone()
+        if row is None:
+            raise NotFound(f"agent {agent_id!r:.80} was never seen")
+        return dict(zip(_COLUMNS, row, strict=True))
+
+    def _count(self, connection: sqlite3.Connection, agent_id: str, column: str, change: int) -> None:
+        """Move a counter; an agent that was never seen gets its row."""
+        connection.execute(_COUNT[column], {"agent": agent_id, "never": NEVER, "change": change})
+
+    def _make_due_pending(self, connection: sqlite3.Connection, agent_id: str | None) -> None:
+        """Messages whose retry delay or visibility time-out is over; those of one agent, or of all."""
+        now_us = self.clock.now_us()
+        due = connection.execute(
+            _DUE if agent_id is None else _DUE_FOR_AGENT,
+            {
+                "agent": agent_id,
+                "now": iso.text(now_us),
+                "abandoned": iso.text(max(0, now_us - delivery.VISIBILITY_MS * 1_000)),
+            },
+        ).fetchall()
+        for message_id, owner in due:
+            connection.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
+            self._count(connection, owner, "messages_pending", 1)
+
+
+_COLUMNS = (
+    "agent_id", "status", "current_task", "last_heartbeat", "messages_pending", "messages_processed", "error_count",
+)  # fmt: skip
+
+_COUNT = {
+    "messages_pending": """
+        INSERT INTO agent_status (agent_id, status, last_heartbeat, messages_pending)
+        VALUES (:agent, 'idle', :never, max(0, :change))
+        ON CONFLICT (agent_id) DO UPDATE SET messages_pending = max(0, messages_pending + :change)
+    """,
+    "messages_processed": """
+        INSERT INTO agent_status (agent_id, status, last_heartbeat, messages_processed)
+        VALUES (:agent, 'idle', :never, :change)
+        ON CONFLICT (agent_id) DO UPDATE SET messages_processed = messages_processed + :change
+    """,
+    "error_count": """
+        INSERT INTO agent_status (agent_id, status, last_heartbeat, error_count)
+        VALUES (:agent, 'idle', :never, :change)
+        ON CONFLICT (agent_id) DO UPDATE SET error_count = error_count + :change
+    """,
+}
+
+_DUE_FOR_AGENT = """
+    SELECT m.id, m.to_agent
+    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
+    WHERE d.agent_id = :agent AND d.status IN ('processing', 'failed') AND d.visible_at <= :now
+      AND m.to_agent = :agent AND m.status IN ('processing', 'failed')
+"""
+
+# The second part: claimed by a participant that knows only the seed's tables, and abandoned.
+_DUE = """
+    SELECT m.id, m.to_agent
+    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
+    WHERE d.status IN ('processing', 'failed') AND d.visible_at <= :now
+      AND m.to_agent = d.agent_id AND m.status IN ('processing', 'failed')
+    UNION
+    SELECT m.id, m.to_agent FROM messages AS m
+    WHERE m.to_agent IS NOT NULL AND m.status IN ('processing', 'failed') AND m.last_delivered_at <= :abandoned
+      AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d WHERE d.message_id = m.id AND d.agent_id = m.to_agent)
+"""

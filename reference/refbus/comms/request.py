@@ -1,0 +1,109 @@
+"""Question and answer: a request waits for the message that carries its correlation id."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+from refbus.comms.envelope import as_message, validate_message
+from refbus.comms.retry import Retries
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import InvalidArgument, TimedOut
+
+TIMEOUT_S = 30.0
+TIMEOUT_S_MAX = 24 * 60 * 60
+ARTIFACTS = ".claude/artifacts/"
+
+
+class Requests(Retries):
+    """request and send_response."""
+
+    def request(
+        self,
+        from_agent: str,
+        to_agent: str,
+        message_type: str,
+        payload: dict[str, Any],
+        channel: str = "general",
+        priority: int = 5,
+        timeout_seconds: float = TIMEOUT_S,
+    ) -> dict[str, Any]:
+        """Send, wait for the answer, claim and complete it. TIMEOUT after timeout_seconds; the request stays sent.
+
+        The answer is found by its correlation id, so that other messages in front of it do not hide it.
+        """
+        limits.name("to_agent", to_agent)
+        if not 0 <= limits.number("timeout_seconds", timeout_seconds) <= TIMEOUT_S_MAX:
+            raise InvalidArgument(f"timeout_seconds must lie between 0 and {TIMEOUT_S_MAX}")
+        correlation_id = str(uuid.uuid4())
+        deadline = time.monotonic() + timeout_seconds
+        with self.waiters.borrow() as waiter:
+            sent = self.send_message(
+                from_agent, to_agent, message_type, payload, channel, priority, correlation_id=correlation_id
+            )["message_id"]
+            while True:
+                response = self._take_answer(from_agent, correlation_id, sent)
+                left_s = deadline - time.monotonic()
+                if response is not None:
+                    return {"response": response}
+                if left_s <= 0:
+                    raise TimedOut(f"no answer to {sent} within {timeout_seconds:g} s")
+                waiter.wait(left_s)
+
+    def send_response(
+        self,
+        original_message: dict[str, Any],
+        response_payload: dict[str, Any],
+        artifact_path: str | None = None,
+        agent_id: str | None = None,
+        message_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Answer a request: to its sender, on its channel, with its correlation id.
+
+        The answer comes from the request's recipient, or from the agent that claimed a broadcast (C5).
+        """
+        valid, errors = validate_message(original_message)
+        if not valid:
+            raise InvalidArgument(f"original_message is no envelope: {'; '.join(errors)[:300]}")
+        sender = original_message.get("to_agent") or agent_id
+        if sender is None:
+            raise InvalidArgument("agent_id must be given to answer a broadcast")
+        if type(response_payload) is not dict:
+            raise InvalidArgument(
+                f"response_payload must be an object, not {type(response_payload).__name__}"
+            )
+        if artifact_path is not None:
+            limits.text("artifact_path", artifact_path)
+            if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
+                raise InvalidArgument(f"artifact_path must lie in {ARTIFACTS}: {artifact_path!r:.80}")
+            response_payload = {**response_payload, "artifact_path": artifact_path}
+        return self.send_message(
+            sender, original_message["from_agent"], response_type(original_message["type"]), response_payload,
+            channel=original_message["channel"], priority=original_message["priority"],
+            correlation_id=original_message.get("correlation_id") or original_message["id"], message_id=message_id,
+        )  # fmt: skip
+
+    def _take_answer(self, agent_id: str, correlation_id: str, sent: str) -> dict[str, Any] | None:
+        rows = self.db.rows(
+            _ANSWERS, {"correlation": correlation_id, "agent": agent_id, "sent": sent, "now": self._now()}
+        )
+        for row in rows:
+            if self.claim_message(agent_id, row[0])["claimed"]:
+                self.complete_message(row[0], agent_id=agent_id)
+                return as_message(row)
+        return None
+
+
+def response_type(request_type: str) -> str:
+    """`context.query` is answered by `context.response`; what is no query by its own name and `.response`."""
+    return f"{request_type.removesuffix('.query')}.response"
+
+
+_ANSWERS = """
+    SELECT id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
+    FROM messages
+    WHERE correlation_id = :correlation AND to_agent = :agent AND id <> :sent AND status = 'pending'
+      AND (expires_at IS NULL OR expires_at > :now)
+    ORDER BY timestamp, rowid
+"""

@@ -1,0 +1,119 @@
+"""What failed for good: the dead letter queue and the way back; and sending in spite of errors."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from refbus.comms.claim import Claims
+from refbus.kernel import iso, retry
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import BusError, InvalidArgument
+
+ATTEMPTS_MAX = 100
+BASE_DELAY_S_MAX = 3600.0
+
+
+class Retries(Claims):
+    """dead_letters, redrive, send_with_retry and retry_delays."""
+
+    def dead_letters(self) -> dict[str, Any]:
+        """The queue, oldest first; `original_message` as an object."""
+        rows = self.db.rows(
+            "SELECT id, original_message, error, moved_at, retry_count FROM dead_letter_queue ORDER BY moved_at, rowid"
+        )
+        names = ("id", "original_message", "error", "moved_at", "retry_count")
+        letters = [dict(zip(names, row, strict=True)) for row in rows]
+        return {"dead_letters": [{**letter, "original_message": _decoded(letter)} for letter in letters]}
+
+    def redrive(self, id: str) -> dict[str, Any]:
+        """Put a dead letter back in front of its agent: pending, nothing counted, its time to live begun anew."""
+        limits.text("id", id)
+        with self.db.transaction() as connection:
+            row = connection.execute(
+                "SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,)
+            ).fetchone()
+            if row is None:
+                return {"redriven": False}
+            message = json.loads(row[0])
+            agent_id = message["to_agent"] or id.rpartition(":")[2]
+            connection.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
+            connection.execute(
+                "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
+                (message["id"], agent_id),
+            )
+            if not connection.execute("SELECT 1 FROM messages WHERE id = ?", (message["id"],)).fetchone():
+                self._put_back(connection, message, agent_id)
+            self._record(connection, "redriven", agent_id, message["id"])
+        return {"redriven": True}
+
+    def _put_back(self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str) -> None:
+        """A broadcast that is gone for everybody else comes back for this agent alone."""
+        now_us = self.clock.now_us()
+        expires_at = message["expires_at"]
+        if expires_at is not None:
+            lifetime_us = iso.parse("expires_at", expires_at) - iso.parse("created_at", message["created_at"])
+            expires_at = iso.text(now_us + lifetime_us)
+        connection.execute(
+            """
+            INSERT INTO messages (id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority,
+                                  payload, created_at, expires_at)
+            VALUES (:id, :type, :version, :timestamp, :correlation_id, :from_agent, :to_agent, :channel, :priority,
+                    :payload, :created_at, :expires_at)
+            """,
+            {
+                **message, "to_agent": agent_id, "payload": limits.payload(message["payload"]),
+                "created_at": iso.text(now_us), "expires_at": expires_at,
+            },
+        )  # fmt: skip
+        self._count(connection, agent_id, "messages_pending", 1)
+
+    def send_with_retry(
+        self, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any
+    ) -> dict[str, Any]:
+        """send_message, again after base_delay × 2^n × jitter seconds where it fails; the last error is raised.
+
+        Every attempt carries the same id, so a send whose answer was lost is not doubled. What no time can mend (a
+        bad argument) is raised at once.
+        """
+        _check_retry(max_attempts, base_delay)
+        message_args.setdefault("message_id", str(uuid.uuid4()))
+        return self._try_again(lambda: self.send_message(**message_args), max_attempts, base_delay)
+
+    def retry_delays(
+        self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0
+    ) -> dict[str, Any]:
+        """The seconds that send_with_retry would wait after each failed attempt but the last."""
+        _check_retry(max_attempts, base_delay)
+        limits.number("jitter", jitter)
+        return {"delays_s": [retry.send_delay_s(n, base_delay, jitter) for n in range(max_attempts - 1)]}
+
+    def _try_again(
+        self, send: Callable[[], dict[str, Any]], max_attempts: int, base_delay: float
+    ) -> dict[str, Any]:
+        for attempt in range(max_attempts):
+            try:
+                return send()
+            except BusError as error:
+                if attempt == max_attempts - 1 or isinstance(error, InvalidArgument):
+                    raise
+                time.sleep(retry.send_delay_s(attempt, base_delay, self._jitter()))
+        raise AssertionError("unreachable: max_attempts is at least 1")
+
+
+def _decoded(letter: dict[str, Any]) -> Any:
+    """What a stranger stored that is no JSON is shown as it is."""
+    try:
+        return json.loads(letter["original_message"])
+    except (ValueError, TypeError):
+        return letter["original_message"]
+
+
+def _check_retry(max_attempts: object, base_delay: object) -> None:
+    limits.integer("max_attempts", max_attempts, 1, ATTEMPTS_MAX)
+    if not 0 <= limits.number("base_delay", base_delay) <= BASE_DELAY_S_MAX:
+        raise InvalidArgument(f"base_delay must lie between 0 and {BASE_DELAY_S_MAX:g} seconds")

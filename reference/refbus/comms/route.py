@@ -1,0 +1,128 @@
+"""Receiving: who is shown what, in which order. Reading changes nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from refbus.comms.envelope import as_message
+from refbus.comms.log import Log
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import InvalidArgument
+
+CHANNELS_MAX = 1000
+WAIT_S_MAX = 24 * 60 * 60
+
+
+class Route(Log):
+    """receive_messages and the subscriptions."""
+
+    def receive_messages(
+        self, agent_id: str, channels: list[str], limit: int = 10, timeout_seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Messages that the agent could claim now: highest priority first, then oldest first; nothing is claimed.
+
+        With `timeout_seconds` it waits for a first one, on real time.
+        """
+        limits.name("agent_id", agent_id)
+        _check_channels(channels)
+        limits.integer("limit", limit, 0)
+        wait_s = 0.0
+        if timeout_seconds is not None:
+            wait_s = limits.number("timeout_seconds", timeout_seconds)
+            if not 0 <= wait_s <= WAIT_S_MAX:
+                raise InvalidArgument(f"timeout_seconds must lie between 0 and {WAIT_S_MAX}")
+        messages = self._ready(agent_id, channels, limit)
+        if not messages and wait_s and limit and channels:
+            messages = self._wait_for_ready(agent_id, channels, limit, wait_s)
+        return {"messages": messages}
+
+    def subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
+        """Remember that the agent wants this channel. Again: nothing more happens."""
+        limits.name("agent_id", agent_id)
+        limits.text("channel_name", channel_name)
+        self.db.write(
+            """
+            INSERT INTO channel_subscriptions (channel_name, agent_id, subscribed_at) VALUES (?, ?, ?)
+            ON CONFLICT (channel_name, agent_id) DO NOTHING
+            """,
+            (channel_name, agent_id, self._now()),
+        )
+        return {}
+
+    def unsubscribe_from_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
+        """Forget it. Not subscribed: nothing happens."""
+        limits.name("agent_id", agent_id)
+        limits.text("channel_name", channel_name)
+        self.db.write(
+            "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?",
+            (channel_name, agent_id),
+        )
+        return {}
+
+    def get_subscribed_channels(self, agent_id: str) -> dict[str, Any]:
+        """The agent's channels, in the order of their names."""
+        limits.name("agent_id", agent_id)
+        rows = self.db.rows(
+            "SELECT channel_name FROM channel_subscriptions WHERE agent_id = ? ORDER BY channel_name",
+            (agent_id,),
+        )
+        return {"channels": [row[0] for row in rows]}
+
+    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
+        """Pending ones come sorted from each channel's index; those that are due again are few."""
+        values = {"agent": agent_id, "limit": limit, "now": self._now()}
+        rows: list[tuple[Any, ...]] = []
+        for channel in dict.fromkeys(channels):
+            rows += self.db.rows(_READY, {**values, "channel": channel})
+        rows += self.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
+        rows.sort(key=lambda row: (-row[9], row[4], row[0]))
+        return [as_message(row[1:]) for row in rows[:limit]]
+
+    def _wait_for_ready(
+        self, agent_id: str, channels: list[str], limit: int, wait_s: float
+    ) -> list[dict[str, Any]]:
+        """Waiting is on real time: a clock that stands still must not stop it."""
+        deadline = time.monotonic() + wait_s
+        with self.waiters.borrow() as waiter:
+            while True:
+                messages = self._ready(agent_id, channels, limit)
+                left_s = deadline - time.monotonic()
+                if messages or left_s <= 0:
+                    return messages
+                waiter.wait(left_s)
+
+
+def _check_channels(channels: object) -> None:
+    if type(channels) is not list or len(channels) > CHANNELS_MAX:
+        raise InvalidArgument(f"channels must be a list of at most {CHANNELS_MAX} names")
+    for channel in channels:
+        limits.text("channel", channel)
+
+
+# A broadcast is there for each agent until that agent is done with it (C3).
+_READY = """
+    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
+           m.priority, m.payload
+    FROM messages AS m
+    WHERE m.channel = :channel AND m.status = 'pending'
+      AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND (m.to_agent = :agent OR m.to_agent IS NULL AND NOT EXISTS (
+            SELECT 1 FROM message_deliveries AS d
+            WHERE d.message_id = m.id AND d.agent_id = :agent
+              AND NOT (d.status IN ('processing', 'failed') AND d.visible_at <= :now)))
+    ORDER BY m.priority DESC, m.timestamp, m.rowid LIMIT :limit
+"""
+
+# Of messages to one agent: the claim or the retry delay is over, and nobody has made the row pending yet (C1, C2).
+_DUE_AGAIN = """
+    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
+           m.priority, m.payload
+    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
+    WHERE d.agent_id = :agent AND d.status IN ('processing', 'failed') AND d.visible_at <= :now
+      AND m.to_agent = :agent AND m.status IN ('processing', 'failed')
+      AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.channel IN (SELECT value FROM json_each(:channels))
+    ORDER BY m.priority DESC, m.timestamp, m.rowid LIMIT :limit
+"""
