@@ -9,7 +9,7 @@ from itertools import chain
 import pytest
 
 from buschaos.plan import Call, Plan, draw
-from busproof.protocol import WORKER_FEATURES
+from busproof.protocol.worker import WORKER_FEATURES
 
 EVERYTHING = ["log", "cursor", "lease", "presence", "blob", "retry", "export", *WORKER_FEATURES]
 

@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("report", type=Path)
     trace.add_argument("--out", type=Path, required=True)
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
-    schema.add_argument("system", choices=sorted(METHODS))
+    schema.add_argument("system", nargs="?", default="worker", choices=sorted(METHODS))
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
     listing = add("list", _list, "list the requirements of a system and what checks them")
     listing.add_argument("system", choices=sorted(METHODS))
@@ -241,7 +241,7 @@ def _doctor(args: argparse.Namespace) -> int:
 def _init(args: argparse.Namespace) -> int:
     from busproof import init
 
-    return init.write(args.language, args.folder)
+    return init.write(args.system, args.language, args.folder)
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -280,7 +280,7 @@ def _schema(args: argparse.Namespace) -> int:
     from busproof import protocol_page
 
     if args.markdown:
-        args.markdown.write_text(protocol_page.page(args.system), encoding="utf-8")
+        args.markdown.write_text(protocol_page.page(), encoding="utf-8")
         print(f"wrote {args.markdown}")
     else:
         print(json.dumps(protocol_page.schemas(args.system), indent=2))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MUTANT = "ack_beyond_the_log.py"
+MUTANT = "worker/ack_beyond_the_log.py"
 MUTANT_CHECK = "cursor.ack_beyond_the_log"
 
 

@@ -21,10 +21,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from busproof.adapters.base import Door, DoorError, Lost, Refused
-from busproof.adapters.sqlite import SCHEMA
+from busproof.adapters.sqlite_worker import SCHEMA
 from busproof.adapters.stdio import StdioDoor
 from busproof.fleet import BusSpecError, open_door
-from busproof.protocol import METHOD_NOT_FOUND, METHODS, WORKER_FEATURES, HelloReply
+from busproof.protocol import FEATURES, METHOD_NOT_FOUND, METHODS, HelloReply
 
 SLOW_MS = 500
 
@@ -65,7 +65,7 @@ def _examine_adapter(spec: str, system: str) -> Iterator[str]:
         try:
             hello = _hello(door, system)
             yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
-            yield from _declares(hello)
+            yield from _declares(hello, system)
             yield from _manners(door)
             _call(door, "open", {"store": store, "options": {}}, system)
             yield "open: a store folder is accepted"
@@ -103,11 +103,11 @@ def _hello(door: Door, system: str) -> HelloReply:
         ) from error
 
 
-def _declares(hello: HelloReply) -> Iterator[str]:
-    unknown = [feature for feature in hello.features if feature not in WORKER_FEATURES]
+def _declares(hello: HelloReply, system: str) -> Iterator[str]:
+    unknown = [feature for feature in hello.features if feature not in FEATURES[system]]
     if unknown:
         raise Fault(
-            f"hello declares unknown features {unknown}", f"features are {', '.join(WORKER_FEATURES)}"
+            f"hello declares unknown features {unknown}", f"features are {', '.join(FEATURES[system])}"
         )
     if not hello.nouns:
         raise Fault(
@@ -150,7 +150,7 @@ def _keeps_its_word(door: Door, hello: HelloReply, system: str) -> Iterator[str]
         _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, system)
         yield "clock.set: the clock can be set"
     slow = []
-    for method, params in _TRIALS.items():
+    for method, params in _TRIALS[system].items():
         noun, feature = METHODS[system][method].noun, METHODS[system][method].feature
         if (noun and noun not in hello.nouns) or (feature and feature not in hello.features):
             continue
@@ -161,29 +161,57 @@ def _keeps_its_word(door: Door, hello: HelloReply, system: str) -> Iterator[str]
     yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}" if slow else "")
 
 
-_TRIALS: dict[str, dict[str, Any]] = {
-    "publish": {
-        "agent_id": "doctor",
-        "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}},
+_MESSAGE_ID = "6f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"
+
+_TRIALS: dict[str, dict[str, dict[str, Any]]] = {
+    "worker": {
+        "publish": {
+            "agent_id": "doctor",
+            "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}},
+        },
+        "poll": {"agent_id": "doctor", "limit": 10},
+        "ack": {"agent_id": "doctor", "seq": 0},
+        "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "renew_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "release_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "heartbeat": {"agent_id": "doctor", "status": "idle"},
+        "liveness": {},
+        "export_to_jsonl": {},
+        "save_blob": {"content": {"n": 1}},
+        "search": {"query": "note", "limit": 10},
+        "publish_many": {"agent_id": "doctor", "messages": [{"type": "note"}]},
+        "process_loop": {"agent_id": "doctor", "limit": 1, "fail_ids": []},
+        "poll_intervals": {"polls": [True, False]},
+        "status": {"limit": 10},
+        "archive": {},
+        "dead_letters": {"agent_id": "doctor"},
+        "worker_state": {"worker": "doctor"},
+        "dump": {},
     },
-    "poll": {"agent_id": "doctor", "limit": 10},
-    "ack": {"agent_id": "doctor", "seq": 0},
-    "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
-    "renew_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
-    "release_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
-    "heartbeat": {"agent_id": "doctor", "status": "idle"},
-    "liveness": {},
-    "export_to_jsonl": {},
-    "save_blob": {"content": {"n": 1}},
-    "search": {"query": "note", "limit": 10},
-    "publish_many": {"agent_id": "doctor", "messages": [{"type": "note"}]},
-    "process_loop": {"agent_id": "doctor", "limit": 1, "fail_ids": []},
-    "poll_intervals": {"polls": [True, False]},
-    "status": {"limit": 10},
-    "archive": {},
-    "dead_letters": {"agent_id": "doctor"},
-    "worker_state": {"worker": "doctor"},
-    "dump": {},
+    "comms": {
+        "send_message": {
+            "from_agent": "doctor",
+            "to_agent": "doctor",
+            "message_type": "note",
+            "payload": {"n": 1},
+        },
+        "receive_messages": {"agent_id": "doctor", "channels": ["general"], "limit": 10},
+        "claim_message": {"agent_id": "doctor", "message_id": _MESSAGE_ID},
+        "subscribe_to_channel": {"agent_id": "doctor", "channel_name": "general"},
+        "get_subscribed_channels": {"agent_id": "doctor"},
+        "unsubscribe_from_channel": {"agent_id": "doctor", "channel_name": "general"},
+        "send_heartbeat": {"agent_id": "doctor", "status": "active"},
+        "get_agent_health": {"agent_id": "doctor"},
+        "validate_message": {"message": {}},
+        "cleanup_expired_messages": {},
+        "dead_letters": {},
+        "redrive": {"id": _MESSAGE_ID},
+        "retry_delays": {"max_attempts": 3, "base_delay": 1.0, "jitter": 1.0},
+        "write_artifact": {"agent_id": "doctor", "task_id": "visit", "content": {"n": 1}},
+        "circuit_breaker": {"events": []},
+        "export_audit_trail": {},
+        "dump": {},
+    },
 }
 
 

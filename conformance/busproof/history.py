@@ -16,10 +16,13 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "nemesis", "footer"]
 
@@ -60,14 +63,15 @@ def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None)
         message = {}
     key = (
         params.get("task_id") or got.get("id") or message.get("id") or params.get("worker") or got.get("ref")
-    )
+        or got.get("message_id") or params.get("message_id")
+    )  # fmt: skip
     columns = {
-        "agent": params.get("agent_id"),
+        "agent": params.get("agent_id", params.get("from_agent")),
         "key": key,
         "seq": got.get("seq") if op == "publish" else params.get("seq"),
-        "token": got.get("token") if op == "try_claim_task" else params.get("token"),
+        "token": got.get("token", got.get("delivery_count")) if op in _CLAIMS else params.get("token"),
         "granted": got.get("claimed", got.get("renewed", got.get("released"))),
-        "lease_until_ms": got.get("lease_until_ms"),
+        "lease_until_ms": got.get("lease_until_ms", _epoch_ms(got.get("visible_at"))),
     }
     kinds = {"agent": str, "key": str, "granted": bool}
     return {
@@ -78,6 +82,18 @@ def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None)
         and (not isinstance(value, str) or _is_text(value))
         and (not isinstance(value, int) or -(2**63) <= value < 2**63)
     }
+
+
+_CLAIMS = ("try_claim_task", "claim_message")
+
+
+def _epoch_ms(text: Any) -> int | None:
+    """Epoch milliseconds of an ISO 8601 time with its zone."""
+    try:
+        at = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return None if at.tzinfo is None else (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _is_text(value: str) -> bool:

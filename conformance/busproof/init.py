@@ -10,7 +10,7 @@ _FILES = {"python": "adapter.py", "node": "adapter.mjs"}
 _RUN = {"python": "python", "node": "node"}
 
 
-def write(language: str, folder: Path) -> int:
+def write(system: str, language: str, folder: Path) -> int:
     """Write the template and say what to do next. Refuses to overwrite."""
     name = _FILES[language]
     path = folder / name
@@ -18,12 +18,12 @@ def write(language: str, folder: Path) -> int:
         print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)
         return 2
     folder.mkdir(parents=True, exist_ok=True)
-    text = (resources.files("busproof") / "templates" / f"{name}.txt").read_text(encoding="utf-8")
+    text = (resources.files("busproof") / "templates" / system / f"{name}.txt").read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     bus = f"exec:{_RUN[language]} {path}"
     print(
         f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:"
     )
-    print(f"  busproof doctor --bus '{bus}'")
-    print(f"  busproof check worker --bus '{bus}'")
+    print(f"  busproof doctor --system {system} --bus '{bus}'")
+    print(f"  busproof check {system} --bus '{bus}'")
     return 0

@@ -8,7 +8,11 @@ PROFILES: dict[str, dict[str, tuple[Noun, ...]]] = {
     "worker": {
         "core": ("log", "cursor", "route", "lease", "presence"),
         "full": ("log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"),
-    }
+    },
+    "comms": {
+        "core": ("log", "route", "lease"),
+        "full": ("log", "route", "lease", "retry", "presence", "blob", "limit", "export"),
+    },
 }
 
 

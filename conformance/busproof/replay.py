@@ -12,6 +12,7 @@ from typing import Any
 from busproof.adapters.base import Door, DoorError, Lost
 from busproof.fleet import REFERENCE, Fleet
 from busproof.report import lines
+from busproof.session import names_of_caller
 
 
 def replay(report_path: Path, row_id: str, bus: str | None) -> int:
@@ -55,8 +56,8 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
             dead.add(who)
             print(f"{who!s:>4}  {method}")
             continue
-        if "agent" in step and method in _BY_AGENT:
-            params.setdefault("agent_id", step["agent"])
+        for name in names_of_caller(fleet.system, method) if "agent" in step else ():
+            params.setdefault(name, step["agent"])
         try:
             answer = json.dumps(doors[who].call(method, params))
         except DoorError as error:
@@ -67,15 +68,3 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
     for who, door in doors.items():
         if who not in dead:
             fleet.give_back(door, retired=False)
-
-
-_BY_AGENT = (
-    "publish",
-    "publish_many",
-    "poll",
-    "ack",
-    "try_claim_task",
-    "renew_claim",
-    "release_claim",
-    "heartbeat",
-)

@@ -20,9 +20,9 @@ class Session:
         self.retired = False
 
     def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
-        """Call and record. `agent_id` is this agent's where the method takes one and none is given."""
-        if method in _TAKES_AGENT:
-            params.setdefault("agent_id", self.agent)
+        """Call and record. The caller's name is this agent's where the method takes one and none is given."""
+        for name in names_of_caller(self.recorder.system, method):
+            params.setdefault(name, self.agent)
         self._record("invoke", method, params)
         try:
             reply = self.door.call(method, params, timeout_s=timeout_s)
@@ -71,7 +71,7 @@ class Session:
         self.recorder.record(kind, process=self.process, op=method, bus_ms=self.now_ms, **{**columns, **more})
 
 
-_TAKES_AGENT = frozenset(
-    "publish publish_many poll ack process_loop try_claim_task renew_claim release_claim heartbeat "
-    "dead_letters redrive".split()
-)
+def names_of_caller(system: str, method: str) -> list[str]:
+    """Parameters of a method that say who calls."""
+    known = METHODS[system].get(method)
+    return [name for name in ("agent_id", "from_agent") if known and name in known.params.model_fields]

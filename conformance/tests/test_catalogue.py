@@ -9,60 +9,66 @@ from busproof.catalogue import catalogue
 from busproof.checks import CHECKS
 from busproof.fleet import REFERENCE, Fleet
 from busproof.machines import MACHINES
-from busproof.protocol import WORKER_FEATURES
+from busproof.protocol import FEATURES
 from busproof.suite import SCENARIOS, rows_of, stage
 
-ROWS = catalogue("worker")
+SYSTEMS = ("worker", "comms")
+FEWEST_ROWS = {"worker": 90, "comms": 100}
 CHAOS = {"chaos.kill_points", "chaos.random_kills", "chaos.disk_full"}
 assert scenarios.__all__
 
 
-def test_every_row_has_a_check_or_a_reason() -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_row_has_a_check_or_a_reason(system: str) -> None:
     """0 rows without either; the loader refuses both and neither."""
-    assert all((row.check is None) != (row.excluded is None) for row in ROWS.values())
-    assert len(ROWS) >= 90
-    assert all(len(row.excluded) > 20 for row in ROWS.values() if row.excluded)
+    rows = catalogue(system).values()
+    assert all((row.check is None) != (row.excluded is None) for row in rows)
+    assert len(rows) >= FEWEST_ROWS[system]
+    assert all(len(row.excluded) > 20 for row in rows if row.excluded)
 
 
-def test_every_check_that_a_row_names_exists() -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_check_that_a_row_names_exists(system: str) -> None:
     """A scenario, a history check, a machine, or an act of chaos."""
-    known = {*SCENARIOS["worker"], *(f"history.{name}" for name in CHECKS), *MACHINES["worker"], *CHAOS}
-    assert {row.check for row in ROWS.values() if row.check} <= known
+    known = {*SCENARIOS[system], *(f"history.{name}" for name in CHECKS[system]), *MACHINES[system], *CHAOS}
+    assert {row.check for row in catalogue(system).values() if row.check} <= known
 
 
-def test_every_scenario_history_check_and_machine_decides_a_row() -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_scenario_history_check_and_machine_decides_a_row(system: str) -> None:
     """No check runs for nothing."""
-    named = Counter(row.check for row in ROWS.values())
-    assert [name for name in (*SCENARIOS["worker"], *MACHINES["worker"]) if not named[name]] == []
-    assert [name for name in CHECKS if not named[f"history.{name}"]] == []
+    named = Counter(row.check for row in catalogue(system).values())
+    assert [name for name in (*SCENARIOS[system], *MACHINES[system]) if not named[name]] == []
+    assert [name for name in CHECKS[system] if not named[f"history.{name}"]] == []
 
 
-def test_ids_say_their_noun_and_needs_are_known() -> None:
-    """worker.NOUN.NN, and features that the protocol knows."""
-    for row in ROWS.values():
-        system, noun, number = row.id.split(".")
-        assert (system, noun) == ("worker", row.noun)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
+    """SYSTEM.NOUN.NN, and features that the protocol knows."""
+    for row in catalogue(system).values():
+        said, noun, number = row.id.split(".")
+        assert (said, noun) == (system, row.noun)
         assert number.isdigit()
-        assert set(row.needs) <= {*WORKER_FEATURES, "clock", "blob"}
+        assert set(row.needs) <= {*FEATURES[system], "clock", "blob", "limit"}
 
 
 @pytest.fixture(scope="module")
-def fleet():
-    """The reference, warm for all scenarios."""
-    fleet = Fleet([REFERENCE])
-    yield fleet
-    fleet.close()
+def fleets():
+    """The reference, warm for all scenarios of a system."""
+    fleets = {system: Fleet([REFERENCE], system=system) for system in SYSTEMS}
+    yield fleets
+    for fleet in fleets.values():
+        fleet.close()
 
 
-@pytest.mark.parametrize("name", sorted(SCENARIOS["worker"]))
+@pytest.mark.parametrize(("system", "name"), [(s, name) for s in SYSTEMS for name in sorted(SCENARIOS[s])])
 def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_passes(
-    fleet: Fleet, name: str
+    fleets: dict[str, Fleet], system: str, name: str
 ) -> None:
     """Both directions of sentence → row → check, by a real run."""
-    scenario = SCENARIOS["worker"][name]
-    with stage(fleet, run=name, options=scenario.options) as ctx:
+    scenario = SCENARIOS[system][name]
+    with stage(fleets[system], run=name, options=scenario.options) as ctx:
         scenario.play(ctx)
-        assert {finding.requirement for finding in ctx.findings} == {
-            row.id for row in rows_of("worker", name)
-        }
+        decided = {finding.requirement for finding in ctx.findings}
+        assert decided == {row.id for row in rows_of(system, name)}
         assert [finding.why for finding in ctx.findings if not finding.ok] == []

@@ -12,7 +12,7 @@ from busproof import protocol_page
 from busproof.report import lines
 
 ROOT = Path(__file__).parents[2]
-MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'ack_beyond_the_log.py'}"
+MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'ack_beyond_the_log.py'}"
 ONE = "cursor.ack_beyond_the_log"
 
 
@@ -268,8 +268,8 @@ def test_the_doctor_looks_at_an_odd_bus_db_without_touching_it(tmp_path: Path) -
 
 
 def test_the_protocol_page_is_generated_from_the_models() -> None:
-    """`busproof schema worker --markdown docs/protocol.md` changes nothing."""
-    assert (ROOT / "docs" / "protocol.md").read_text() == protocol_page.page("worker")
+    """`busproof schema --markdown docs/protocol.md` changes nothing."""
+    assert (ROOT / "docs" / "protocol.md").read_text() == protocol_page.page()
 
 
 def test_the_traceability_page_names_every_row(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from busproof.checks import CHECKS, overall, run_checks
 from busproof.checks.facts import NEVER, Ack, Facts, Hold, Poll, Publish, Stored, extract
 from busproof.fleet import REFERENCE, Fleet
 from busproof.history import HistoryError, Recorder, merge, read
-from busproof.workload import draw, play
+from busproof.workload import play
+from busproof.workload.worker import draw
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,13 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_real_history_is_valid(real: Path) -> None:
     """All six checks looked at something."""
     verdicts = run_checks(read(real))
-    assert [(v.check, v.verdict) for v in verdicts] == [(name, "valid") for name in CHECKS]
+    assert [(v.check, v.verdict) for v in verdicts] == [(name, "valid") for name in CHECKS["worker"]]
     assert all(verdict.counted for verdict in verdicts)
 
 
 def kinds(facts: Facts) -> set[str]:
     """The kinds of violation that all checks find."""
-    return {witness.kind for check in CHECKS.values() for witness in check(facts).witnesses}
+    return {witness.kind for check in CHECKS["worker"].values() for witness in check(facts).witnesses}
 
 
 FAULTS: dict[str, Any] = {
@@ -118,14 +119,14 @@ def test_publishes_that_overlap_in_time_may_get_any_seq(order: list[int], data: 
     """All begin before any returns: every order of seq is possible, and no order is a violation."""
     ends = data.draw(st.permutations(range(10, 16)))
     publishes = [Publish(n, ends[n], "ok", f"m{n}", seq) for n, seq in enumerate(order)]
-    assert CHECKS["log_order"](Facts(publishes=publishes, is_whole=True)).witnesses == []
+    assert CHECKS["worker"]["log_order"](Facts(publishes=publishes, is_whole=True)).witnesses == []
 
 
 @given(st.permutations(range(5)))
 def test_publishes_one_after_the_other_must_rise(order: list[int]) -> None:
     """Valid exactly if the seqs are in order."""
     publishes = [Publish(2 * n, 2 * n + 1, "ok", f"m{n}", seq) for n, seq in enumerate(order)]
-    verdict = CHECKS["log_order"](Facts(publishes=publishes, is_whole=True))
+    verdict = CHECKS["worker"]["log_order"](Facts(publishes=publishes, is_whole=True))
     assert (verdict.verdict == "valid") == (list(order) == sorted(order))
 
 

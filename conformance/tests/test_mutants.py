@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import catalogue
+from busproof.catalogue import Requirement, catalogue
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 
-MUTANTS = sorted((Path(__file__).parents[1] / "mutants").glob("*.py"))
-ROWS = catalogue("worker")
+SYSTEMS = ("worker", "comms")
+MUTANTS = {
+    system: sorted((Path(__file__).parents[1] / "mutants" / system).glob("*.py")) for system in SYSTEMS
+}
 
 
 def killed_by(mutant: Path) -> tuple[str, ...]:
@@ -23,30 +25,37 @@ def killed_by(mutant: Path) -> tuple[str, ...]:
     raise AssertionError(f"{mutant.name} has no KILLED_BY")
 
 
-def test_there_are_at_least_forty_mutants_each_with_a_sentence() -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_there_are_at_least_forty_mutants_each_with_a_sentence(system: str) -> None:
     """The sentence says the fault."""
-    assert len(MUTANTS) >= 40
-    assert all((ast.get_docstring(ast.parse(mutant.read_text())) or "").endswith(".") for mutant in MUTANTS)
+    assert len(MUTANTS[system]) >= 40
+    sentences = [ast.get_docstring(ast.parse(mutant.read_text())) or "" for mutant in MUTANTS[system]]
+    assert all(sentence.endswith(".") for sentence in sentences)
 
 
-def test_every_must_row_that_check_decides_kills_a_mutant() -> None:
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_must_row_that_check_decides_kills_a_mutant(system: str) -> None:
     """100 % of them. Rows of chaos.* are killed by planted faults in chaos/tests."""
-    killing = {requirement for mutant in MUTANTS for requirement in killed_by(mutant)}
+    rows = catalogue(system)
+    killing = {requirement for mutant in MUTANTS[system] for requirement in killed_by(mutant)}
     must = {
         row.id
-        for row in ROWS.values()
+        for row in rows.values()
         if row.level == "MUST" and row.check and not row.check.startswith("chaos.")
     }
     assert must - killing == set()
-    assert killing <= set(ROWS)
+    assert killing <= set(rows)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda path: path.stem)
-def test_the_mutant_dies_by_the_rows_it_names(mutant: Path) -> None:
+@pytest.mark.parametrize(
+    ("system", "mutant"), [pytest.param(s, m, id=f"{s}-{m.stem}") for s in SYSTEMS for m in MUTANTS[s]]
+)
+def test_the_mutant_dies_by_the_rows_it_names(system: str, mutant: Path) -> None:
     """On a real process: MUST rows fail, RESOLVED rows warn."""
-    fleet = Fleet([f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"])
+    rows = catalogue(system)
+    fleet = Fleet([f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"], system=system)
     try:
-        items = dict.fromkeys(_item(requirement) for requirement in killed_by(mutant))
+        items = dict.fromkeys(_item(rows[requirement]) for requirement in killed_by(mutant))
         outcomes = {
             (result.requirement, item): result.outcome
             for item in items
@@ -55,10 +64,10 @@ def test_the_mutant_dies_by_the_rows_it_names(mutant: Path) -> None:
     finally:
         fleet.close()
     for requirement in killed_by(mutant):
-        wanted = "fail" if ROWS[requirement].level == "MUST" else "warn"
-        assert outcomes[requirement, _item(requirement)] == wanted, requirement
+        wanted = "fail" if rows[requirement].level == "MUST" else "warn"
+        assert outcomes[requirement, _item(rows[requirement])] == wanted, requirement
 
 
-def _item(requirement: str) -> str:
-    check = ROWS[requirement].check or ""
+def _item(row: Requirement) -> str:
+    check = row.check or ""
     return "history" if check.startswith("history.") else check

@@ -78,7 +78,7 @@ def _in_python(history: Path) -> list[Verdict]:
         from busspark.facts import read_facts
 
         facts = read_facts(history)
-        return [check(facts) for check in CHECKS.values()]
+        return [check(facts) for check in CHECKS["worker"].values()]
     return run_in_python(read(history))
 
 

@@ -17,7 +17,7 @@ from busspark import generate, streams
 from busspark.checks import run_checks as run_in_spark
 from busspark.facts import read_facts
 
-MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants"
+MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants" / "worker"
 PLANTED_AT = 777
 
 
@@ -39,7 +39,7 @@ def test_a_real_history_of_the_reference_is_valid_for_both(spark: SparkSession, 
     assert overall(in_python) == "valid"
     history.write(tmp_path / "parquet")
     facts = read_facts(tmp_path / "parquet")
-    assert [check(facts) for check in CHECKS.values()] == in_python
+    assert [check(facts) for check in CHECKS["worker"].values()] == in_python
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_generated_history_is_valid_for_both(spark: SparkSession, tmp_path: Pa
     generate.valid(spark, 2_000).write(tmp_path)
     in_spark = run_in_spark(streams.read(spark, tmp_path))
     facts = read_facts(tmp_path)
-    assert [check(facts) for check in CHECKS.values()] == in_spark
+    assert [check(facts) for check in CHECKS["worker"].values()] == in_spark
     assert {verdict.verdict for verdict in in_spark} == {"valid"}
 
 
@@ -81,7 +81,7 @@ def test_both_find_a_planted_fault(spark: SparkSession, tmp_path: Path, kind: st
     in_spark = run_in_spark(streams.read(spark, tmp_path))
     assert kind in {witness.kind for verdict in in_spark for witness in verdict.witnesses}
     facts = read_facts(tmp_path)
-    assert [check(facts) for check in CHECKS.values()] == in_spark
+    assert [check(facts) for check in CHECKS["worker"].values()] == in_spark
 
 
 def test_seq_order_is_stitched_across_buckets(
@@ -91,7 +91,7 @@ def test_seq_order_is_stitched_across_buckets(
     monkeypatch.setattr("busspark.checks.log_order.BUCKET", 100)
     generate.PLANTS["order_reversed"](generate.valid(spark, 2_000), 799).write(tmp_path)
     in_spark = {verdict.check: verdict for verdict in run_in_spark(streams.read(spark, tmp_path))}
-    in_python = CHECKS["log_order"](read_facts(tmp_path))
+    in_python = CHECKS["worker"]["log_order"](read_facts(tmp_path))
     assert in_python.verdict == "invalid"
     assert {witness.a // 100 for witness in in_python.witnesses} > {8}
     assert in_spark["log_order"] == in_python

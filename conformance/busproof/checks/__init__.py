@@ -6,36 +6,62 @@ witnesses. The bus tells a seq, so nothing is searched: every check sorts, or ke
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from busproof.checks import (
+    claim_exclusive,
+    comms_facts,
     cursor_monotonic,
+    dead_letters_exact,
     export_exact,
+    facts,
     lease_exclusive,
     log_delivery,
     log_durable,
     log_order,
+    receive_order,
+    send_durable,
 )
-from busproof.checks.facts import Facts, extract
 from busproof.checks.verdict import Judgement, Verdict, Witness
 from busproof.history import Event
 
-__all__ = ["CHECKS", "Facts", "Judgement", "Verdict", "Witness", "overall", "run_checks"]
+__all__ = ["CHECKS", "EXTRACT", "Judgement", "Verdict", "Witness", "overall", "run_checks"]
 
-CHECKS: dict[str, Callable[[Facts], Verdict]] = {
-    "log_order": log_order.check,
-    "log_durable": log_durable.check,
-    "log_delivery": log_delivery.check,
-    "cursor_monotonic": cursor_monotonic.check,
-    "lease_exclusive": lease_exclusive.check,
-    "export_exact": export_exact.check,
+# system → how its facts are taken from a history
+EXTRACT: dict[str, Callable[[Iterable[Event]], Any]] = {
+    "worker": facts.extract,
+    "comms": comms_facts.extract,
+}
+
+# system → name → a pure function of those facts
+CHECKS: dict[str, dict[str, Callable[[Any], Verdict]]] = {
+    "worker": {
+        "log_order": log_order.check,
+        "log_durable": log_durable.check,
+        "log_delivery": log_delivery.check,
+        "cursor_monotonic": cursor_monotonic.check,
+        "lease_exclusive": lease_exclusive.check,
+        "export_exact": export_exact.check,
+    },
+    "comms": {
+        "send_durable": send_durable.check,
+        "receive_order": receive_order.check,
+        "claim_exclusive": claim_exclusive.check,
+        "dead_letters_exact": dead_letters_exact.check,
+    },
 }
 
 
 def run_checks(events: Iterable[Event]) -> list[Verdict]:
-    """All checks on one history."""
-    facts = extract(events)
-    return [check(facts) for check in CHECKS.values()]
+    """All checks of its system on one history."""
+    events = iter(events)
+    first = next(events, None)
+    if first is None:
+        return []
+    found = EXTRACT[first.system](itertools.chain([first], events))
+    return [check(found) for check in CHECKS[first.system].values()]
 
 
 def overall(verdicts: Iterable[Verdict]) -> Judgement:

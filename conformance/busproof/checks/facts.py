@@ -1,9 +1,4 @@
-"""A history's operations, paired and flattened: what the checks sort.
-
-An invocation is closed by the next event of its process. Times are event indexes: the history is in the order in
-which the kit saw things happen, so an operation took effect between its two indexes, and an `info` one at any time
-after its first. `NEVER` stands for the return of what never returned.
-"""
+"""A `worker` history's operations, flattened: what its checks sort."""
 
 from __future__ import annotations
 
@@ -11,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from busproof.checks.calls import NEVER, Call, Calls
 from busproof.history import Event
 
-NEVER = 2**62
+__all__ = ["NEVER", "Ack", "Facts", "Hold", "Poll", "Publish", "Stored", "extract"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +96,16 @@ class Facts:
 def extract(events: Iterable[Event]) -> Facts:
     """One pass over the events."""
     facts = Facts()
-    pending: dict[int, Event] = {}
-    for event in events:
-        if event.type == "invoke":
-            if (unanswered := pending.pop(event.process, None)) is not None:
-                _close(facts, unanswered, None)
-            pending[event.process] = event
-        elif event.type in ("ok", "fail", "info"):
-            begun = pending.pop(event.process, None)
-            if begun is not None:
-                _close(facts, begun, event if begun.op == event.op else None)
-        elif event.type == "footer":
-            facts.is_whole = True
-    for begun in pending.values():
-        # Cut off in the middle: it may have happened.
-        _close(facts, begun, None)
+    calls = Calls(events)
+    for call in calls:
+        _close(facts, call)
+    facts.is_whole = calls.is_whole
     return facts
 
 
-def _close(facts: Facts, begun: Event, ended: Event | None) -> None:
-    op = begun.op or ""
-    end = ended.index if ended else NEVER
-    outcome = ended.type if ended else "info"
-    params = begun.value if isinstance(begun.value, dict) else {}
-    reply = ended.value if ended and outcome == "ok" and isinstance(ended.value, dict) else {}
-    agent = begun.agent or ""
+def _close(facts: Facts, call: Call) -> None:
+    begun, ended, end, outcome = call.begun, call.ended, call.end, call.outcome
+    op, params, reply, agent = begun.op or "", call.params, call.reply, begun.agent or ""
     if op == "publish":
         message = params.get("message")
         given = message.get("id") if isinstance(message, dict) else None
@@ -137,11 +118,10 @@ def _close(facts: Facts, begun: Event, ended: Event | None) -> None:
     elif op == "ack" and begun.seq is not None:
         facts.acks.append(Ack(begun.index, end, outcome, agent, begun.seq, reply.get("last_acked_seq")))
     elif op in ("try_claim_task", "renew_claim", "release_claim"):
-        at_ms = begun.bus_ms if begun.bus_ms is not None else (ended or begun).wall_ms
         facts.holds.append(
             Hold(
                 begun.index, end, outcome, op, str(begun.key), agent, ended.granted if ended else None,
-                reply.get("token"), reply.get("lease_until_ms"), at_ms,
+                reply.get("token"), reply.get("lease_until_ms"), call.at_ms,
             )
         )  # fmt: skip
     elif op == "redrive":

@@ -32,6 +32,18 @@ WHY = {
     "export_unordered": "seq {b} stands after seq {a} in the export",
     "export_missing": "seq {a} is not in the export",
     "export_torn": "the export holds something that is not a whole line",
+    "message_lost": "a message that was acknowledged is neither a message nor a dead letter in the final state",
+    "id_given_twice": "two sends were answered with the same id",
+    "over_limit": "an answer holds {a} messages, {b} were asked for",
+    "misreceived": "message number {a} of the answer is addressed to another agent",
+    "channel_not_asked": "message number {a} of the answer is of a channel that was not asked for",
+    "out_of_order": "message number {a} of the answer stands before number {b}, which should come first",
+    "claimed_by_another": "a message was claimed by an agent that is not its addressee",
+    "claimed_twice": "a message was claimed while another claim of it lived",
+    "claimed_after_done": "a message was claimed after it had been completed",
+    "count_not_rising": "a claim got delivery_count {b} after one with {a}",
+    "buried_too_early": "a message is a dead letter without three failures; its last completion is event {a}",
+    "not_buried": "a message failed three times and is no dead letter; its last completion is event {a}",
 }
 
 

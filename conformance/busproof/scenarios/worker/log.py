@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from busproof.adapters.base import Refused
-from busproof.scenarios.common import (
+from busproof.scenarios.worker.common import (
     at_once,
     database,
     definite,

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from busproof.adapters.base import DoorError
-from busproof.scenarios.common import at_once, definite, poll, publish, said
+from busproof.scenarios.worker.common import at_once, definite, poll, publish, said
 from busproof.session import Session
 from busproof.suite import Ctx, scenario
 

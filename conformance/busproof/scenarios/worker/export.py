@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.scenarios.common import at_once, database, exported, publish
+from busproof.scenarios.worker.common import at_once, database, exported, publish
 from busproof.suite import Ctx, scenario
 
 COLUMNS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.common import at_once, definite, ids, poll, publish, said
+from busproof.scenarios.worker.common import at_once, definite, ids, poll, publish, said
 from busproof.suite import Ctx, scenario
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from busproof.scenarios.common import (
+from busproof.scenarios.worker.common import (
     blob_files,
     database,
     ids,

@@ -1,44 +1,19 @@
-"""A seeded concurrent workload: the plan is drawn first, then played on real sessions in threads, and recorded.
-
-The same seed draws the same plan; how the threads interleave is the machine's choice, and the checks hold for every
-interleaving. Lease time passes between phases, on all sessions at once, so that one session's clock never runs ahead
-of another's while leases are at stake.
-"""
+"""The plan for `worker`: publishers, readers, claimers and exporters among four agents."""
 
 from __future__ import annotations
 
 import json
 import random
-import shutil
-import tempfile
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import DoorError, Lost, Refused
-from busproof.fleet import Fleet
 from busproof.history import Recorder
 from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.workload.common import PHASES, Plan, Step, Workload, quiet
 
 AGENTS = ("ada", "bob", "cy", "dot")
 TASKS = ("build", "review", "deploy")
-PHASES = 4
 RUSH = 4  # publishes and exports of each agent at the start of a phase
-# Between phases some leases run out and some do not.
-PHASE_MS = (20_000, 45_000, 70_000)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call of one agent; `read` polls and acknowledges what it got."""
-
-    op: str
-    params: dict[str, Any]
-
-
-Plan = list[list[list[Step]]]  # phase → agent → steps
 
 
 def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
@@ -62,7 +37,7 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
 
 
 def _rush(rng: random.Random, name: str, sent: list[dict[str, Any]], exports: bool) -> list[Step]:
-    """Every phase begins with all agents at the same work: exporters in particular must meet to get in each other's way."""
+    """Every phase begins with all agents at the same work: exporters must meet to get in each other's way."""
     if not exports:
         return []
     return [
@@ -106,56 +81,8 @@ def _message(rng: random.Random, name: str) -> dict[str, Any]:
     return message
 
 
-def play(fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:
-    """Draw, play, record; ends with quiet reads, an export and a dump. Returns the history file."""
-    nouns = {*fleet.hello.nouns, *fleet.hello.features}
-    plan = draw(seed, calls, nouns)
-    header = {"workload": {"seed": seed, "calls": calls}, "bus": fleet.hello.model_dump()}
-    recorder = Recorder(into, run=f"workload-{seed}", system=fleet.system, header=header)
-    folder = Path(tempfile.mkdtemp(prefix="busproof-"))
-    store = folder / "store"
-    store.mkdir()
-    sessions: list[Session] = []
-    try:
-        for number, agent in enumerate(AGENTS):
-            sessions.append(Session(fleet.door(number, store, {}), recorder, process=number, agent=agent))
-        now_ms = T0_MS
-        for phase, parts in enumerate(plan):
-            if fleet.hello.clock == "manual":
-                for session in sessions:
-                    session.set_clock(now_ms)
-            _together(sessions, parts)
-            now_ms += PHASE_MS[phase % len(PHASE_MS)]
-        _finish(sessions[0], sessions, recorder, store, nouns)
-    finally:
-        for session in sessions:
-            fleet.give_back(session.door, retired=session.retired)
-        recorder.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    return into
-
-
-def _together(sessions: list[Session], parts: list[list[Step]]) -> None:
-    gate = threading.Barrier(len(sessions))
-
-    def run(session: Session, steps: list[Step]) -> None:
-        gate.wait()
-        for step in steps:
-            if session.retired:
-                return
-            try:
-                _play_step(session, step)
-            except (Lost, Refused):
-                continue  # recorded; the checks judge
-
-    threads = [threading.Thread(target=run, args=pair) for pair in zip(sessions, parts, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def _play_step(session: Session, step: Step) -> None:
+def play_step(session: Session, step: Step, rng: random.Random) -> None:
+    """One step of the plan; `read` polls and acknowledges what it got."""
     if step.op != "read":
         session.call(step.op, **step.params)
         return
@@ -167,25 +94,16 @@ def _play_step(session: Session, step: Step) -> None:
             session.call("ack", seq=messages[0]["seq"])  # a late ack, backwards
 
 
-def _finish(
-    first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]
-) -> None:
+def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
     """What the checks read at the end: every reader's view, the export, the final state."""
     for session in sessions:
         if not session.retired:
-            _quiet(session, "poll", limit=10_000)
+            quiet(session, "poll", limit=10_000)
     if "export" in nouns:
-        _quiet(first, "export_to_jsonl")
+        quiet(first, "export_to_jsonl")
         record_export(recorder, store, process=-2)
     if "dump" in nouns:
-        _quiet(first, "dump")
-
-
-def _quiet(session: Session, method: str, **params: Any) -> None:
-    try:
-        session.call(method, **params)
-    except DoorError:
-        return  # recorded as fail or info
+        quiet(first, "dump")
 
 
 def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
@@ -202,3 +120,6 @@ def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
             torn = True
     recorder.record("invoke", process=process, op="read_export")
     recorder.record("ok", process=process, op="read_export", value={"lines": seqs, "torn": torn})
+
+
+WORKLOAD = Workload(AGENTS, draw, play_step, finish)

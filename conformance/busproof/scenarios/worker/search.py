@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.common import ids, poll, publish, said, stranger_publishes
+from busproof.scenarios.worker.common import ids, poll, publish, said, stranger_publishes
 from busproof.session import Session
 from busproof.suite import Ctx, scenario
 

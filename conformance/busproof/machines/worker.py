@@ -1,60 +1,28 @@
-"""Hypothesis state machines: random programs over several processes on one store, held against the oracles.
-
-Each example is a fresh store; the processes stay warm. What a machine finds is shrunk to the shortest program that
-still shows it, and that program is the script of the failure.
-"""
+"""A state machine for `worker`: the log with its cursors, leases, presence and the export, held against oracles."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import precondition, rule
 
-from busproof.adapters.base import Lost, Refused
+from busproof.adapters.base import Refused
 from busproof.fleet import Fleet
-from busproof.history import Recorder
+from busproof.machines.common import BusMachine, MachineRun, agents, json_values, play
 from busproof.models import route
 from busproof.models.cursor import CursorModel
 from busproof.models.lease import LeaseModel
 from busproof.models.log import LogModel, same_json
 from busproof.models.presence import PresenceModel
-from busproof.session import Session
-from busproof.suite import T0_MS, Finding
 
-# Our own profiles: Hypothesis's `ci` derandomizes and drops the database.
-PROFILES = {
-    "pr": settings(max_examples=60, stateful_step_count=25),
-    "nightly": settings(max_examples=10_000, stateful_step_count=30),
-}
-
-AGENTS = ("ada", "bob", "cy")
 TASKS = ("build", "review")
 LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW = (
     "worker.cursor.18", "worker.lease.25", "worker.export.13", "worker.presence.23",
 )  # fmt: skip
 
-agents = st.sampled_from(AGENTS)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text("ab\u00fc\u20ac ", max_size=4), inner, max_size=3)
-    ),
-    max_leaves=5,
-)  # fmt: skip
+ROWS = (LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW)
+
 sizes_at_the_edge = st.sampled_from([4093, 4094, 4095, 4096, 9000]).map(lambda count: "x" * count)
 messages = st.fixed_dictionaries(
     {"type": st.sampled_from(["note", "task_done"])},
@@ -66,76 +34,13 @@ messages = st.fixed_dictionaries(
 )
 
 
-class Violation(AssertionError):
-    """The bus did what the model does not allow."""
-
-    def __init__(self, requirement: str, why: str) -> None:
-        super().__init__(f"{requirement}: {why}")
-        self.requirement, self.why = requirement, why
-
-
-@dataclass
-class MachineRun:
-    """What a machine found. `script` is the shrunk program, empty if nothing failed."""
-
-    findings: list[Finding]
-    examples: int
-    script: list[dict[str, Any]] = field(default_factory=list)
-
-
-class WorkerMachine(RuleBasedStateMachine):
+class WorkerMachine(BusMachine):
     """Three agents, each a process, on one `worker` bus."""
-
-    fleet: Fleet
-    examples = 0
-    script: list[dict[str, Any]]
 
     def __init__(self) -> None:
         super().__init__()
-        cls = type(self)
-        cls.examples += 1
-        cls.script = []
-        self.folder = Path(tempfile.mkdtemp(prefix="busproof-"))
-        self.store = self.folder / "store"
-        self.store.mkdir()
-        self.recorder = Recorder(self.folder / "history.jsonl", run="machine", system=self.fleet.system)
-        self.sessions: dict[str, Session] = {}
         self.log, self.cursors = LogModel(), CursorModel()
         self.leases, self.presence = LeaseModel(), PresenceModel()
-        self.now_ms = T0_MS
-        hello = self.fleet.hello
-        self.has = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
-
-    @initialize()
-    def open_sessions(self) -> None:
-        """Every agent opens the store."""
-        for number, agent in enumerate(AGENTS):
-            self._open(number, agent)
-
-    def _open(self, number: int, agent: str) -> None:
-        door = self.fleet.door(number % len(AGENTS), self.store, {})
-        self.sessions[agent] = Session(door, self.recorder, process=number, agent=agent)
-        if "clock" in self.has:
-            self.sessions[agent].set_clock(self.now_ms)
-
-    def call(self, agent: str, method: str, **params: Any) -> dict[str, Any]:
-        """Call as an agent and remember it for the script."""
-        type(self).script.append({"agent": agent, "method": method, "params": params})
-        return self.sessions[agent].call(method, **params)
-
-    def refused(self, agent: str, method: str, **params: Any) -> Refused | None:
-        """The refusal of a call, or None."""
-        try:
-            self.call(agent, method, **params)
-        except Refused as error:
-            return error
-        return None
-
-    @staticmethod
-    def must(requirement: str, good: bool, why: str) -> None:
-        """Stop the example where the model is broken."""
-        if not good:
-            raise Violation(requirement, why)
 
     @rule(agent=agents, message=messages, own_id=st.none() | st.integers(0, 5))
     def publish(self, agent: str, message: dict[str, Any], own_id: int | None) -> None:
@@ -252,12 +157,7 @@ class WorkerMachine(RuleBasedStateMachine):
     @rule(ms=st.sampled_from([1, 29_999, 30_000, 59_999, 60_000, 300_000]))
     def pass_time(self, ms: int) -> None:
         """On every session at once."""
-        self.now_ms += ms
-        for agent, session in self.sessions.items():
-            type(self).script.append(
-                {"agent": agent, "method": "clock.set", "params": {"now_ms": self.now_ms}}
-            )
-            session.set_clock(self.now_ms)
+        self.advance(ms)
 
     @precondition(lambda self: {"presence", "clock"} <= self.has)
     @rule(agent=agents, status=st.sampled_from(["idle", "working", "blocked"]), other=agents)
@@ -286,50 +186,9 @@ class WorkerMachine(RuleBasedStateMachine):
     @rule(agent=agents, is_crash=st.integers(0, 9).map(lambda n: n == 0))
     def restart(self, agent: str, is_crash: bool) -> None:
         """A new process takes the agent's place; one in ten dies by SIGKILL."""
-        session = self.sessions[agent]
-        self.fleet.give_back(session.door, retired=is_crash)
-        type(self).script.append({"agent": agent, "method": "restart", "params": {"kill": is_crash}})
-        self._open(AGENTS.index(agent), agent)
-
-    def teardown(self) -> None:
-        """Give the doors back."""
-        for session in self.sessions.values():
-            self.fleet.give_back(session.door, retired=session.retired)
-        self.recorder.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.reopen(agent, is_crash)
 
 
-ROWS = {"worker": (LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW)}
-
-
-def run_worker(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
-    """Play the machine under a profile; a failure is shrunk, and its script returned."""
-
-    class Machine(WorkerMachine):
-        """A class of its own for each run: it counts."""
-
-    Machine.fleet, Machine.examples, Machine.script = fleet, 0, []
-    test: type[RuleBasedStateMachine] = Machine
-    chosen = settings(
-        PROFILES[profile],
-        deadline=None, database=None, print_blob=False, verbosity=Verbosity.quiet, report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate, Phase.target, Phase.shrink],
-    )  # fmt: skip
-    if with_seed is not None:
-        test = seed(with_seed)(Machine)
-    broken: Violation | None = None
-    try:
-        run_state_machine_as_test(test, settings=chosen)
-    except Violation as error:
-        broken = error
-    except (Refused, Lost) as error:
-        broken = Violation(LOG_ROW, f"a call that must succeed ended in {type(error).__name__}: {error}")
-    examples = Machine.examples
-    if broken is None:
-        return MachineRun([Finding(row, True, "", 0) for row in ROWS["worker"]], examples)
-    return MachineRun([Finding(broken.requirement, False, broken.why, 0)], examples, Machine.script)
-
-
-MACHINES: dict[str, dict[str, Callable[[Fleet, str, int | None], MachineRun]]] = {
-    "worker": {"machine.worker": run_worker}
-}
+def run(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
+    """Play the machine under a profile."""
+    return play(WorkerMachine, ROWS, fleet, profile, with_seed)

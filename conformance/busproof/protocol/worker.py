@@ -1,34 +1,12 @@
-"""The adapter protocol: JSON-RPC 2.0, one object a line, UTF-8, over stdin and stdout.
-
-This file is the only source of the wire: the JSON Schemas and `docs/protocol.md` are generated from it.
-Method names and fields are the seed's own (`worker`: seed 000, "Write Protocol" to "Blob Storage").
-
-One process is one session of one agent's program. `hello` comes first and negotiates; `open` binds the session to a
-store (a folder that many sessions share) and may come again with another store, so that a warm process serves many
-runs. A method that an adapter lacks is answered with -32601.
-
-An error's `data` carries `code` and `definite`. `definite: true` promises that the operation certainly did not
-happen. Every error without that promise, a time-out, EOF and a kill mean that it may or may not have happened.
-"""
+"""`worker`: seed 000, "Write Protocol" to "Blob Storage"."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-PROTOCOL_VERSION = "1"
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-BUS_ERROR = -32000
-
-Noun = Literal[
-    "log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"
-]
+from busproof.protocol.common import SESSION_METHODS, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable where it is not declared.
 WORKER_FEATURES = {
@@ -48,63 +26,6 @@ WORKER_FEATURES = {
     "dump": "the whole state of the store, for resolving what a fault left unknown",
     "sqlite": "the store folder holds bus.db with the seed's tables to the letter",
 }
-
-
-class Params(BaseModel):
-    """What the kit sends. Fields beyond these are refused by a strict IUT."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Reply(BaseModel):
-    """What the IUT answers. Fields beyond these are allowed and ignored."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class HelloParams(Params):
-    """First call of a session."""
-
-    protocol: list[str] = Field(default=[PROTOCOL_VERSION], description="versions that the kit speaks")
-    system: str = Field(default="worker", description="the system that will be judged")
-
-
-class HelloReply(Reply):
-    """What the implementation says of itself; what it does not declare is not applicable."""
-
-    protocol: str = Field(description="the version chosen from those offered")
-    name: str
-    version: str
-    language: str
-    systems: list[str]
-    nouns: list[Noun] = Field(description="a noun declared here is judged whole")
-    features: list[str] = Field(default=[], description="optional abilities, see WORKER_FEATURES")
-    clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
-    durability: Literal["process-crash", "power-loss"] = "process-crash"
-    limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, …")
-
-
-class OpenParams(Params):
-    """Bind the session to a store. The folder exists; the IUT creates what is missing in it."""
-
-    store: str = Field(description="absolute path of the folder that the agents share")
-    options: dict[str, Any] = Field(
-        default={}, description="unread_max, deliveries_max, signing_key, synchronous"
-    )
-
-
-class Empty(Params):
-    """No parameters."""
-
-
-class Done(Reply):
-    """Nothing to say."""
-
-
-class ClockSet(Params):
-    """Set the session's clock. It stands still until the next call."""
-
-    now_ms: int = Field(description="epoch milliseconds")
 
 
 class Message(Params):
@@ -393,29 +314,7 @@ class DumpReply(Reply):
     integrity: str | None = Field(default=None, description="`ok`, or what PRAGMA integrity_check says")
 
 
-@dataclass(frozen=True)
-class Method:
-    """One row of the protocol."""
-
-    name: str
-    noun: Noun | None
-    feature: str | None
-    params: type[Params]
-    reply: type[Reply]
-
-
-def _methods(*rows: tuple[str, Noun | None, str | None, type[Params], type[Reply]]) -> dict[str, Method]:
-    return {row[0]: Method(*row) for row in rows}
-
-
-SESSION_METHODS = _methods(
-    ("hello", None, None, HelloParams, HelloReply),
-    ("open", None, None, OpenParams, Done),
-    ("close", None, None, Empty, Done),
-    ("clock.set", None, None, ClockSet, Done),
-)
-
-WORKER_METHODS = SESSION_METHODS | _methods(
+WORKER_METHODS = SESSION_METHODS | methods(
     ("publish", "log", None, PublishParams, PublishReply),
     ("publish_many", "log", "publish_many", PublishManyParams, PublishManyReply),
     ("poll", "cursor", None, PollParams, PollReply),
@@ -439,8 +338,6 @@ WORKER_METHODS = SESSION_METHODS | _methods(
     ("transition", "presence", "states", TransitionParams, WorkerStateReply),
     ("dump", None, "dump", Empty, DumpReply),
 )
-
-METHODS: dict[str, dict[str, Method]] = {"worker": WORKER_METHODS}
 
 # Error codes of `worker`. The bool is what the reference promises in `definite`.
 WORKER_ERROR_CODES = {

@@ -7,8 +7,8 @@ from typing import Any
 
 from busproof.adapters.base import Lost, Refused
 from busproof.adapters.stdio import StdioDoor
-from busproof.protocol import WORKER_METHODS
-from busproof.scenarios.common import definite, ids, poll, publish, said
+from busproof.protocol.worker import WORKER_METHODS
+from busproof.scenarios.worker.common import definite, ids, poll, publish, said
 from busproof.session import Session
 from busproof.suite import Ctx, scenario
 

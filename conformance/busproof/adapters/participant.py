@@ -1,0 +1,82 @@
+"""What the kit's own participants share: a connection, a clock, and a door that is opened in this process."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.base import Refused
+
+
+class Participant:
+    """A session in this process. A method of the protocol is a method here, with an underscore before its name."""
+
+    stderr = ""
+
+    def __init__(self) -> None:
+        self._db: sqlite3.Connection | None = None
+        self._store = Path()
+        self._now_ms: int | None = None
+
+    def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Run the method; SQLite's errors become refusals."""
+        function = getattr(self, f"_{method.replace('.', '_')}", None)
+        if function is None or method.startswith("_"):
+            raise Refused(
+                "METHOD_NOT_FOUND", f"the kit's participant has no {method}", definite=True, rpc=-32601
+            )
+        try:
+            return function(**params)  # type: ignore[no-any-return]
+        except TypeError as error:
+            self._roll_back()
+            raise Refused("INVALID_ARGUMENT", str(error), definite=True) from error
+        except Refused:
+            self._roll_back()
+            raise
+        except sqlite3.Error as error:
+            self._roll_back()
+            code = "BUSY" if "locked" in str(error) else "INTERNAL"
+            raise Refused(code, str(error), definite=True) from error
+
+    def kill(self) -> None:
+        """Closing without a commit is what a kill leaves."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def close(self) -> None:
+        """Leave the store."""
+        self.kill()
+
+    def _roll_back(self) -> None:
+        if self._db is not None and self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        """The seeds' connection set-up."""
+        db = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        self._db = db
+        return db
+
+    def _close(self) -> dict[str, Any]:
+        self.kill()
+        self._now_ms = None
+        return {}
+
+    def _clock_set(self, now_ms: int) -> dict[str, Any]:
+        self._now_ms = now_ms
+        return {}
+
+    @property
+    def _conn(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise Refused("NOT_OPEN", "no store is open", definite=True)
+        return self._db
+
+    def _time(self) -> int:
+        return time.time_ns() // 1_000_000 if self._now_ms is None else self._now_ms

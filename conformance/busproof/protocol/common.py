@@ -1,0 +1,100 @@
+"""What all systems share: numbers, base models, and the methods that bind a session to a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTOCOL_VERSION = "1"
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+BUS_ERROR = -32000
+
+Noun = Literal[
+    "log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"
+]
+
+
+class Params(BaseModel):
+    """What the kit sends. Fields beyond these are refused by a strict IUT."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Reply(BaseModel):
+    """What the IUT answers. Fields beyond these are allowed and ignored."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class HelloParams(Params):
+    """First call of a session."""
+
+    protocol: list[str] = Field(default=[PROTOCOL_VERSION], description="versions that the kit speaks")
+    system: str = Field(default="worker", description="the system that will be judged")
+
+
+class HelloReply(Reply):
+    """What the implementation says of itself; what it does not declare is not applicable."""
+
+    protocol: str = Field(description="the version chosen from those offered")
+    name: str
+    version: str
+    language: str
+    systems: list[str]
+    nouns: list[Noun] = Field(description="a noun declared here is judged whole")
+    features: list[str] = Field(default=[], description="optional abilities, see Features")
+    clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
+    durability: Literal["process-crash", "power-loss"] = "process-crash"
+    limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, …")
+
+
+class OpenParams(Params):
+    """Bind the session to a store. The folder exists; the IUT creates what is missing in it."""
+
+    store: str = Field(description="absolute path of the folder that the agents share")
+    options: dict[str, Any] = Field(
+        default={}, description="of this bus; the kit sends those of the features that it declares"
+    )
+
+
+class Empty(Params):
+    """No parameters."""
+
+
+class Done(Reply):
+    """Nothing to say."""
+
+
+class ClockSet(Params):
+    """Set the session's clock. It stands still until the next call."""
+
+    now_ms: int = Field(description="epoch milliseconds")
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the protocol."""
+
+    name: str
+    noun: Noun | None
+    feature: str | None
+    params: type[Params]
+    reply: type[Reply]
+
+
+def methods(*rows: tuple[str, Noun | None, str | None, type[Params], type[Reply]]) -> dict[str, Method]:
+    return {row[0]: Method(*row) for row in rows}
+
+
+SESSION_METHODS = methods(
+    ("hello", None, None, HelloParams, HelloReply),
+    ("open", None, None, OpenParams, Done),
+    ("close", None, None, Empty, Done),
+    ("clock.set", None, None, ClockSet, Done),
+)

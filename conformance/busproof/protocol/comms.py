@@ -1,0 +1,355 @@
+"""`comms`: seed 001, "Core API". A store is a project folder; the bus keeps to `.claude/` in it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from busproof.protocol.common import SESSION_METHODS, Done, Empty, Params, Reply, methods
+
+COMMS_FEATURES = {
+    "validate": "validate_message over the door",
+    "wait": "receive_messages waits for timeout_seconds and wakes on a new message",
+    "idempotent_send": "send_message and send_response take a message_id, and a retry with it is the same message",
+    "delivery_count": "claim_message returns delivery_count, which rises with each claim and fences completions",
+    "request": "the request helper over the door: send, wait, claim, complete",
+    "send_with_retry": "send_with_retry and its schedule over the door",
+    "votes": "vote.initiate opens a vote, vote.cast fills it, tally counts it",
+    "breaker": "the circuit breaker, driven by a script of events",
+    "audit": ".claude/audit-trail.jsonl tells every change",
+    "dump": "the whole state of the store, for resolving what a fault left unknown",
+    "sqlite": ".claude/communications/messages.db has the seed's tables to the letter",
+}
+
+
+class SendParams(Params):
+    """Store one message, durably, in one transaction. ttl_seconds: absent the default, null no expiry (C13)."""
+
+    from_agent: str
+    to_agent: str | None = Field(
+        default=None, description="absent: a broadcast, delivered to each agent (C3)"
+    )
+    message_type: str
+    payload: dict[str, Any]
+    channel: str = "general"
+    priority: int = Field(default=5, description="1 to 10, 10 is the highest")
+    correlation_id: str | None = None
+    ttl_seconds: int | None = Field(default=None, description="absent: 3600; 300 on channel `urgent`")
+    message_id: str | None = Field(
+        default=None, description="a UUID for safe retries (feature idempotent_send)"
+    )
+
+
+class SendReply(Reply):
+    """The message's id."""
+
+    message_id: str
+
+
+class Envelope(Reply):
+    """A message as its reader sees it."""
+
+    id: str
+    type: str
+    version: str
+    timestamp: str
+    correlation_id: str | None = None
+    from_agent: str
+    to_agent: str | None = None
+    channel: str
+    priority: int
+    payload: dict[str, Any]
+
+
+class ReceiveParams(Params):
+    """Messages that the agent could claim now: highest priority first, then oldest first. Changes nothing."""
+
+    agent_id: str
+    channels: list[str]
+    limit: int = 10
+    timeout_seconds: float | None = Field(
+        default=None, description="wait this long for a first one (feature wait)"
+    )
+
+
+class ReceiveReply(Reply):
+    """At most `limit` messages."""
+
+    messages: list[Envelope]
+
+
+class ClaimMessageParams(Params):
+    """Take a message for processing."""
+
+    agent_id: str
+    message_id: str
+
+
+class ClaimMessageReply(Reply):
+    """claimed is false where it is not there, another's, expired, done, or in somebody's hands."""
+
+    claimed: bool
+    delivery_count: int | None = Field(default=None, description="feature delivery_count")
+    visible_at: str | None = Field(default=None, description="when the claim ends, ISO 8601 (C2)")
+
+
+class CompleteParams(Params):
+    """Done, or failed with `error`. The kit always says who completes; only a broadcast needs it."""
+
+    message_id: str
+    error: str | None = None
+    agent_id: str | None = None
+    delivery_count: int | None = Field(
+        default=None, description="of the claim that is completed; an older one is refused"
+    )
+
+
+class CompleteReply(Reply):
+    """The delivery's status afterwards, where the bus tells it: done, failed or dead."""
+
+    status: Literal["done", "failed", "dead"] | None = None
+
+
+class ResponseParams(Params):
+    """Answer a request. agent_id: who claimed a broadcast (C5)."""
+
+    original_message: dict[str, Any]
+    response_payload: dict[str, Any]
+    artifact_path: str | None = None
+    agent_id: str | None = None
+    message_id: str | None = None
+
+
+class RequestParams(Params):
+    """Send, wait for the answer with the same correlation id, claim and complete it. Error TIMEOUT."""
+
+    from_agent: str
+    to_agent: str
+    message_type: str
+    payload: dict[str, Any]
+    channel: str = "general"
+    priority: int = 5
+    timeout_seconds: float = 30.0
+
+
+class RequestReply(Reply):
+    """The answer."""
+
+    response: Envelope
+
+
+class ValidateParams(Params):
+    """Any JSON value."""
+
+    message: Any
+
+
+class ValidateReply(Reply):
+    """All that is wrong with it."""
+
+    valid: bool
+    errors: list[str]
+
+
+class CleanupReply(Reply):
+    """How many messages past their TTL were removed."""
+
+    deleted: int
+
+
+class ChannelParams(Params):
+    """One subscription."""
+
+    agent_id: str
+    channel_name: str
+
+
+class AgentIdParams(Params):
+    """One agent."""
+
+    agent_id: str
+
+
+class ChannelsReply(Reply):
+    """The agent's channels, in any order."""
+
+    channels: list[str]
+
+
+class HealthBeatParams(Params):
+    """The agent lives."""
+
+    agent_id: str
+    status: str = Field(description="active, idle, degraded or failed")
+    current_task: str | None = None
+
+
+class HealthReply(Reply):
+    """The agent's row. Counters equal what the tables say (C12)."""
+
+    agent_id: str
+    status: str
+    current_task: str | None = None
+    last_heartbeat: str
+    messages_pending: int
+    messages_processed: int
+    error_count: int
+
+
+class DeadLettersReply(Reply):
+    """Rows of the queue; original_message as an object."""
+
+    dead_letters: list[dict[str, Any]]
+
+
+class RedriveLetterParams(Params):
+    """Put a dead letter back in front of its agent."""
+
+    id: str
+
+
+class RedriveLetterReply(Reply):
+    """redriven is false where it was not in the queue."""
+
+    redriven: bool
+
+
+class SendWithRetryParams(SendParams):
+    """send_message, again after base_delay × 2^n × jitter seconds where it fails."""
+
+    max_attempts: int = 3
+    base_delay: float = 1.0
+
+
+class RetryDelaysParams(Params):
+    """The schedule of send_with_retry for a given jitter."""
+
+    max_attempts: int = 3
+    base_delay: float = 1.0
+    jitter: float = 1.0
+
+
+class RetryDelaysReply(Reply):
+    """Seconds after each failed attempt but the last."""
+
+    delays_s: list[float]
+
+
+class TallyParams(Params):
+    """The vote's id is the id of its vote.initiate message."""
+
+    vote_id: str
+
+
+class TallyReply(Reply):
+    """closed from the deadline on; then nothing changes any more."""
+
+    vote_id: str
+    closed: bool
+    counts: dict[str, int]
+    winners: list[str] = []
+
+
+class WriteArtifactParams(Params):
+    """Store JSON in .claude/artifacts/AGENT/TASK/NAME, whole or not at all."""
+
+    agent_id: str
+    task_id: str
+    content: Any
+    name: str = "result.json"
+
+
+class WriteArtifactReply(Reply):
+    """The path, relative to the project."""
+
+    artifact_path: str
+
+
+class ReadArtifactParams(Params):
+    """Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND."""
+
+    artifact_path: str
+
+
+class ReadArtifactReply(Reply):
+    """The content."""
+
+    content: Any
+
+
+class BreakerParams(Params):
+    """Events for a fresh breaker: {at_ms, event}, event being call, success or failure."""
+
+    events: list[dict[str, Any]]
+
+
+class BreakerReply(Reply):
+    """For each event: the state after it, and whether a call was admitted."""
+
+    answers: list[dict[str, Any]]
+
+
+class ExportedReply(Reply):
+    """How many events were moved to the file."""
+
+    exported: int | None = None
+
+
+class CommsDumpReply(Reply):
+    """The state of the store. Row keys are the seed's column names."""
+
+    messages: list[dict[str, Any]]
+    deliveries: list[dict[str, Any]] = Field(
+        default=[], description="message_deliveries: what each agent claimed"
+    )
+    dead_letter_queue: list[dict[str, Any]] = []
+    agent_status: list[dict[str, Any]] = []
+    channel_subscriptions: list[dict[str, Any]] = []
+    integrity: str | None = Field(default=None, description="`ok`, or what PRAGMA integrity_check says")
+
+
+COMMS_METHODS = SESSION_METHODS | methods(
+    ("send_message", "log", None, SendParams, SendReply),
+    ("validate_message", "log", "validate", ValidateParams, ValidateReply),
+    ("cleanup_expired_messages", "log", None, Empty, CleanupReply),
+    ("receive_messages", "route", None, ReceiveParams, ReceiveReply),
+    ("subscribe_to_channel", "route", None, ChannelParams, Done),
+    ("unsubscribe_from_channel", "route", None, ChannelParams, Done),
+    ("get_subscribed_channels", "route", None, AgentIdParams, ChannelsReply),
+    ("claim_message", "lease", None, ClaimMessageParams, ClaimMessageReply),
+    ("complete_message", "lease", None, CompleteParams, CompleteReply),
+    ("dead_letters", "retry", None, Empty, DeadLettersReply),
+    ("redrive", "retry", None, RedriveLetterParams, RedriveLetterReply),
+    ("send_with_retry", "retry", "send_with_retry", SendWithRetryParams, SendReply),
+    ("retry_delays", "retry", "send_with_retry", RetryDelaysParams, RetryDelaysReply),
+    ("request", "route", "request", RequestParams, RequestReply),
+    ("send_response", "route", None, ResponseParams, SendReply),
+    ("tally", "log", "votes", TallyParams, TallyReply),
+    ("send_heartbeat", "presence", None, HealthBeatParams, Done),
+    ("get_agent_health", "presence", None, AgentIdParams, HealthReply),
+    ("write_artifact", "blob", None, WriteArtifactParams, WriteArtifactReply),
+    ("read_artifact", "blob", None, ReadArtifactParams, ReadArtifactReply),
+    ("circuit_breaker", "limit", "breaker", BreakerParams, BreakerReply),
+    ("export_audit_trail", "export", "audit", Empty, ExportedReply),
+    ("dump", None, "dump", Empty, CommsDumpReply),
+)
+
+COMMS_ERROR_CODES = {
+    "INVALID_ARGUMENT": True,
+    "PAYLOAD_TOO_LARGE": True,
+    "ID_CONFLICT": True,
+    "RATE_LIMITED": True,
+    "NOT_CLAIMED": True,
+    "NOT_FOUND": True,
+    "VOTE_CLOSED": True,
+    "SCHEMA_MISMATCH": True,
+    "NOT_OPEN": True,
+    "BUSY": True,
+    "BLOB_CORRUPT": True,
+    "DISK_FULL": True,
+    "TIMEOUT": False,
+    "CORRUPT": False,
+    "IO_ERROR": False,
+    "INTERNAL": False,
+}

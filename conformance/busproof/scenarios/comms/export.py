@@ -1,0 +1,103 @@
+"""export: the audit trail tells everything once, among the lines of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from busproof.scenarios.common import at_once
+from busproof.scenarios.comms.common import claim, complete, fail, send
+from busproof.suite import Ctx, scenario
+
+
+def trail(ctx: Ctx) -> tuple[list[dict[str, Any]], bool]:
+    """The lines of audit-trail.jsonl, and whether all are whole JSON objects."""
+    path: Path = ctx.store / ".claude" / "audit-trail.jsonl"
+    data = path.read_bytes() if path.exists() else b""
+    rows, whole = [], not data or data.endswith(b"\n")
+    for line in data.split(b"\n"):
+        try:
+            rows += [json.loads(line)] if line else []
+        except ValueError:
+            whole = False
+    return [row for row in rows if isinstance(row, dict)], whole
+
+
+def about(rows: list[dict[str, Any]], message_id: str) -> list[dict[str, Any]]:
+    """The lines that name a message."""
+    return [row for row in rows if message_id in row.values()]
+
+
+@scenario("export.audit", system="comms", needs=("audit", "clock"))
+def audit(ctx: Ctx) -> None:
+    """Every send, claim, completion, failure and dead letter is a line, with its time and who did it."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    done, dead = send(a, "b"), send(a, "b")
+    claim(b, done)
+    complete(b, done)
+    for _ in range(3):
+        fail(b, dead)
+        ctx.advance(10_000)
+    a.call("export_audit_trail")
+    rows, whole = trail(ctx)
+    counts = len(about(rows, done)), len(about(rows, dead))
+    ctx.expect("comms.export.01", whole and counts == (3, 8), f"whole {whole}; lines of a message sent, claimed and"
+               f" completed, and of one sent, three times claimed and failed, and buried: {counts}")  # fmt: skip
+    agents = {json.dumps(row) for row in rows if not ({"a", "b"} & set(map(str, row.values())))}
+    ctx.expect("comms.export.02", bool(rows) and not agents, f"lines that name no agent: {agents}")
+    a.call("export_audit_trail")
+    again, _ = trail(ctx)
+    ctx.expect("comms.export.03", again == rows, f"exported again: {len(rows)} lines became {len(again)}")
+
+
+@scenario("export.keeps_others", system="comms", needs=("audit",))
+def keeps_others(ctx: Ctx) -> None:
+    """Lines that stood there, or that others append meanwhile, stay as they were."""
+    path = ctx.store / ".claude" / "audit-trail.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    first, second = '{"tool": "Edit", "n": 1}\n', '{"tool": "Bash", "n": 2}\n'
+    path.write_text(first)
+    a = ctx.agent("a")
+    one = send(a, "b")
+    a.call("export_audit_trail")
+    with path.open("a") as file:
+        file.write(second)
+    two = send(a, "b")
+    a.call("export_audit_trail")
+    text = path.read_text()
+    rows, whole = trail(ctx)
+    kept = text.startswith(first) and text.count(second) == 1
+    ctx.expect("comms.export.04", kept and whole, f"whole {whole}; the file: {text[:300]}")
+    each = [len(about(rows, name)) for name in (one, two)]
+    ctx.expect("comms.export.05", each == [1, 1], f"lines of two messages that were sent: {each}")
+
+
+@scenario("export.at_once", system="comms", needs=("audit",))
+def exporters_at_once(ctx: Ctx) -> None:
+    """Exporters that run at once write each event once."""
+    sessions = [ctx.agent(name) for name in "abc"]
+    names = []
+    for _ in range(5):
+        names += [send(session, "d") for session in sessions]
+        at_once(*(lambda s=session: s.call("export_audit_trail") for session in sessions))
+    rows, whole = trail(ctx)
+    wrong = {name: len(about(rows, name)) for name in names if len(about(rows, name)) != 1}
+    ctx.expect(
+        "comms.export.06",
+        whole and not wrong,
+        f"whole {whole}; messages with another number of lines: {wrong}",
+    )
+
+
+@scenario("export.survives_kill", system="comms", needs=("audit",))
+def survives_kill(ctx: Ctx) -> None:
+    """What a process did before it was killed is in the trail that another exports."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b")
+    ctx.crash(a)
+    b.call("export_audit_trail")
+    rows, whole = trail(ctx)
+    ctx.expect(
+        "comms.export.07", whole and len(about(rows, name)) == 1, f"lines of its message: {about(rows, name)}"
+    )

@@ -1,0 +1,193 @@
+"""lease: a message is in one pair of hands at a time, comes back when they let go, and is done once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from busproof.scenarios.common import at_once, definite, ids, said
+from busproof.scenarios.comms.common import claim, complete, receive, sees, send, stored
+from busproof.suite import Ctx, scenario
+
+VISIBILITY_MS = 60_000
+
+
+@scenario("lease.claim", system="comms")
+def claim_once(ctx: Ctx) -> None:
+    """The first claim gets the message, the next does not, and nobody is shown it meanwhile."""
+    a, b, b_again = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
+    name = send(a, "b")
+    first = claim(b, name)
+    ctx.expect("comms.lease.01", first, "the first claim of a pending message was refused")
+    second, same = claim(b_again, name), claim(b, name)
+    ctx.expect(
+        "comms.lease.02",
+        not second and not same,
+        f"claimed again by another process {second}, the same {same}",
+    )
+    shown = sees(b, name) or sees(b_again, name)
+    ctx.expect("comms.lease.03", not shown, "a message in processing was received")
+    if ctx.has("sqlite"):
+        row = stored(ctx, name)
+        good = row.get("status") == "processing" and row.get("last_delivered_at") is not None
+        ctx.expect("comms.lease.04", good, f"the row of a claimed message: {row}")
+    nothing = claim(b, "00000000-0000-4000-8000-00000000dead")
+    ctx.expect("comms.lease.05", not nothing, "a message that does not exist was claimed")
+
+
+@scenario("lease.complete", system="comms")
+def completed(ctx: Ctx) -> None:
+    """Done is done: not shown, not claimable, whoever asks; again changes nothing."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b")
+    claim(b, name)
+    complete(b, name)
+    other = ctx.agent("b")
+    gone = not sees(b, name) and not claim(b, name) and not claim(other, name)
+    ctx.expect("comms.lease.06", gone, "a completed message was received or claimed again")
+    again = b.refusal("complete_message", message_id=name)
+    ctx.expect(
+        "comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}"
+    )
+    if ctx.has("sqlite"):
+        row = stored(ctx, name)
+        ctx.expect(
+            "comms.lease.08", (row.get("status"), row.get("error")) == ("done", None), f"its row: {row}"
+        )
+
+
+@scenario("lease.race", system="comms")
+def race(ctx: Ctx) -> None:
+    """Processes of one agent that claim at once: each message goes to exactly one."""
+    a = ctx.agent("a")
+    pool = [ctx.agent("b") for _ in range(4)]
+    names = [send(a, "b") for _ in range(25)]
+
+    def work(session: Any) -> Any:
+        return {"won": [name for name in names if claim(session, name)]}
+
+    results = at_once(*(lambda s=session: work(s) for session in pool))
+    won = [name for result in results if isinstance(result, dict) for name in result["won"]]
+    ctx.expect("comms.lease.09", sorted(won) == sorted(names), f"25 messages, {len(won)} claims: {results}")
+
+
+@scenario("lease.addressee_only", system="comms")
+def addressee_only(ctx: Ctx) -> None:
+    """Nobody claims or completes what is addressed to another (C4)."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    name = send(a, "b")
+    stolen = claim(c, name) or claim(a, name)
+    ctx.expect("comms.lease.10", not stolen, "a message to b was claimed by another agent")
+    claim(b, name)
+    answer = c.refusal("complete_message", message_id=name)
+    kept = not claim(b, name)
+    b_done = b.refusal("complete_message", message_id=name)
+    ctx.expect(
+        "comms.lease.11",
+        definite(answer) and kept and b_done is None,
+        f"another's completion: {said(answer)}",
+    )
+
+
+@scenario("lease.visibility", system="comms", needs=("clock",))
+def visibility(ctx: Ctx) -> None:
+    """A claimer that dies loses its message after 60 seconds, and to one process only (C2)."""
+    a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
+    name = send(a, "b")
+    claim(b, name)
+    ctx.crash(b)
+    ctx.advance(VISIBILITY_MS - 1)
+    early = claim(c, name) or sees(c, name)
+    ctx.expect("comms.lease.12", not early, "a claim was taken over one millisecond before its time-out")
+    ctx.advance(1)
+    shown = sees(c, name)
+    ctx.expect("comms.lease.13", shown, "a message whose claimer died is not received after 60 s")
+    d = ctx.agent("b")
+    taken = claim(c, name), claim(d, name)
+    ctx.expect("comms.lease.14", taken == (True, False), f"two processes claim it then: {taken}")
+    if ctx.has("sqlite"):
+        count = stored(ctx, name).get("delivery_count")
+        ctx.expect("comms.lease.15", count == 2, f"claimed twice, its delivery_count is {count}")
+
+
+@scenario("lease.late_completion", system="comms", needs=("clock", "delivery_count"))
+def late_completion(ctx: Ctx) -> None:
+    """Who lost its claim to another cannot complete with it; who was only late can."""
+    a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
+    lost, late = send(a, "b"), send(a, "b")
+    counts = {n: b.call("claim_message", message_id=n)["delivery_count"] for n in (lost, late)}
+    ctx.advance(VISIBILITY_MS + 1)
+    count = c.call("claim_message", message_id=lost)["delivery_count"]
+    ctx.expect("comms.lease.16", count > counts[lost], f"delivery_count was {counts[lost]}, then {count}")
+    answer = b.refusal("complete_message", message_id=lost, delivery_count=counts[lost])
+    still = c.refusal("complete_message", message_id=lost, delivery_count=count)
+    ctx.expect("comms.lease.17", definite(answer, "NOT_CLAIMED") and still is None,
+               f"completed with a lost claim: {said(answer)}; by its holder: {said(still)}")  # fmt: skip
+    only_late = b.refusal("complete_message", message_id=late, delivery_count=counts[late])
+    ctx.expect(
+        "comms.lease.18",
+        only_late is None and not sees(c, late),
+        f"completed late, unclaimed since: {said(only_late)}",
+    )
+
+
+@scenario("lease.broadcast", system="comms")
+def broadcast(ctx: Ctx) -> None:
+    """Each agent has its own delivery of a broadcast (C3)."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    name = send(a)
+    took_b, took_c = claim(b, name), claim(c, name)
+    ctx.expect("comms.lease.19", took_b and took_c, f"claimed by b {took_b}, by c {took_c}")
+    complete(b, name)
+    again = claim(b, name) or sees(b, name)
+    ctx.expect(
+        "comms.lease.20", not again, "an agent received or claimed a broadcast again that it had completed"
+    )
+    late = ctx.agent("d")
+    shown = sees(late, name)
+    ctx.expect(
+        "comms.lease.21", shown and claim(late, name), "one agent's completion hid a broadcast from another"
+    )
+    other = ctx.agent("c")
+    ctx.expect("comms.lease.22", not claim(other, name), "two processes of one agent claimed its delivery")
+
+
+@scenario("lease.unclaimed", system="comms")
+def unclaimed(ctx: Ctx) -> None:
+    """What nobody claimed cannot be completed, and stays."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b")
+    answers = (
+        b.refusal("complete_message", message_id=name),
+        b.refusal("complete_message", message_id="00000000-0000-4000-8000-00000000dead"),
+    )
+    good = all(definite(answer) for answer in answers) and sees(b, name)
+    ctx.expect(
+        "comms.lease.23", good, f"completed unclaimed, and unknown: {[said(answer) for answer in answers]}"
+    )
+
+
+@scenario("lease.pool", system="comms", needs=("wait",))
+def pool(ctx: Ctx) -> None:
+    """Agents that work side by side process each message once, and none is left."""
+    a = ctx.agent("a")
+    workers = [ctx.agent(f"w{n % 3}") for n in range(6)]
+    names = [send(a, f"w{n % 3}", payload={"n": n}) for n in range(60)]
+
+    def work(session: Any) -> Any:
+        done: list[str] = []
+        while messages := receive(session, limit=5):
+            for message in messages:
+                if claim(session, message["id"]):
+                    done.append(message["id"])
+                    complete(session, message["id"])
+        return {"done": done}
+
+    results = at_once(*(lambda s=session: work(s) for session in workers))
+    done = [name for result in results if isinstance(result, dict) for name in result["done"]]
+    ctx.expect(
+        "comms.lease.24",
+        sorted(done) == sorted(names),
+        f"60 messages, {len(done)} done, {len(set(done))} different",
+    )
+    left = [ids(receive(session)) for session in workers[:3]]
+    ctx.expect("comms.lease.25", left == [[], [], []], f"left over: {left}")

@@ -1,0 +1,216 @@
+"""retry: what failed comes back, three times at most, and then lies where it can be found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from busproof.scenarios.common import definite, said
+from busproof.scenarios.comms.common import claim, complete, database, fail, receive, sees, send, stored
+from busproof.session import Session
+from busproof.suite import Ctx, scenario
+
+LONG_MS = 10_000  # longer than any retry delay
+
+
+def fail_for_good(ctx: Ctx, session: Session, message_id: str, error: str = "it broke") -> bool:
+    """Three failures, with the retry delays between them."""
+    tried = []
+    for _ in range(3):
+        tried.append(fail(session, message_id, error))
+        ctx.advance(LONG_MS)
+    return all(tried)
+
+
+@scenario("retry.comes_back", system="comms", needs=("clock",))
+def comes_back(ctx: Ctx) -> None:
+    """A failed message is pending again after its delay, and each claim counts (C1)."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b")
+    fail(b, name, "first")
+    if ctx.has("sqlite"):
+        row = stored(ctx, name)
+        good = (row.get("status"), row.get("error")) == ("failed", "first")
+        ctx.expect("comms.retry.01", good, f"the row of a message that failed: {row}")
+    at_once_again = sees(b, name) or claim(b, name)
+    ctx.advance(LONG_MS)
+    back = sees(b, name) and claim(b, name)
+    ctx.expect("comms.retry.02", back, "a message that failed once is never claimable again")
+    ctx.expect(
+        "comms.retry.03", not at_once_again, "a message that failed was claimable at once, without a delay"
+    )
+    if ctx.has("sqlite"):
+        count = stored(ctx, name).get("delivery_count")
+        ctx.expect("comms.retry.04", count == 2, f"claimed twice, its delivery_count is {count}")
+    complete(b, name)
+    ctx.advance(LONG_MS)
+    ctx.expect(
+        "comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again"
+    )
+
+
+@scenario("retry.backoff", system="comms", needs=("clock",))
+def backoff(ctx: Ctx) -> None:
+    """The delay is 1 s, then 2 s, each times 0.5 to 1.5."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    seen: list[tuple[bool, bool]] = []
+    for _ in range(4):
+        name = send(a, "b")
+        fail(b, name)
+        ctx.advance(499)
+        early = sees(b, name)
+        ctx.advance(1_001)
+        late = sees(b, name)
+        fail(b, name)
+        ctx.advance(999)
+        early = early or sees(b, name)
+        ctx.advance(2_001)
+        late = late and sees(b, name)
+        seen.append((early, late))
+    ctx.expect(
+        "comms.retry.06",
+        seen == [(False, True)] * 4,
+        f"shown before the least, and after the most delay: {seen}",
+    )
+
+
+@scenario("retry.third_failure", system="comms", needs=("clock",))
+def third_failure(ctx: Ctx) -> None:
+    """The third failure moves the message to the dead letter queue, whole, and no earlier one does."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b", payload={"k": [1, "ü"]}, correlation_id="c", priority=8)
+    letters = []
+    for number in range(3):
+        fail(b, name, f"error {number}")
+        letters.append(len(a.call("dead_letters")["dead_letters"]))
+        ctx.advance(LONG_MS)
+    ctx.expect(
+        "comms.retry.07", letters == [0, 0, 1], f"dead letters after each of three failures: {letters}"
+    )
+    shown = sees(b, name) or claim(b, name)
+    ctx.expect("comms.retry.08", not shown, "a dead letter is still received or claimed")
+    told = (a.call("dead_letters")["dead_letters"] or [{}])[0]
+    ctx.expect("comms.retry.09", told.get("id") == name, f"the letter's id is not {name}: {told}")
+    original = told.get("original_message")
+    original = original if isinstance(original, dict) else {}
+    wanted = {
+        "id": name,
+        "from_agent": "a",
+        "to_agent": "b",
+        "payload": {"k": [1, "ü"]},
+        "correlation_id": "c",
+        "priority": 8,
+    }
+    same = {key: original.get(key) for key in wanted} == wanted
+    ctx.expect("comms.retry.10", same, f"sent {wanted}; the letter holds {original}")
+    good = (told.get("error"), told.get("retry_count")) == ("error 2", 3) and told.get("moved_at") is not None
+    ctx.expect("comms.retry.11", good, f"the last error was 'error 2', the third: {told}")
+    if ctx.has("sqlite"):
+        with database(ctx) as db:
+            row = db.execute("SELECT * FROM dead_letter_queue WHERE id = ?", (name,)).fetchone()
+        is_json = row is not None and json.loads(row["original_message"]).get("id") == name
+        ctx.expect("comms.retry.12", is_json and not stored(ctx, name),
+                   f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}")  # fmt: skip
+
+
+@scenario("retry.redrive", system="comms", needs=("clock",))
+def redrive(ctx: Ctx) -> None:
+    """A dead letter put back is a message again, with three attempts and its time to live before it."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b", payload={"k": 1}, ttl_seconds=60)
+    fail_for_good(ctx, b, name)
+    ctx.advance(600_000)
+    first = a.call("redrive", id=name)["redriven"]
+    got = [m for m in receive(b) if m["id"] == name]
+    ctx.expect(
+        "comms.retry.13",
+        first and len(got) == 1 and got[0]["payload"] == {"k": 1},
+        f"{first}; b received {got}",
+    )
+    again = a.call("redrive", id=name)["redriven"]
+    left = a.call("dead_letters")["dead_letters"]
+    ctx.expect("comms.retry.14", not again and left == [], f"redriven again: {again}; letters left: {left}")
+    fail(b, name)
+    ctx.advance(LONG_MS)
+    back = sees(b, name)
+    ctx.expect("comms.retry.15", back, "after a redrive the first failure was the last")
+
+
+@scenario("retry.broadcast", system="comms", needs=("clock",))
+def broadcast(ctx: Ctx) -> None:
+    """One agent's failures with a broadcast are its own."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    name = send(a)
+    failed = fail_for_good(ctx, b, name)
+    letters = a.call("dead_letters")["dead_letters"]
+    ctx.expect(
+        "comms.retry.16",
+        failed and len(letters) == 1 and not sees(b, name),
+        f"b failed three times: {letters}",
+    )
+    ctx.expect(
+        "comms.retry.17",
+        sees(c, name) and claim(c, name),
+        "one agent's dead letter hid a broadcast from another",
+    )
+    again = a.call("redrive", id=letters[0]["id"])["redriven"] if letters else False
+    ctx.expect(
+        "comms.retry.18", again and sees(b, name), "a broadcast's dead letter did not come back to its agent"
+    )
+
+
+@scenario("retry.a_death_is_no_failure", system="comms", needs=("clock",))
+def a_death_is_no_failure(ctx: Ctx) -> None:
+    """Claims that timed out are deliveries, not failures: the queue holds what failed three times."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = send(a, "b")
+    for _ in range(4):
+        claim(b, name)
+        ctx.advance(60_001)
+    fail(b, name)
+    ctx.advance(LONG_MS)
+    letters = a.call("dead_letters")["dead_letters"]
+    ctx.expect(
+        "comms.retry.19", letters == [] and sees(b, name), f"four lost claims and one failure: {letters}"
+    )
+
+
+@scenario("retry.send_with_retry", system="comms", needs=("send_with_retry",))
+def send_with_retry(ctx: Ctx) -> None:
+    """One message for one call, whatever its attempts; what cannot succeed is raised."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = a.call("send_with_retry", to_agent="b", message_type="note", payload={"n": 1})["message_id"]
+    got = receive(b)
+    ctx.expect("comms.retry.20", [m["id"] for m in got] == [name], f"one call, b received {got}")
+    answer = a.refusal("send_with_retry", to_agent="b", message_type="note", payload=None, base_delay=0.01)
+    ctx.expect("comms.retry.21", definite(answer) and len(receive(b)) == 1, f"a bad argument: {said(answer)}")
+
+
+@scenario("retry.raises_the_last_error", system="comms", needs=("send_with_retry", "limit", "clock"))
+def raises_the_last_error(ctx: Ctx) -> None:
+    """When every attempt failed, the error of the last is the caller's."""
+    a = ctx.agent("a")
+    for _ in range(100):
+        send(a, "b")
+    answer = a.refusal("send_with_retry", to_agent="b", message_type="note", payload={}, base_delay=0.01)
+    ctx.expect(
+        "comms.retry.22",
+        answer is not None and answer.code == "RATE_LIMITED",
+        f"an empty bucket: {said(answer)}",
+    )
+
+
+@scenario("retry.schedule", system="comms", needs=("send_with_retry",))
+def schedule(ctx: Ctx) -> None:
+    """Three attempts, a second and two between them, spread by jitter."""
+    a = ctx.agent("a")
+
+    def delays(**params: Any) -> list[float]:
+        return [round(float(d), 6) for d in a.call("retry_delays", **params)["delays_s"]]
+
+    ctx.expect("comms.retry.23", len(delays()) == 2, f"the default attempts leave {len(delays())} pauses")
+    ctx.expect("comms.retry.24", delays() == [1.0, 2.0], f"the default delays are {delays()}")
+    four = delays(max_attempts=4, base_delay=0.5)
+    ctx.expect("comms.retry.25", four == [0.5, 1.0, 2.0], f"four attempts from half a second: {four}")
+    spread = [delays(jitter=jitter) for jitter in (0.5, 1.5)]
+    ctx.expect("comms.retry.26", spread == [[0.5, 1.0], [1.5, 3.0]], f"jitter 0.5 and 1.5 give {spread}")

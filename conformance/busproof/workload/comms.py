@@ -1,0 +1,76 @@
+"""The plan for `comms`: twenty sessions of sixteen agents; four of them have two processes, which race."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from busproof.history import Recorder
+from busproof.session import Session
+from busproof.workload.common import PHASES, Plan, Step, Workload, quiet
+
+NAMES = tuple(f"agent-{number:02}" for number in range(16))
+AGENTS = NAMES + NAMES[:4]
+CHANNELS = ("general", "general", "urgent", "reviews")
+ERROR_SHARE, ABANDON_SHARE = 0.25, 0.05
+
+
+def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
+    """The whole plan, a pure function of its arguments. A `work` step is some four calls."""
+    rng = random.Random(seed)
+    per_session = max(2, calls // (PHASES * len(AGENTS) * 2))
+    kinds = ["send"] * 5 + ["work"] * 5 + ["heartbeat"] * ("presence" in nouns)
+    return [
+        [[_step(rng, rng.choice(kinds)) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)
+    ]
+
+
+def _step(rng: random.Random, kind: str) -> Step:
+    if kind == "send":
+        params: dict[str, Any] = {
+            "message_type": "note",
+            "payload": {"fill": "x" * rng.choice([0, 10, 200, 3000])},
+            "channel": rng.choice(CHANNELS),
+            "priority": rng.randint(1, 10),
+        }
+        if rng.random() < 0.9:
+            # Mostly to those who have two processes: there claims meet.
+            params["to_agent"] = rng.choice(NAMES[:4] if rng.random() < 0.6 else NAMES)
+        return Step("send_message", params)
+    if kind == "work":
+        return Step("work", {"limit": rng.choice([1, 2, 5])})
+    return Step("send_heartbeat", {"status": "active"})
+
+
+def play_step(session: Session, step: Step, rng: random.Random) -> None:
+    """One step of the plan; `work` receives, claims each, and completes it, fails, or forgets it."""
+    if step.op != "work":
+        session.call(step.op, **step.params)
+        return
+    messages = session.call("receive_messages", channels=sorted(set(CHANNELS)), limit=step.params["limit"])[
+        "messages"
+    ]
+    for message in messages:
+        claim = session.call("claim_message", message_id=message["id"])
+        fate = rng.random()
+        if not claim["claimed"] or fate < ABANDON_SHARE:
+            continue
+        params = {"message_id": message["id"]}
+        if claim.get("delivery_count") is not None:
+            params["delivery_count"] = claim["delivery_count"]
+        if fate < ABANDON_SHARE + ERROR_SHARE:
+            params["error"] = "it broke"
+        session.call("complete_message", **params)
+
+
+def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
+    """Every agent's last look, and the final state."""
+    for session in sessions:
+        if not session.retired:
+            quiet(session, "receive_messages", channels=sorted(set(CHANNELS)), limit=10_000)
+    if "dump" in nouns:
+        quiet(first, "dump")
+
+
+WORKLOAD = Workload(AGENTS, draw, play_step, finish)
