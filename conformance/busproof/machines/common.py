@@ -81,6 +81,10 @@ class BusMachine(RuleBasedStateMachine):
         """Every agent opens the store."""
         for number, agent in enumerate(AGENTS):
             self._open(number, agent)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What a system wants done before the first rule."""
 
     def _open(self, number: int, agent: str) -> None:
         door = self.fleet.door(number % len(AGENTS), self.store, self.options)

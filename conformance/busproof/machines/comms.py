@@ -27,6 +27,12 @@ class CommsMachine(BusMachine):
         super().__init__()
         self.sent: list[Sent] = []
 
+    def prepare(self) -> None:
+        """Every agent has its row."""
+        if "presence" in self.has:
+            for agent in AGENTS:
+                self.call(agent, "send_heartbeat", status="active")
+
     @rule(
         agent=agents, to=agents | st.none(), priority=st.integers(1, 10), channel=st.sampled_from(CHANNELS),
         payload=st.dictionaries(st.text("ab", max_size=2), json_values, max_size=2),
@@ -111,7 +117,7 @@ class CommsMachine(BusMachine):
         wanted = sorted(m.id for m in self.sent for d in m.deliveries.values() if d.state == "dead")
         self.must(ROW, got == wanted, f"the dead letter queue holds {got}, the model {wanted}")
 
-    @precondition(lambda self: "retry" in self.has)
+    @precondition(lambda self: "redrive" in self.has)
     @rule(agent=agents, place=places)
     def redrive(self, agent: str, place: int) -> None:
         """A dead letter to one agent is a message again."""

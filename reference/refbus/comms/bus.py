@@ -24,7 +24,8 @@ class CommsBus(Dump):
     OPTIONS = ("synchronous", "visibility_ms", "retry_jitter", "rate_capacity", "rate_refill_per_s")
     NOUNS = ("log", "route", "lease", "retry", "presence", "blob", "limit", "export")
     FEATURES = (
-        "validate", "wait", "idempotent_send", "delivery_count", "request", "send_with_retry", "votes", "breaker",
+        "validate", "wait", "idempotent_send", "delivery_count", "redrive", "request", "send_with_retry",
+        "votes", "breaker",
         "audit", "dump", "sqlite",
     )  # fmt: skip
     DURABILITY = "process-crash"

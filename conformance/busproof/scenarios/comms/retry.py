@@ -113,7 +113,7 @@ def third_failure(ctx: Ctx) -> None:
                    f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}")  # fmt: skip
 
 
-@scenario("retry.redrive", system="comms", needs=("clock",))
+@scenario("retry.redrive", system="comms", needs=("clock", "redrive"))
 def redrive(ctx: Ctx) -> None:
     """A dead letter put back is a message again, with three attempts and its time to live before it."""
     a, b = ctx.agent("a"), ctx.agent("b")

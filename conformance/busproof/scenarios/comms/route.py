@@ -55,7 +55,7 @@ def order(ctx: Ctx) -> None:
     a, b = ctx.agent("a"), ctx.agent("b")
     sent: list[tuple[int, int, str]] = []
     for place, priority in enumerate((5, 1, 10, 5, 9, 1, 10, 2)):
-        ctx.advance(7)
+        ctx.advance(1_000)
         sent.append((-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place % 2])))
     wanted = [name for *_, name in sorted(sent)]
     got = ids(receive(b, "general", "c2"))
