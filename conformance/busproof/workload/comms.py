@@ -39,7 +39,8 @@ def _step(rng: random.Random, kind: str) -> Step:
             params["to_agent"] = rng.choice(NAMES[:4] if rng.random() < 0.6 else NAMES)
         return Step("send_message", params)
     if kind == "work":
-        return Step("work", {"limit": rng.choice([1, 2, 5])})
+        channels = rng.sample(sorted(set(CHANNELS)), rng.choice([2, 3, 3]))
+        return Step("work", {"limit": rng.choice([1, 2, 5]), "channels": channels})
     return Step("send_heartbeat", {"status": "active"})
 
 

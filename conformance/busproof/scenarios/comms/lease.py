@@ -175,7 +175,10 @@ def pool(ctx: Ctx) -> None:
 
     def work(session: Any) -> Any:
         done: list[str] = []
-        while messages := receive(session, limit=5):
+        for _ in range(len(names)):  # a bus that shows and never gives must not keep us here
+            messages = receive(session, limit=5)
+            if not messages:
+                break
             for message in messages:
                 if claim(session, message["id"]):
                     done.append(message["id"])

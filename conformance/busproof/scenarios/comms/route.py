@@ -56,7 +56,9 @@ def order(ctx: Ctx) -> None:
     sent: list[tuple[int, int, str]] = []
     for place, priority in enumerate((5, 1, 10, 5, 9, 1, 10, 2)):
         ctx.advance(1_000)
-        sent.append((-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place % 2])))
+        sent.append(
+            (-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place // 2 % 2]))
+        )
     wanted = [name for *_, name in sorted(sent)]
     got = ids(receive(b, "general", "c2"))
     levels = [-p for p, *_ in sorted(sent)]
@@ -122,16 +124,16 @@ def waits(ctx: Ctx) -> None:
         return {"id": send(a, "b")}
 
     started = time.monotonic()
-    got, sent = at_once(lambda: {"messages": receive(b, timeout_seconds=20)}, later)
+    got, sent = at_once(lambda: {"messages": receive(b, timeout_seconds=8)}, later)
     took_s = time.monotonic() - started
     names = ids(got["messages"]) if isinstance(got, dict) else []
-    good = isinstance(sent, dict) and names == [sent["id"]] and took_s < 15
+    good = isinstance(sent, dict) and names == [sent["id"]] and took_s < 6
     ctx.expect(
-        "comms.route.17", good, f"sent while a reader waited up to 20 s: it got {names} after {took_s:.1f} s"
+        "comms.route.17", good, f"sent while a reader waited up to 8 s: it got {names} after {took_s:.1f} s"
     )
     started = time.monotonic()
-    there = receive(b, timeout_seconds=20)
-    ctx.expect("comms.route.18", len(there) == 1 and time.monotonic() - started < 10,
+    there = receive(b, timeout_seconds=8)
+    ctx.expect("comms.route.18", len(there) == 1 and time.monotonic() - started < 6,
                "a reader waited though a message was there")  # fmt: skip
 
 
@@ -244,14 +246,14 @@ def request(ctx: Ctx) -> None:
         send(b, "a", priority=10)
 
     def answer() -> Any:
-        asked = receive(b, timeout_seconds=20)[0]
+        asked = receive(b, timeout_seconds=8)[0]
         claim(b, asked["id"])
         b.call("send_response", original_message=asked, response_payload={"context": {"n": 7}})
         complete(b, asked["id"])
         return asked
 
     question: dict[str, Any] = {"to_agent": "b", "message_type": "context.query", "payload": {"query": "q"}}
-    reply, asked = at_once(lambda: a.call("request", timeout_seconds=20, **question), answer)
+    reply, asked = at_once(lambda: a.call("request", timeout_seconds=8, **question), answer)
     told = reply["response"] if isinstance(reply, dict) else {}
     good = told.get("payload") == {"context": {"n": 7}}
     ctx.expect(

@@ -1,0 +1,18 @@
+"""Channels are not merged: one stands behind the other."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.route.07",)
+
+
+class Mutant(CommsBus):
+    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
+        rows = [row for channel in channels for row in super(Mutant, self)._ready(agent_id, [channel], limit)]
+        return rows[:limit]
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

@@ -1,0 +1,18 @@
+"""The clean-up counts what has expired and leaves it."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.41",)
+
+
+class Mutant(CommsBus):
+    def cleanup_expired_messages(self) -> dict[str, Any]:
+        row = self.db.row("SELECT count(*) FROM messages WHERE expires_at <= ?", (self._now(),))
+        return {"deleted": row[0]}
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

@@ -1,0 +1,13 @@
+"""Messages to one agent are shown to all."""
+
+from refbus.comms import route
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.route.05",)
+
+route._READY = route._READY.replace("m.to_agent = :agent OR", "m.to_agent IS NOT NULL OR")
+
+
+if __name__ == "__main__":
+    serve({"comms": CommsBus})

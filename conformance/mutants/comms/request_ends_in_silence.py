@@ -1,0 +1,13 @@
+"""A request without an answer is an internal fault."""
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+from refbus.kernel.errors import TimedOut
+
+KILLED_BY = ("comms.route.35",)
+
+TimedOut.code = "INTERNAL"
+
+
+if __name__ == "__main__":
+    serve({"comms": CommsBus})

@@ -1,0 +1,17 @@
+"""A subscription is forgotten."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.route.20",)
+
+
+class Mutant(CommsBus):
+    def subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
+        return {}
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

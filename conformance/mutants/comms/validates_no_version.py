@@ -1,0 +1,19 @@
+"""Version 2.0 is found valid."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.56",)
+
+
+class Mutant(CommsBus):
+    def validate_message(self, message: Any) -> dict[str, Any]:
+        reply = super().validate_message(message)
+        reply["errors"] = [e for e in reply["errors"] if "version" not in e]
+        return {"valid": not reply["errors"], "errors": reply["errors"]}
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})
