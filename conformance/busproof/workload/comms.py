@@ -49,9 +49,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
     if step.op != "work":
         session.call(step.op, **step.params)
         return
-    messages = session.call("receive_messages", channels=sorted(set(CHANNELS)), limit=step.params["limit"])[
-        "messages"
-    ]
+    messages = session.call("receive_messages", **step.params)["messages"]
     for message in messages:
         claim = session.call("claim_message", message_id=message["id"])
         fate = rng.random()
