@@ -14,6 +14,7 @@ from buschaos import report
 from buschaos.bus import RunFailed
 from buschaos.run import Act, Run, Settings, run
 from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.fleet import REFERENCE, BusSpecError
@@ -41,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("system", choices=["worker"], help="the system that the bus implements")
+    made.add_argument("system", choices=sorted(SUBJECTS), help="the system that the bus implements")
     made.add_argument(
         "--bus",
         action="append",

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from buschaos import state
 from buschaos.bus import RunFailed, argv_of
 from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
-from buschaos.operations import OPERATIONS, Operation, applicable, prepare_store
+from buschaos.operations import Operation, applicable, prepare_store
 from buschaos.stage import Ground, Rehearsal, Stage, Victims
 from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.history import read
 
@@ -118,11 +118,13 @@ class CrashPoints:
         kills: bool = True,
         torn: Callable[[int], set[int]] = cuts,
         errors: tuple[int, ...] = (),
-        operations: tuple[Operation, ...] = OPERATIONS,
+        operations: tuple[Operation, ...] | None = None,
     ) -> None:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._kills, self._torn, self._errors = kills, torn, errors
-        self._operations = [op for op in operations if applicable(op, fleet.hello)]
+        self._subject = SUBJECTS[fleet.system]
+        every = self._subject.operations if operations is None else operations
+        self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
 
     def run(self) -> Iterator[OperationResult]:
@@ -130,11 +132,13 @@ class CrashPoints:
         victims = Victims(argv_of(self._fleet.specs[0]), self._fleet.system, start_ahead=self._kills)
         work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         try:
-            with Inspector() as inspector:
+            with Inspector(self._fleet.system) as inspector:
                 history = work / "prepared.jsonl"
-                prepared = prepare_store(self._fleet, work / "prepared", history)
-                ids = {promise.id for promise in state.promises(read(history))}
-                ground = Ground(self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
+                prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
+                ids = {promise.id for promise in self._subject.promises(read(history))}
+                ground = Ground(
+                    self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids
+                )
                 for operation in self._operations:
                     yield self._all_points(ground, operation, work)
         finally:

@@ -20,12 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from buschaos import judge, reading, state
+from buschaos import judge, reading
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
-from buschaos.operations import OPERATIONS, WHEN_MS, Operation, applicable, prepare_store, tell_time
+from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
 from buschaos.state import Evidence, Problem
+from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
@@ -56,13 +57,26 @@ class Level:
 
 
 def run(
-    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, folder: Path | None = None
+    specs: list[str],
+    levels: tuple[int, ...],
+    work: Path,
+    out: Path,
+    *,
+    system: str = "worker",
+    folder: Path | None = None,
 ) -> Iterator[Level]:
     """Play the levels, in a namespace or on the small file system that is given."""
     small = folder or work / "small"
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
-    job = {"specs": specs, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
+    job = {
+        "specs": specs,
+        "system": system,
+        "levels": levels,
+        "small": str(small),
+        "work": str(work),
+        "out": str(out),
+    }
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -86,10 +100,13 @@ class _FullDisk:
     def __init__(self, fleet: Fleet, small: Path, work: Path, out: Path) -> None:
         self._fleet, self._small, self._work, self._out = fleet, small, work, out
         self._template = work / "prepared"
+        self._subject = SUBJECTS[fleet.system]
         self._operations = [
-            op for op in OPERATIONS if op.method not in ("open", "close") and applicable(op, fleet.hello)
+            op
+            for op in self._subject.operations
+            if op.method not in ("open", "close") and applicable(op, fleet.hello)
         ]
-        self._prepared = prepare_store(fleet, self._template, work / "prepared.jsonl")
+        self._prepared = prepare_store(fleet, self._template, work / "prepared.jsonl", self._subject.prepare)
 
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
@@ -112,10 +129,10 @@ class _FullDisk:
             whole = self._work / "level-whole.jsonl"
             merge([self._work / "prepared.jsonl", part], whole)
             if evidence is not None:
-                with Inspector() as inspector:
+                with Inspector(self._fleet.system) as inspector:
                     facts = inspector.look(store)
-                promises = state.promises(read(whole))
-                level.problems += state.problems(
+                promises = self._subject.promises(read(whole))
+                level.problems += self._subject.problems(
                     Evidence(evidence, facts, promises, "export" in self._fleet.hello.nouns)
                 )
             level.problems += judge.of_history(whole).problems
@@ -194,8 +211,8 @@ class _FullDisk:
                     level.problems.append(
                         Problem("log", f"{operation.name} fails although there is room again: {error}")
                     )
-            if "export" in self._fleet.hello.nouns:
-                witness.call("export_to_jsonl")
+            if "export" in self._fleet.hello.nouns and self._subject.export is not None:
+                witness.call(self._subject.export)
             return reading.dump(witness, store, self._fleet.hello)
         finally:
             self._fleet.give_back(door, retired=witness.retired)
@@ -212,7 +229,7 @@ class _FullDisk:
 def main() -> None:
     """Play the job from stdin."""
     job = json.load(sys.stdin)
-    fleet = Fleet(job["specs"])
+    fleet = Fleet(job["specs"], system=job["system"])
     try:
         full = _FullDisk(fleet, Path(job["small"]), Path(job["work"]), Path(job["out"]))
         for pages in job["levels"]:

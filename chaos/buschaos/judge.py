@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buschaos import reading, state
+from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
+from buschaos.subjects import SUBJECTS
 from busproof.checks import run_checks
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
 from busproof.session import Session
 from busproof.suite import T0_MS
 
-_PAGE = 500
+# Checks whose names do not begin with their noun.
+_NOUNS = {
+    "send_durable": "log", "receive_order": "route", "claim_exclusive": "lease", "dead_letters_exact": "retry",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,29 +45,30 @@ def read_to_the_end(
     """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
     first = 1 + max((event.process for part in parts for event in read(part)), default=-1)
     last_part = parts[0].with_name("part-last.jsonl")
-    exports = "export" in fleet.hello.nouns
+    subject = SUBJECTS[fleet.system]
+    now_ms += subject.settle_ms
+    exports = "export" in fleet.hello.nouns and subject.export is not None
     with (
-        Inspector() as inspector,
+        Inspector(fleet.system) as inspector,
         contextlib.closing(Recorder(last_part, run=run, system=fleet.system)) as recorder,
         _session(fleet, store, recorder, first, "auditor", now_ms) as auditor,
     ):
         for number, agent in enumerate(agents, first + 1):
             with _session(fleet, store, recorder, number, agent, now_ms) as reader:
-                while messages := reader.call("poll", limit=_PAGE)["messages"]:
-                    reader.call("ack", seq=messages[-1]["seq"])
-        if exports:
-            auditor.call("export_to_jsonl")
+                subject.read_all(reader)
+        if exports and subject.export is not None:
+            auditor.call(subject.export)
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
         dump = reading.dump(auditor, store, fleet.hello) if reading.can_dump(fleet.hello) else None
     merge([*parts, last_part], into)
-    return Evidence(dump, facts, state.promises(read(into)), exports)
+    return Evidence(dump, facts, subject.promises(read(into)), exports)
 
 
 def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:
     """What stands in bus.jsonl, as an event that the check `export_exact` reads."""
-    if "died" not in facts:
+    if "died" not in facts and "lines" in facts:
         lines = {"lines": [seq for seq, _ in facts["lines"] or []], "torn": bool(facts["bad_lines"])}
         recorder.record("invoke", process=process, op="read_export")
         recorder.record("ok", process=process, op="read_export", value=lines)
@@ -87,7 +92,7 @@ def of_history(history: Path) -> Judgement:
     problems: list[Problem] = []
     undecided: list[str] = []
     for verdict in run_checks(read(history)):
-        noun = verdict.check.partition("_")[0]
+        noun = _NOUNS.get(verdict.check, verdict.check.partition("_")[0])
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
             undecided.append(f"{verdict.check}: {verdict.reason}")

@@ -23,6 +23,7 @@ def dump(session: Session, store: Path, hello: HelloReply) -> dict[str, Any]:
         return session.call("dump")
     door = SqliteDoor()
     try:
+        door.call("hello", {"protocol": ["1"], "system": session.recorder.system})
         door.call("open", {"store": str(store), "options": {}})
         return Session(door, session.recorder, process=session.process, agent=session.agent).call("dump")
     finally:

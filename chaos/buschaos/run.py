@@ -20,12 +20,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from buschaos import diskfull, judge, plan, reading, state, workload
+from buschaos import diskfull, judge, plan, reading, workload
 from buschaos.bus import argv_of
 from buschaos.crashpoints import CrashPoints, cuts
 from buschaos.nemeses import disk, syscalls
-from buschaos.operations import OPERATIONS, Operation
+from buschaos.operations import Operation
 from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.protocol import HelloReply
 
@@ -61,7 +62,7 @@ class Settings:
     points: bool = False
     disk_full: bool = False
     disk_folder: Path | None = None
-    operations: tuple[Operation, ...] = OPERATIONS
+    operations: tuple[Operation, ...] | None = None  # all of the system's
     torn: Callable[[int], set[int]] = cuts
     levels: tuple[int, ...] = diskfull.LEVELS
     errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
@@ -109,7 +110,11 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
     if unsupervised:
         act.notes.append(f"no kills at system calls, kills after answers instead: {unsupervised}")
     drawn = plan.draw(
-        settings.seed, settings.kills or 0, [*hello.nouns, *hello.features], supervised=not unsupervised
+        settings.seed,
+        settings.kills or 0,
+        [*hello.nouns, *hello.features],
+        SUBJECTS[settings.system].roles,
+        supervised=not unsupervised,
     )
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
     (store := out / "store").mkdir()
@@ -124,7 +129,8 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
         history = out / "history.jsonl"
         evidence = judge.read_to_the_end(
             fleet, store, parts, history, run=f"chaos-{settings.seed}",
-            agents=[agent.name for agent in drawn.agents if agent.role == "reader"], now_ms=drawn.now_ms(drawn.rounds),
+            agents=[agent.name for agent in drawn.agents if agent.role in ("reader", "pool")],
+            now_ms=drawn.now_ms(drawn.rounds),
         )  # fmt: skip
     judgement = judge.of_history(history)
     act.counts.update(
@@ -139,7 +145,7 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
             "refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         )
     act.add([Problem("log", strange) for strange in tally.strange], history)
-    act.add(state.problems(evidence), history)
+    act.add(SUBJECTS[settings.system].problems(evidence), history)
     act.add(judgement.problems, history)
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
     return act, history
@@ -176,7 +182,12 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
             return act
         answers: Counter[str] = Counter()
         for level in diskfull.run(
-            settings.specs, settings.levels, work, settings.out, folder=settings.disk_folder
+            settings.specs,
+            settings.levels,
+            work,
+            settings.out,
+            system=settings.system,
+            folder=settings.disk_folder,
         ):
             act.counts["levels of a full disk"] += 1
             answers += level.answers

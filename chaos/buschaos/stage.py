@@ -18,6 +18,7 @@ from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import Change, Verdict, Watch, WatchedDoor
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.state import Evidence, Problem
+from buschaos.subjects.base import Subject
 from busproof.adapters.base import DoorError, Refused
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
@@ -64,6 +65,7 @@ class Victims:
 class Ground:
     """What all points of a bus share."""
 
+    subject: Subject
     fleet: Fleet
     victims: Victims
     inspector: Inspector
@@ -116,7 +118,7 @@ class Stage:
             self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent="bob")
             self._tell_time(self._survivor)
         found = reading.dump(self._survivor, self._store, fleet.hello)
-        return state.comparable(found, known_ids=self._known_ids, clock=fleet.hello.clock)
+        return self._ground.subject.comparable(found, self._known_ids, fleet.hello.clock)
 
     def play(self, decide: Decide, *, kill_after_answer: bool = False) -> Outcome:
         """The victim opens the store and plays the operation while `decide` judges its changes."""
@@ -159,7 +161,8 @@ class Stage:
         if victim.retired or self._operation.method == "close":
             return
         try:
-            victim.call("poll", agent_id="bob", limit=1)
+            method, params = self._ground.subject.settle
+            victim.call(method, **params)
         except Refused:
             pass
         except DoorError:
@@ -191,7 +194,8 @@ class Stage:
 
     def _again(self, rehearsal: Rehearsal) -> list[Problem]:
         """The same call again, by the victim if it lives and else by the survivor, must reach the state after."""
-        exported = "export" in self._ground.fleet.hello.nouns
+        subject = self._ground.subject
+        exported = subject.export is not None and "export" in self._ground.fleet.hello.nouns
         try:
             reply = self._retry()
             found = self.look()
@@ -206,14 +210,14 @@ class Stage:
                 and survivor.call("load_blob", ref=reply["ref"])["content"] != self._params["content"]
             ):
                 return [self._problem("again saves another content")]
-            if exported:
-                survivor.call("export_to_jsonl")
+            if exported and subject.export is not None:
+                survivor.call(subject.export)
             dump = reading.dump(survivor, self._store, self._ground.fleet.hello)
         except DoorError as error:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
         facts = self._ground.inspector.look(self._store)
-        return state.problems(Evidence(dump, facts, state.promises(read(self.history())), exported))
+        return subject.problems(Evidence(dump, facts, subject.promises(read(self.history())), exported))
 
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim

@@ -25,6 +25,7 @@ import multiprocess
 from buschaos.bus import RunFailed, argv_of
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Torn, Verdict, WatchedDoor
 from buschaos.plan import AgentPlan, Call, Death, Plan
+from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.history import Recorder
@@ -34,7 +35,6 @@ DRIVERS = 2
 ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
-_PUBLISHES = ("publish", "publish_many")
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ class _Player:
         self._now_ms: int | None = None
         self._session: Session | None = None
         self._is_shut_out = False
-        self._polled: list[int] = []
-        self._tokens: dict[str, int] = {}
+        self._subject = SUBJECTS[job.system]
+        self._memory = self._subject.memory()
         self._unresolved: deque[Call] = deque()
         self._deaths = deque(
             call.death for round_ in plan.rounds for call in round_ if call.death is not None
@@ -246,7 +246,7 @@ class _Player:
                 self._call_and_die(session, call, call.death)
         except Refused as error:
             self.tally.refusals[error.code] += 1
-            if error.code != "BUSY":
+            if error.code not in self._subject.expected:
                 self.tally.strange.append(
                     f"{call.method} of {self._plan.name} was in order and refused: {error}"
                 )
@@ -264,27 +264,15 @@ class _Player:
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
-        if call.method in _PUBLISHES:
+        if call.method in self._subject.retried:
             self._unresolved.append(Call(call.method, call.params))
 
     def _call(self, session: Session, call: Call) -> None:
-        params = self._filled_in(call)
+        params: dict[str, Any] = _padded(self._memory.fill(call))
         started = time.monotonic()
         reply = session.call(call.method, **params)
         self._took_s[call.method].append(time.monotonic() - started)
-        if call.method == "poll":
-            self._polled = [message["seq"] for message in reply["messages"]]
-        elif call.method == "try_claim_task" and isinstance(reply.get("token"), int):
-            self._tokens[params["task_id"]] = reply["token"]
-
-    def _filled_in(self, call: Call) -> dict[str, Any]:
-        params: dict[str, Any] = _padded(call.params)
-        if call.method == "ack":
-            count = round(params.pop("share") * len(self._polled))
-            params["seq"] = self._polled[count - 1] if count else 0
-        elif call.method in ("renew_claim", "release_claim") and params["task_id"] in self._tokens:
-            params["token"] = self._tokens[params["task_id"]]
-        return params
+        self._memory.heed(call, params, reply)
 
     # -- death
 

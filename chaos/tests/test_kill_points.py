@@ -12,7 +12,8 @@ import pytest
 
 from buschaos import judge
 from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle
-from buschaos.operations import OPERATIONS, Operation, Prepared
+from buschaos.operations import Operation, Prepared
+from buschaos.subjects.worker.operations import OPERATIONS
 from busproof.fleet import REFERENCE, Fleet
 
 

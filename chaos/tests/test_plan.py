@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 import pytest
 
-from buschaos.plan import Call, Plan, draw
+from buschaos import plan as plans
+from buschaos.plan import Call, Plan
+from buschaos.subjects.worker.roles import ROLES
 from busproof.protocol.worker import WORKER_FEATURES
 
 EVERYTHING = ["log", "cursor", "lease", "presence", "blob", "retry", "export", *WORKER_FEATURES]
+
+
+def draw(seed: int, kills: int, declared: Iterable[str], **how: Any) -> Plan:
+    """A plan for `worker`."""
+    return plans.draw(seed, kills, declared, ROLES, **how)
 
 
 def calls(plan: Plan) -> list[Call]:

@@ -11,8 +11,8 @@ import pytest
 
 from buschaos import report
 from buschaos.crashpoints import in_the_middle
-from buschaos.operations import OPERATIONS
 from buschaos.run import Settings, run
+from buschaos.subjects.worker.operations import OPERATIONS
 from busproof.catalogue import catalogue
 
 # row → the planted fault that fails it, and as much of a run as shows it

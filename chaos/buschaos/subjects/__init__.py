@@ -1,0 +1,9 @@
+"""The systems that can be broken."""
+
+from __future__ import annotations
+
+from buschaos.subjects.base import Subject
+from buschaos.subjects.comms.subject import SUBJECT as COMMS
+from buschaos.subjects.worker.subject import SUBJECT as WORKER
+
+SUBJECTS: dict[str, Subject] = {"worker": WORKER, "comms": COMMS}

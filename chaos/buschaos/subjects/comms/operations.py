@@ -1,0 +1,109 @@
+"""The operations of `comms`, and a project with something of every noun."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from buschaos.operations import BIG, LATER_MS, Operation, Prepared, applicable, tell_time
+from busproof.protocol import HelloReply
+from busproof.session import Session
+from busproof.suite import T0_MS
+
+MINUTE_MS = 60_000
+
+
+def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
+    """Messages to bob in every state: waiting, in hand, failed twice and in hand, claimed and abandoned, shared."""
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS)
+    sent = {
+        name: alice.call("send_message", to_agent="bob", message_type="note", payload={"of": name})[
+            "message_id"
+        ]
+        for name in ("waiting", "held", "failing", "abandoned", "asked")
+    }
+    sent["shared"] = alice.call("send_message", message_type="note", payload={"of": "shared"})["message_id"]
+    bob.call("claim_message", message_id=sent["abandoned"])
+    if applicable(Operation("", "", "", lambda _: {}, ("retry", "clock")), hello):
+        for turn in range(2):
+            bob.call("claim_message", message_id=sent["failing"])
+            bob.call("complete_message", message_id=sent["failing"], error=f"error {turn}")
+            tell_time(bob, hello, T0_MS + (turn + 1) * 10_000)
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS + LATER_MS)
+    for name in ("held", "failing", "asked"):
+        bob.call("claim_message", message_id=sent[name])
+    if applicable(Operation("", "", "", lambda _: {}, ("presence",)), hello):
+        alice.call("send_heartbeat", status="active", current_task="held")
+    if applicable(Operation("", "", "", lambda _: {}, ("blob",)), hello):
+        alice.call("write_artifact", task_id="old", content={"of": "old"})
+    alice.call("subscribe_to_channel", channel_name="urgent")
+    envelope = {
+        "id": sent["asked"], "type": "context.query", "version": "1.0", "timestamp": "2026-01-10T14:00:00.000000Z",
+        "correlation_id": None, "from_agent": "alice", "to_agent": "bob", "channel": "general", "priority": 5,
+        "payload": {"query": "q"},
+    }  # fmt: skip
+    return Prepared(messages={**{name: {"id": id_} for name, id_ in sent.items()}, "envelope": envelope})
+
+
+def _new(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+def _send(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {"of": name},
+        "message_id": _new(name), **more,
+    }  # fmt: skip
+
+
+def _of(prepared: Prepared, name: str, **more: Any) -> dict[str, Any]:
+    return {"agent_id": "bob", "message_id": prepared.messages[name]["id"], **more}
+
+
+_SEND = ("idempotent_send",)
+
+OPERATIONS = (
+    Operation("open", "log", "open", lambda _: {}, empty_store=True),
+    Operation("open again", "log", "open", lambda _: {}),
+    Operation("send_message", "log", "send_message", lambda _: _send("new"), _SEND),
+    Operation("send_message to all", "log", "send_message", lambda _: _send("to all", to_agent=None), _SEND),
+    Operation("send_message, large", "log", "send_message", lambda _: _send("large", payload={"x": BIG}), _SEND),
+    Operation("claim_message", "lease", "claim_message", lambda p: _of(p, "waiting")),
+    Operation("claim_message, abandoned", "lease", "claim_message", lambda p: _of(p, "abandoned"), ("clock",)),
+    Operation("claim_message of a broadcast", "lease", "claim_message", lambda p: _of(p, "shared")),
+    Operation("complete_message", "lease", "complete_message", lambda p: _of(p, "held")),
+    Operation("complete_message, failed", "retry", "complete_message", lambda p: _of(p, "held", error="e"), ("retry",)),
+    Operation(
+        "complete_message to the dead letters", "retry", "complete_message", lambda p: _of(p, "failing", error="e"),
+        ("retry", "clock"),
+    ),
+    Operation(
+        "send_response", "route", "send_response",
+        lambda p: {
+            "agent_id": "bob", "original_message": p.messages["envelope"], "response_payload": {"context": {"n": 1}},
+            "message_id": _new("response"),
+        },
+        _SEND,
+    ),
+    Operation(
+        "send_heartbeat", "presence", "send_heartbeat",
+        lambda _: {"agent_id": "alice", "status": "degraded"}, ("presence",),
+    ),
+    Operation(
+        "subscribe_to_channel", "route", "subscribe_to_channel",
+        lambda _: {"agent_id": "bob", "channel_name": "reviews"},
+    ),
+    Operation(
+        "write_artifact", "blob", "write_artifact",
+        lambda _: {"agent_id": "alice", "task_id": "new", "content": {"x": BIG}}, ("blob",),
+    ),
+    Operation(
+        "write_artifact again", "blob", "write_artifact",
+        lambda _: {"agent_id": "alice", "task_id": "old", "content": {"x": BIG}}, ("blob",),
+    ),
+    Operation("cleanup_expired_messages", "log", "cleanup_expired_messages", lambda _: {}),
+    Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
+    Operation("close", "log", "close", lambda _: {}),
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""The state of a `comms` project as a value that can be compared, and what must be true of it whatever happened."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from buschaos.state import Evidence, Problem, Promise, decoded, short
+from busproof.history import Event
+
+TIMES = (
+    "timestamp", "created_at", "expires_at", "last_delivered_at", "visible_at", "last_heartbeat", "moved_at", "cast_at",
+    "subscribed_at",
+)  # fmt: skip
+
+
+def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
+    """A dump without what may differ between two runs of the same calls.
+
+    An id that the bus chose itself becomes `*`, as does a retry delay, which is spread by jitter; on a wall clock
+    times go.
+    """
+
+    def clean(row: dict[str, Any], name: str, value: Any) -> Any:
+        if name in ("id", "message_id"):
+            return value if str(value).partition(":")[0] in known_ids else "*"
+        if name == "visible_at" and row.get("status") == "failed":
+            return "*"
+        if name in ("payload", "original_message") and isinstance(value, str):
+            told = decoded(value)
+            return (
+                {k: v for k, v in told.items() if k not in TIMES}
+                if clock == "wall" and isinstance(told, dict)
+                else told
+            )
+        return value
+
+    return {
+        table: [
+            {
+                column: clean(row, column, value)
+                for column, value in row.items()
+                if clock == "manual" or column not in TIMES
+            }
+            for row in rows
+        ]
+        for table, rows in dump.items()
+        if isinstance(rows, list)
+    }
+
+
+def promises(events: Iterable[Event]) -> list[Promise]:
+    """Every acknowledged message of a history."""
+    asked: dict[int, Any] = {}
+    kept: list[Promise] = []
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event.value
+        elif event.type == "ok" and event.op in ("send_message", "send_response"):
+            kept.append(Promise(event.value["message_id"], None, asked[event.process]))
+    return kept
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """What is wrong with a project."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    found = [*_health(evidence)]
+    found += [
+        Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]
+    ]
+    if evidence.dump is not None:
+        found += _kept_promises(evidence.dump, evidence.promises)
+        found += _counters(evidence.dump)
+        if evidence.exported:
+            found += _trail(evidence)
+    return found
+
+
+def _health(evidence: Evidence) -> Iterable[Problem]:
+    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
+    for who, said in said_by.items():
+        if said not in (None, "ok"):
+            yield Problem("log", f"integrity_check, asked by {who}: {said}")
+
+
+def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Problem]:
+    """Nothing expires in a run, so a message is in its table or among the dead letters."""
+    stored = {row["id"]: row["payload"] for row in dump["messages"]}
+    letters = Counter(row["id"] for row in dump.get("dead_letter_queue") or [])
+    for promise in kept:
+        if promise.id not in stored and promise.id not in letters:
+            yield Problem(
+                "log", f"lost: {promise.id} was acknowledged, and is neither a message nor a dead letter"
+            )
+        elif promise.id in stored and promise.id in letters:
+            yield Problem("retry", f"doubled: {promise.id} is a message and a dead letter")
+        elif (
+            promise.id in stored
+            and "payload" in promise.message
+            and (decoded(stored[promise.id]) != promise.message["payload"])
+        ):
+            yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
+
+
+def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
+    """messages_pending equals the rows that are pending (C12)."""
+    pending = Counter(
+        row["to_agent"] for row in dump["messages"] if row["status"] == "pending" and row["to_agent"]
+    )
+    for row in dump.get("agent_status") or []:
+        if row["messages_pending"] != pending[row["agent_id"]]:
+            rows = pending[row["agent_id"]]
+            told = f"{row['agent_id']} has messages_pending {row['messages_pending']} and {rows} rows"
+            yield Problem("presence", told)
+
+
+def _trail(evidence: Evidence) -> Iterable[Problem]:
+    for bad in evidence.facts["bad_lines"]:
+        yield Problem("export", f"torn: {bad}")
+    events = evidence.facts["trail"]
+    numbers = [seq for seq, *_ in events]
+    if doubled := [seq for seq, times in Counter(numbers).items() if times > 1]:
+        yield Problem("export", f"doubled: audit_seq {short(doubled)} stand more than once in the trail")
+    elif numbers != sorted(numbers):
+        yield Problem("export", "the audit trail is not in the order of what happened")
+    sent = {message_id for _, event, message_id in events if event == "sent"}
+    if missing := [promise.id for promise in evidence.promises if promise.id not in sent]:
+        yield Problem("export", f"missing in the audit trail: {json.dumps(missing[:3])} were sent")

@@ -1,0 +1,64 @@
+"""`comms`, as chaos sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buschaos.plan import Call
+from buschaos.subjects.base import Subject
+from buschaos.subjects.comms.files import facts
+from buschaos.subjects.comms.operations import OPERATIONS, prepare
+from buschaos.subjects.comms.roles import ROLES
+from buschaos.subjects.comms.state import comparable, problems, promises
+from busproof.session import Session
+
+NOBODYS = "00000000-0000-4000-8000-000000000000"
+_PAGE = 200
+
+
+class CommsMemory:
+    """What was received last, and what is in hand."""
+
+    def __init__(self) -> None:
+        self._received: list[str] = []
+        self._held: list[tuple[str, int | None]] = []
+
+    def fill(self, call: Call) -> dict[str, Any]:
+        """A claim is of what was received, a completion of what was claimed; of nothing else than nobody's message."""
+        params = dict(call.params)
+        pick = params.pop("pick", 0)
+        if call.method == "claim_message":
+            params["message_id"] = self._received[pick % len(self._received)] if self._received else NOBODYS
+        elif call.method == "complete_message":
+            # Without a claim in hand a completion would be refused, and rightly: look for work instead.
+            if not self._held:
+                return {"message_id": NOBODYS}
+            params["message_id"], count = self._held.pop(pick % len(self._held))
+            if count is not None:
+                params["delivery_count"] = count
+        return params
+
+    def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Ids, and the count that fences a completion."""
+        if call.method == "receive_messages":
+            self._received = [message["id"] for message in reply["messages"]]
+        elif call.method == "claim_message" and reply["claimed"]:
+            self._held.append((params["message_id"], reply.get("delivery_count")))
+
+
+def read_all(session: Session) -> None:
+    """Receive, claim and complete until nothing is left."""
+    while messages := session.call("receive_messages", channels=["general"], limit=_PAGE)["messages"]:
+        for message in messages:
+            if session.call("claim_message", message_id=message["id"])["claimed"]:
+                session.call("complete_message", message_id=message["id"])
+
+
+SUBJECT = Subject(
+    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=CommsMemory, retried=frozenset({"send_message"}),
+    # A claim may have timed out and gone to another process; a sender may be too quick.
+    expected=frozenset({"BUSY", "NOT_CLAIMED", "RATE_LIMITED"}),
+    settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
+    export="export_audit_trail", inspect=facts, comparable=comparable, promises=promises, problems=problems,
+    read_all=read_all, settle_ms=120_000,
+)  # fmt: skip

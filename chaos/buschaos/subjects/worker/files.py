@@ -1,0 +1,73 @@
+"""What the files of a `worker` store say: the database's health and log, blobs, the export's lines, workers' files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+
+def facts(store: Path) -> dict[str, Any]:
+    """What stands in the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
+    return {
+        **_database(store / "bus.db"), "blobs": _blobs(store / "blobs"), **_export(store / "bus.jsonl"),
+        "torn_workers": _torn(store / "workers"),
+    }  # fmt: skip
+
+
+def _database(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {"integrity": None, "log": None}
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
+            said = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
+            log = connection.execute("SELECT seq, id FROM messages ORDER BY seq").fetchall()
+        return {"integrity": "; ".join(map(str, said)), "log": log}
+    except sqlite3.Error as error:
+        return {"integrity": f"cannot be read: {error}", "log": None}
+
+
+def _blobs(folder: Path) -> dict[str, str]:
+    """Each blob by its name: `ok`, or `corrupt` where its content has another hash. Temporary files do not count."""
+    if not folder.is_dir():
+        return {}
+    return {
+        blob.name: "ok"
+        if f"sha256-{hashlib.sha256(blob.read_bytes()).hexdigest()}" == blob.name
+        else "corrupt"
+        for blob in sorted(folder.iterdir())
+        if blob.name.startswith("sha256-")
+    }
+
+
+def _export(path: Path) -> dict[str, Any]:
+    """Seq and id of each line in order; what is no whole line of an export is `bad_lines`."""
+    if not path.exists():
+        return {"lines": None, "bad_lines": []}
+    lines: list[tuple[int, str]] = []
+    bad: list[str] = []
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+        try:
+            if not line.endswith(b"\n"):
+                raise ValueError("not ended")
+            row = json.loads(line)
+            lines.append((row["seq"], row["id"]))
+        except (ValueError, KeyError, TypeError):
+            bad.append(f"line {number}: {line[:80]!r}")
+    return {"lines": lines, "bad_lines": bad[:10]}
+
+
+def _torn(folder: Path) -> list[str]:
+    """Names of the workers' files that hold no JSON object."""
+    torn = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            whole = isinstance(json.loads(path.read_bytes()), dict)
+        except ValueError:
+            whole = False
+        if not whole:
+            torn.append(path.name)
+    return torn

@@ -1,0 +1,90 @@
+"""The operations of `worker`, and a store with something of every noun."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buschaos.operations import BIG, LATER_MS, Operation, Prepared, applicable, tell_time
+from busproof.protocol import HelloReply
+from busproof.session import Session
+from busproof.suite import T0_MS
+
+
+def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
+    """Put something of every noun into a store: messages, a blob, a cursor, claims, an export that lags, a worker."""
+
+    def declared(*needs: str) -> bool:
+        return applicable(Operation("", "", "", lambda _: {}, needs), hello)
+
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS)
+    alice.call("publish", message={"id": "first", "to": "bob", "type": "note", "payload": {"n": 1}})
+    alice.call("publish", message={"id": "second", "type": "note", "payload": [1, 2]})
+    alice.call("publish", message={"id": "third", "to": "bob", "type": "note", "payload": "three"})
+    delivered = bob.call("poll")["messages"]
+    bob.call("ack", seq=delivered[1]["seq"])
+    token = None
+    if declared("lease"):
+        alice.call("try_claim_task", task_id="stale")
+    if declared("export"):
+        alice.call("export_to_jsonl")
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS + LATER_MS)
+    if declared("lease"):
+        token = alice.call("try_claim_task", task_id="held").get("token")
+    if declared("presence"):
+        alice.call("heartbeat", status="working", current_task="held", progress=0.5)
+    if declared("states"):
+        alice.call("transition", worker="wanda", to_state="ASSIGNED")
+    if declared("blob"):
+        alice.call("publish", message={"id": "big", "to": "bob", "type": "note", "payload": BIG})
+    alice.call("publish", message={"id": "last", "to": "bob", "type": "note"})
+    return Prepared(bob.call("poll")["messages"][-1]["seq"], token)
+
+
+def _message(id_: str, payload: Any) -> dict[str, Any]:
+    return {"id": id_, "to": "bob", "type": "note", "correlation_id": "c", "payload": payload}
+
+
+def _held(prepared: Prepared) -> dict[str, Any]:
+    shown = {} if prepared.token is None else {"token": prepared.token}
+    return {"task_id": "held", "agent_id": "alice", **shown}
+
+
+OPERATIONS = (
+    Operation("open", "log", "open", lambda _: {}, empty_store=True),
+    Operation("open again", "log", "open", lambda _: {}),
+    Operation("publish", "log", "publish", lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})}),
+    Operation(
+        "publish with blob", "blob", "publish",
+        lambda _: {"agent_id": "alice", "message": _message("new-blob", BIG + "!")}, ("blob",),
+    ),
+    Operation(
+        "publish_many", "log", "publish_many",
+        lambda _: {"agent_id": "alice", "messages": [_message(f"new-{n}", "y" * 300) for n in range(30)]},
+        ("publish_many",),
+    ),
+    Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
+    Operation(
+        "try_claim_task", "lease", "try_claim_task", lambda _: {"task_id": "free", "agent_id": "bob"}, ("lease",),
+        says=("claimed",),
+    ),
+    Operation(
+        "try_claim_task, expired", "lease", "try_claim_task",
+        lambda _: {"task_id": "stale", "agent_id": "bob"}, ("lease", "clock"), says=("claimed",),
+    ),
+    Operation("renew_claim", "lease", "renew_claim", _held, ("lease",), says=("renewed",)),
+    Operation("release_claim", "lease", "release_claim", _held, ("lease",), says=("released",)),
+    Operation(
+        "heartbeat", "presence", "heartbeat", lambda _: {"agent_id": "alice", "status": "idle", "progress": 1.0},
+        ("presence",),
+    ),
+    Operation(
+        "transition", "presence", "transition",
+        lambda _: {"worker": "wanda", "from_state": "ASSIGNED", "to_state": "WORKING"}, ("states",),
+    ),
+    Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
+    Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",)),
+    Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
+    Operation("close", "log", "close", lambda _: {}),
+)  # fmt: skip

@@ -1,0 +1,143 @@
+"""The state of a `worker` store as a value that can be compared, and what must be true of it whatever happened."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from buschaos.state import Evidence, Problem, Promise, decoded, short
+from busproof.history import Event
+
+LOG_TABLES = ("messages", "archived")
+
+
+def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
+    """A dump without what may differ between two runs of the same calls.
+
+    A seq becomes its rank, since numbers may be skipped (W14); an id that the bus chose itself becomes `*`; on a
+    wall clock times go.
+    """
+    rows = sorted((row for table in LOG_TABLES for row in dump.get(table) or []), key=lambda row: row["seq"])
+    seqs = [row["seq"] for row in rows]
+
+    def rank(seq: Any) -> Any:
+        return bisect_right(seqs, seq) if isinstance(seq, int) else seq
+
+    def clean(name: str, value: Any) -> Any:
+        if name in ("seq", "last_acked_seq"):
+            return rank(value)
+        if name == "id":
+            return value if value in known_ids else "*"
+        if name == "payload" and isinstance(value, str):
+            return decoded(value)
+        return value
+
+    kept: dict[str, Any] = {}
+    for name, table in dump.items():
+        if isinstance(table, list):
+            kept[name] = [
+                {
+                    column: clean(column, value)
+                    for column, value in row.items()
+                    if clock == "manual" or not column.endswith("_ms")
+                }
+                for row in table
+            ]
+    kept["export_last_seq"] = rank(dump.get("export_last_seq"))
+    return kept
+
+
+def promises(events: Iterable[Event]) -> list[Promise]:
+    """Every acknowledged message of a history."""
+    asked: dict[int, Any] = {}
+    kept: list[Promise] = []
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event.value
+        elif event.type == "ok" and event.op == "publish":
+            message = asked[event.process]["message"]
+            kept.append(Promise(event.value["id"], event.value.get("seq"), message))
+        elif event.type == "ok" and event.op == "publish_many":
+            messages = asked[event.process]["messages"]
+            seqs = event.value.get("seqs") or [None] * len(messages)
+            kept += map(Promise, event.value["ids"], seqs, messages)
+    return kept
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """What is wrong with a store."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    found = [*_health(evidence), *_torn(evidence)]
+    if evidence.dump is not None:
+        rows = [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
+        found += _log(rows, evidence.dump, evidence.facts)
+        found += _kept_promises(rows, evidence.promises)
+        found += _blobs(rows, evidence.facts)
+        if evidence.exported:
+            found += _export(rows, evidence.facts)
+    return found
+
+
+def _health(evidence: Evidence) -> Iterable[Problem]:
+    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
+    for who, said in said_by.items():
+        if said not in (None, "ok"):
+            yield Problem("log", f"integrity_check, asked by {who}: {said}")
+
+
+def _torn(evidence: Evidence) -> Iterable[Problem]:
+    for name, said in evidence.facts["blobs"].items():
+        if said != "ok":
+            yield Problem("blob", f"torn: the content of blob {name} has another hash")
+    for name in evidence.facts["torn_workers"]:
+        yield Problem("presence", f"torn: workers/{name} is no JSON object")
+
+
+def _log(rows: list[dict[str, Any]], dump: dict[str, Any], facts: dict[str, Any]) -> Iterable[Problem]:
+    for column in ("seq", "id"):
+        for value, times in Counter(row[column] for row in rows).items():
+            if times > 1:
+                yield Problem("log", f"doubled: {column} {value} stands {times} times in the log")
+    if facts["log"] not in (None, [[row["seq"], row["id"]] for row in dump["messages"]]):
+        yield Problem("log", "the dump tells another log than the table `messages`")
+
+
+def _kept_promises(rows: list[dict[str, Any]], promises: list[Promise]) -> Iterable[Problem]:
+    stored = {row["id"]: row for row in rows}
+    for promise in promises:
+        row = stored.get(promise.id)
+        if row is None:
+            yield Problem("log", f"lost: {promise.id} was acknowledged and is not in the log")
+        elif promise.seq not in (None, row["seq"]):
+            yield Problem(
+                "log", f"moved: {promise.id} was acknowledged as seq {promise.seq}, stands at {row['seq']}"
+            )
+        elif row.get("payload") is not None and decoded(row["payload"]) != promise.message.get("payload"):
+            yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
+        elif row.get("payload") is None and not row.get("payload_ref") and "payload" in promise.message:
+            yield Problem("log", f"changed: {promise.id} lost its payload")
+
+
+def _blobs(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Problem]:
+    for row in rows:
+        if row.get("payload_ref") and row["payload_ref"] not in facts["blobs"]:
+            yield Problem("blob", f"missing: message {row['id']} refers to {row['payload_ref']}")
+
+
+def _export(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Problem]:
+    for bad in facts["bad_lines"]:
+        yield Problem("export", f"torn: {bad}")
+    lines = facts["lines"] or []
+    seqs = [seq for seq, _ in lines]
+    if doubled := [seq for seq, times in Counter(seqs).items() if times > 1]:
+        yield Problem("export", f"doubled: seq {short(doubled)} stand more than once in bus.jsonl")
+    elif seqs != sorted(seqs):
+        yield Problem("export", "bus.jsonl is not in seq order")
+    stored, exported = {(row["seq"], row["id"]) for row in rows}, {(seq, id_) for seq, id_ in lines}
+    if missing := stored - exported:
+        yield Problem("export", f"missing in bus.jsonl: {short(sorted(missing))}")
+    if ghosts := exported - stored:
+        yield Problem("export", f"in bus.jsonl and not in the log: {short(sorted(ghosts))}")

@@ -1,0 +1,55 @@
+"""`worker`, as chaos sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buschaos.plan import Call
+from buschaos.subjects.base import Subject
+from buschaos.subjects.worker.files import facts
+from buschaos.subjects.worker.operations import OPERATIONS, prepare
+from buschaos.subjects.worker.roles import ROLES
+from buschaos.subjects.worker.state import comparable, problems, promises
+from busproof.session import Session
+
+_PAGE = 500
+
+
+class WorkerMemory:
+    """The seqs of the last poll, and the tokens of what was claimed."""
+
+    def __init__(self) -> None:
+        self._polled: list[int] = []
+        self._tokens: dict[str, int] = {}
+
+    def fill(self, call: Call) -> dict[str, Any]:
+        """An ack is of a share of what was polled last."""
+        params = dict(call.params)
+        if call.method == "ack":
+            count = round(params.pop("share") * len(self._polled))
+            params["seq"] = self._polled[count - 1] if count else 0
+        elif call.method in ("renew_claim", "release_claim") and params["task_id"] in self._tokens:
+            params["token"] = self._tokens[params["task_id"]]
+        return params
+
+    def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Seqs and tokens."""
+        if call.method == "poll":
+            self._polled = [message["seq"] for message in reply["messages"]]
+        elif call.method == "try_claim_task" and isinstance(reply.get("token"), int):
+            self._tokens[params["task_id"]] = reply["token"]
+
+
+def read_all(session: Session) -> None:
+    """Poll and acknowledge until nothing is left."""
+    while messages := session.call("poll", limit=_PAGE)["messages"]:
+        session.call("ack", seq=messages[-1]["seq"])
+
+
+SUBJECT = Subject(
+    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=WorkerMemory,
+    retried=frozenset({"publish", "publish_many"}), expected=frozenset({"BUSY"}),
+    settle=("poll", {"agent_id": "bob", "limit": 1}),
+    export="export_to_jsonl", inspect=facts, comparable=comparable, promises=promises, problems=problems,
+    read_all=read_all, settle_ms=0,
+)  # fmt: skip
