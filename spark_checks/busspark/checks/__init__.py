@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from busproof.checks.verdict import Verdict
+from busspark.calls import Frames
 from busspark.checks import (
+    claim_exclusive,
     cursor_monotonic,
+    dead_letters_exact,
     export_exact,
     lease_exclusive,
     log_delivery,
     log_durable,
     log_order,
+    receive_order,
+    send_durable,
 )
 from busspark.checks.about import About, about
-from busspark.streams import Streams
+from busspark.comms_streams import CommsStreams
 
 __all__ = ["CHECKS", "run_checks"]
 
-CHECKS: dict[str, Callable[[Streams, About], Verdict]] = {
-    "log_order": log_order.check,
-    "log_durable": log_durable.check,
-    "log_delivery": log_delivery.check,
-    "cursor_monotonic": cursor_monotonic.check,
-    "lease_exclusive": lease_exclusive.check,
-    "export_exact": export_exact.check,
+CHECKS: dict[str, dict[str, Callable[[Any, About], Verdict]]] = {
+    "worker": {
+        "log_order": log_order.check,
+        "log_durable": log_durable.check,
+        "log_delivery": log_delivery.check,
+        "cursor_monotonic": cursor_monotonic.check,
+        "lease_exclusive": lease_exclusive.check,
+        "export_exact": export_exact.check,
+    },
+    "comms": {
+        "send_durable": send_durable.check,
+        "receive_order": receive_order.check,
+        "claim_exclusive": claim_exclusive.check,
+        "dead_letters_exact": dead_letters_exact.check,
+    },
 }
 
 
-def run_checks(streams: Streams, say: Callable[[str], None] = lambda _: None) -> list[Verdict]:
-    """All checks on one history; `say` hears the name of each before it starts."""
+def run_checks(streams: Frames, say: Callable[[str], None] = lambda _: None) -> list[Verdict]:
+    """All checks of its system on one history; `say` hears the name of each before it starts."""
     streams = streams.cache()
     known = about(streams)
     verdicts = []
-    for name, check in CHECKS.items():
+    for name, check in CHECKS["comms" if isinstance(streams, CommsStreams) else "worker"].items():
         say(name)
         verdicts.append(check(streams, known))
     return verdicts
