@@ -13,7 +13,7 @@ from typing import Any
 from refbus.comms.vote import Votes
 from refbus.kernel import jsontext
 from refbus.kernel import limit as limits
-from refbus.kernel.errors import BlobCorrupt, InvalidArgument, NotFound, of_os_error
+from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, of_os_error
 from refbus.kernel.files import atomic_write, make_folder
 
 ROOT = (".claude", "artifacts")
@@ -35,9 +35,13 @@ class Artifacts(Votes):
         make_folder(path.parent.parent)
         make_folder(path.parent)
         atomic_write(path, text.encode())
-        with self.db.transaction() as connection:
-            relative = "/".join((*ROOT, agent_id, task_id, name))
-            self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
+        relative = "/".join((*ROOT, agent_id, task_id, name))
+        try:
+            with self.db.transaction() as connection:
+                self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
+        except BusError as error:
+            error.definite = False  # the artifact is there, its record is not: the same call again completes it
+            raise
         return {"artifact_path": relative}
 
     def read_artifact(self, artifact_path: str) -> dict[str, Any]:
