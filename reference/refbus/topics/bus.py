@@ -11,19 +11,20 @@ from refbus import __version__
 from refbus.topics import message
 from refbus.topics.join import AGENT_NAME_CHARS_MAX
 from refbus.topics.presence import Presence
+from refbus.topics.search import Search
 from refbus.topics.store import SPEC_VERSION
 from refbus.topics.sync import ITEMS_MAX, WAIT_S_MAX, Sync
 
 
-class TopicsBus(Sync, Presence):
+class TopicsBus(Sync, Presence, Search):
     """One agent's session on the bus."""
 
     SYSTEM = "topics"
     METHODS = (
         "ping", "topic_create", "topic_list", "topic_resolve", "topic_close",
-        "topic_join", "topic_presence", "cursor_reset", "sync",
+        "topic_join", "topic_presence", "cursor_reset", "messages_search", "sync",
     )  # fmt: skip
-    OPTIONS = ("synchronous",)
+    OPTIONS = ("synchronous",)  # an embedder is an object, and comes by no wire
     NOUNS = ("log", "cursor", "presence", "limit", "search", "export")
     FEATURES = ("seq", "wait", "fencing", "reclaim", "idempotent_send", "close", "sqlite")
     DURABILITY = "process-crash"  # what the default, synchronous = NORMAL, promises

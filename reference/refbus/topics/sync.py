@@ -8,7 +8,7 @@ The cursor is the whole delivery contract:
 - With include_self=false the reader's own messages are passed as soon as nothing unread lies before them (B8).
 
 A waiting sync holds no lock and looks without writing. Only when something has come does it take the lock, and then
-receives unless its time is over by now or its caller has gone (B3).
+receives unless its time is over by now. For a caller that went in the meantime, `give_back` undoes it (B3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from refbus.kernel import cursor
@@ -162,8 +161,8 @@ class SyncCall:
         if warnings:
             self.reply["warnings"] = warnings
 
-    def receive(self, has_gone: Callable[[], bool] = lambda: False) -> None:
-        """The second transaction, after the wait. Too late, or for a caller that has gone, it consumes nothing."""
+    def receive(self) -> None:
+        """The second transaction, after the wait. Too late, it consumes nothing."""
         bus = self._bus
         received: list[dict[str, Any]] = []
         has_more = False
@@ -174,7 +173,7 @@ class SyncCall:
                 bus._refuse_unless_mine(connection, self._topic_id)
                 before = position = _position(connection, self._topic_id, self._agent_name)
                 # Asked with the lock in hand: it may have been long in coming.
-                if not self.is_over and not has_gone():
+                if not self.is_over:
                     newest = _next_seq(connection, self._topic_id) - 1
                     received, has_more, passed = self._read(connection, position, newest)
                     position = passed if self._auto_advance else position
