@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sqlite3
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database, statements
-from refbus.kernel.errors import Busy, DbBusy, DbSchemaMismatch, InvalidArgument
+from refbus.kernel.errors import Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
 from refbus.kernel.files import make_folder
 from refbus.kernel.wake import Waiters
 from refbus.topics.bell import Bell
@@ -53,11 +54,16 @@ class Store:
         self.bell = Bell(self.waiters, self._data_version)
         # In memory and no longer: a client joins again after a restart (seed, 2.3).
         self._joined: dict[str, Identity] = {}
-        self._is_open = False
+        self._is_open = self._is_closed = False
+        self._users, self._user_left = 0, threading.Condition()
 
     def close(self) -> None:
         """Close all connections and watches. A sync that waits ends as if its time were over."""
         self.bell.close()
+        with self._user_left:
+            # SQLite crashes if a connection is closed under a thread that uses it.
+            self._is_closed = True
+            self._user_left.wait_for(lambda: self._users == 0)
         self.waiters.close()
         self.db.close()
 
@@ -71,18 +77,32 @@ class Store:
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """Everything in the block or nothing of it; the lock is taken at its start (B1)."""
         try:
-            if not self._is_open:
-                self._open()
-            with self.db.transaction(begin) as connection:
-                if _version(connection) != SCHEMA_VERSION:
-                    raise self._mismatch(connection)
-                yield connection
+            with self._using():
+                if not self._is_open:
+                    self._open()
+                with self.db.transaction(begin) as connection:
+                    if _version(connection) != SCHEMA_VERSION:
+                        raise self._mismatch(connection)
+                    yield connection
         except Busy as error:
             raise DbBusy(f"another process holds the database: {error}") from error
 
     def _snapshot(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Reads that see one moment, and wait for nobody."""
         return self._transaction("BEGIN")
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._user_left:
+            if self._is_closed:
+                raise NotOpen("the session is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._user_left:
+                self._users -= 1
+                self._user_left.notify_all()
 
     def _open(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
@@ -116,7 +136,8 @@ class Store:
 
     def _data_version(self) -> int:
         """Another number after every commit of another connection."""
-        row = self.db.connection().execute("PRAGMA data_version").fetchone()
+        with self._using():
+            row = self.db.connection().execute("PRAGMA data_version").fetchone()
         return int(row[0])
 
 
