@@ -81,8 +81,13 @@ def test_what_is_received_while_the_caller_goes_is_given_back(tmp_path: Path) ->
                 await bob.sync(wait_seconds=60)
             assert waiting.cancelled_caught
             holder.execute("COMMIT")
+            with anyio.fail_after(10):
+                while not holder.execute("SELECT 1 FROM cursors WHERE agent_name = 'bob'").fetchone():
+                    await anyio.sleep(0.01)
+                while not (bodies := await bob.bodies()):
+                    await anyio.sleep(0.01)
             holder.close()
-            assert await bob.bodies() == ["1"]
+            assert bodies == ["1"]
 
     anyio.run(session)
 
