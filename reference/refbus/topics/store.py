@@ -48,7 +48,8 @@ class Store:
             raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
         self.clock = clock or Clock()
         self.path = _file(store)
-        make_folder(self.path.parent)
+        for folder in reversed(self.path.parents):
+            make_folder(folder)
         self.db = Database(self.path, synchronous=synchronous)
         self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal")
         self.bell = Bell(self.waiters, self._data_version)
