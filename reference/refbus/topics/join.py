@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from typing import Any
+from typing import Any, NamedTuple
 
 from refbus.kernel import limit as limits
 from refbus.kernel.errors import AgentNameInUse, AgentNotJoined, InvalidArgument
@@ -21,6 +21,14 @@ from refbus.topics.store import Identity
 from refbus.topics.topic import Topics, no_topic
 
 AGENT_NAME_CHARS_MAX = 64
+
+
+class Standing(NamedTuple):
+    """What one look tells about a session on a topic: may it send, what has it read, which number comes next."""
+
+    status: str
+    last_seq: int
+    next_seq: int
 
 
 class Joining(Topics):
@@ -81,19 +89,19 @@ class Joining(Topics):
             )
         return identity.agent_name
 
-    def _refuse_unless_mine(self, connection: sqlite3.Connection, topic_id: str) -> str:
-        """The topic's status, if this session still is who it believes to be."""
+    def _standing(self, connection: sqlite3.Connection, topic_id: str) -> Standing:
+        """Where this session stands on the topic, if it still is who it believes to be."""
         identity = self._joined[topic_id]
         row = connection.execute(_STANDING, {"topic": topic_id, "agent": identity.agent_name}).fetchone()
         if row is None:
             raise no_topic(topic_id)
-        status, *claim = row
+        status, last_seq, next_seq, *claim = row
         if Identity(identity.agent_name, *claim) != identity:
             raise AgentNotJoined(
                 f"another session reclaimed {identity.agent_name!r} on topic {topic_id!r:.80}; "
                 "join again under another name, or with the reclaim_token to take it back"
             )
-        return str(status)
+        return Standing(status, last_seq, next_seq)
 
 
 def _stripped(what: str, value: object, chars_max: int = limits.TEXT_CHARS_MAX) -> str:
@@ -128,9 +136,14 @@ _FENCE = """
     RETURNING fence
 """
 
+# The counter rules. A message beyond it, from a program that forgot to count, must not make sends fail for ever.
 _STANDING = """
-    SELECT t.status, r.reclaim_token, coalesce(f.fence, 0), r.last_claimed_at
+    SELECT t.status, coalesce(c.last_seq, 0),
+           max(coalesce((SELECT next_seq FROM topic_seq WHERE topic_id = :topic), 1),
+               coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0) + 1),
+           r.reclaim_token, coalesce(f.fence, 0), r.last_claimed_at
     FROM topics AS t
+    LEFT JOIN cursors AS c ON c.topic_id = t.topic_id AND c.agent_name = :agent
     LEFT JOIN agent_name_reservations AS r ON r.topic_id = t.topic_id AND r.agent_name = :agent
     LEFT JOIN reservation_fences AS f ON f.topic_id = t.topic_id AND f.agent_name = :agent
     WHERE t.topic_id = :topic

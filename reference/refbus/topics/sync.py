@@ -22,7 +22,7 @@ from refbus.kernel import cursor
 from refbus.kernel import limit as limits
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
-from refbus.topics.join import Joining
+from refbus.topics.join import Joining, Standing
 from refbus.topics.message import Draft, as_message, drafts
 from refbus.topics.store import new_id
 
@@ -86,8 +86,7 @@ class Sync(Joining):
         agent_name = self._my_name(topic_id)
         limits.integer("last_seq", last_seq)
         with self._transaction() as connection:
-            self._refuse_unless_mine(connection, topic_id)
-            newest = _next_seq(connection, topic_id) - 1
+            newest = self._standing(connection, topic_id).next_seq - 1
             if last_seq > newest:
                 raise InvalidArgument(f"last_seq {last_seq} does not exist yet: the newest is {newest}")
             now = self._now()
@@ -133,18 +132,18 @@ class SyncCall:
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
         with self._bus._snapshot() as connection:
-            after = _position(connection, self._topic_id, self._agent_name)
+            after = connection.execute(_POSITION, (self._topic_id, self._agent_name)).fetchone()[0]
             return bool(connection.execute(_UNREAD, self._unread | {"after": after, "limit": 1}).fetchone())
 
     def exchange(self, items: list[Draft], ack_through: int | None) -> None:
         """The first transaction: send, acknowledge, receive."""
         bus = self._bus
         with bus._transaction() as connection:
-            status = bus._refuse_unless_mine(connection, self._topic_id)
+            standing = bus._standing(connection, self._topic_id)
             now = bus._now()
-            sent, warnings = _send(connection, self._topic_id, self._agent_name, status, items, now)
-            position = before = _position(connection, self._topic_id, self._agent_name)
-            newest = _next_seq(connection, self._topic_id) - 1
+            sent, warnings = _send(connection, self._topic_id, self._agent_name, standing, items, now)
+            newest = standing.next_seq - 1 + sum(not record["duplicate"] for record in sent)
+            position = before = standing.last_seq
             if ack_through is not None:
                 position = before = cursor.advance(position, ack_through, newest)
             received, has_more, passed = self._read(connection, position, newest)
@@ -170,12 +169,11 @@ class SyncCall:
             return
         try:
             with bus._transaction() as connection:
-                bus._refuse_unless_mine(connection, self._topic_id)
-                before = position = _position(connection, self._topic_id, self._agent_name)
+                _, position, next_seq = bus._standing(connection, self._topic_id)
+                before = position
                 # Asked with the lock in hand: it may have been long in coming.
                 if not self.is_over:
-                    newest = _next_seq(connection, self._topic_id) - 1
-                    received, has_more, passed = self._read(connection, position, newest)
+                    received, has_more, passed = self._read(connection, position, next_seq - 1)
                     position = passed if self._auto_advance else position
                 now = bus._now()
                 connection.execute(_SET_CURSOR, (self._topic_id, self._agent_name, position, now))
@@ -197,7 +195,7 @@ class SyncCall:
             return
         before, after = self._consumed
         with self._bus._transaction() as connection:
-            self._bus._refuse_unless_mine(connection, self._topic_id)
+            self._bus._standing(connection, self._topic_id)
             connection.execute(_GIVE_BACK, (before, self._topic_id, self._agent_name, after))
         self._consumed = None
 
@@ -212,11 +210,16 @@ class SyncCall:
 
 
 def _send(
-    connection: sqlite3.Connection, topic_id: str, sender: str, status: str, items: list[Draft], now: float
+    connection: sqlite3.Connection,
+    topic_id: str,
+    sender: str,
+    standing: Standing,
+    items: list[Draft],
+    now: float,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Insert what is new. An item whose client_message_id is known is its stored record, closed topic or not (B7)."""
     sent, warnings = [], []
-    seq = first = _next_seq(connection, topic_id) if items else 0
+    seq = standing.next_seq
     for at, item in enumerate(items):
         known = _stored(connection, topic_id, sender, item)
         if known is not None:
@@ -224,7 +227,7 @@ def _send(
             if not item.says_the_same(known):
                 warnings.append(_content_mismatch(at, known))
             continue
-        if status == "closed":
+        if standing.status == "closed":
             raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
         _refuse_strange_reply(connection, topic_id, item, at)
         row = (
@@ -234,7 +237,7 @@ def _send(
         connection.execute(_INSERT, row)
         sent.append({"message": as_message(row), "duplicate": False})
         seq += 1
-    if seq > first:
+    if seq > standing.next_seq:
         connection.execute(_SET_NEXT_SEQ, (topic_id, seq, now))
     return sent, warnings
 
@@ -270,17 +273,6 @@ def _free_id(connection: sqlite3.Connection) -> str:
             return message_id
 
 
-def _next_seq(connection: sqlite3.Connection, topic_id: str) -> int:
-    row = connection.execute(_NEXT_SEQ, {"topic": topic_id}).fetchone()
-    return int(row[0])
-
-
-def _position(connection: sqlite3.Connection, topic_id: str, agent_name: str) -> int:
-    sql = "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?"
-    row = connection.execute(sql, (topic_id, agent_name)).fetchone()
-    return 0 if row is None else int(row[0])
-
-
 _UNREAD = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,
            content_markdown, metadata_json, client_message_id, created_at
@@ -301,10 +293,8 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-# The counter rules. A message beyond it, from a program that forgot to count, must not make sends fail for ever.
-_NEXT_SEQ = """
-    SELECT max(coalesce((SELECT next_seq FROM topic_seq WHERE topic_id = :topic), 1),
-               coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0) + 1)
+_POSITION = """
+    SELECT coalesce((SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?), 0)
 """
 
 _SET_NEXT_SEQ = """
