@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -42,7 +40,6 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.sync import SyncCall
 from refbus.topics.tools import INSTRUCTIONS, TOOLS
 
-DB_DEFAULT = "~/.agent_bus/agent_bus.sqlite"
 THREADS = 4
 
 T = TypeVar("T")
@@ -159,18 +156,7 @@ async def serve(bus: TopicsBus) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def main() -> int:
-    """Serve the file that AGENT_BUS_DB names."""
-    path = Path(os.environ.get("AGENT_BUS_DB") or DB_DEFAULT).expanduser()
-    try:
-        bus = TopicsBus(path)
-    except BusError as error:
-        print(f"refbus: {error.code}: {error}", file=sys.stderr)
-        return 1
-    with bus:
-        anyio.run(serve, bus)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from refbus.topics.admin import main
+
+    sys.exit(main(["serve"]))

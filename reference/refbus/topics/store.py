@@ -116,18 +116,14 @@ class Store:
                 is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
                 if not is_empty and _version(connection) != SCHEMA_VERSION:
                     raise self._mismatch(connection)
-                for statement in statements(_HERE / "schema.sql") + statements(_HERE / "extra.sql"):
-                    connection.execute(statement)
-                connection.execute(
-                    "INSERT OR REPLACE INTO meta VALUES ('refbus_extra_version', ?)", (EXTRA_VERSION,)
-                )
+                create_missing(connection)
         self._is_open = True
 
     def _mismatch(self, connection: sqlite3.Connection) -> DbSchemaMismatch:
         found = _version(connection)
         return DbSchemaMismatch(
             f"the database has {'no schema version' if found is None else f'schema version {found!a:.40}'}, "
-            f"and this server needs {SCHEMA_VERSION}. Wipe it with `python -m refbus.topics.admin wipe --yes`, "
+            f"and this server needs {SCHEMA_VERSION}. Wipe it with `refbus topics wipe`, "
             f"or delete the file {self.path}, and start again."
         )
 
@@ -140,6 +136,13 @@ class Store:
         with self._using():
             row = self.db.connection().execute("PRAGMA data_version").fetchone()
         return int(row[0])
+
+
+def create_missing(connection: sqlite3.Connection) -> None:
+    """Make all tables that are not there."""
+    for statement in statements(_HERE / "schema.sql") + statements(_HERE / "extra.sql"):
+        connection.execute(statement)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('refbus_extra_version', ?)", (EXTRA_VERSION,))
 
 
 def new_id() -> str:
