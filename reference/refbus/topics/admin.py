@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
     except ImportError as error:
-        print(f"refbus: {error.name} is missing: pip install 'busproof[mcp]'", file=sys.stderr)
+        print(f"refbus: {error.name} is missing: pip install 'busproof[mcp,web]'", file=sys.stderr)
         return 1
     except (OSError, KeyboardInterrupt) as error:
         print(f"refbus: {error!r}", file=sys.stderr)
@@ -60,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     command("serve", _serve, "serve MCP on stdin and stdout, for one agent", topic=False)
+    web = command("web", _web, "show topics live on a web page of this machine, read only", topic=False)
+    web.add_argument("--port", type=int, default=8765, help="0 takes a free one")
     listing = command("list", _list, "one line of JSON for each topic, the newest first", topic=False)
     listing.add_argument("--status", choices=("open", "closed", "all"), default="open")
     export = command("export", _export, "print a topic's messages")
@@ -79,6 +81,12 @@ def _serve(bus: TopicsBus, _arguments: Any) -> None:
     from refbus.topics.server import serve
 
     anyio.run(serve, bus)
+
+
+def _web(bus: TopicsBus, arguments: Any) -> None:
+    from refbus.topics.web import serve
+
+    serve(bus, arguments.port, lambda url: print(url, flush=True))
 
 
 def _list(bus: TopicsBus, arguments: Any) -> None:

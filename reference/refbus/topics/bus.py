@@ -9,7 +9,7 @@ from typing import Any
 
 from refbus import __version__
 from refbus.topics import message
-from refbus.topics.export import Export
+from refbus.topics.browse import Browse
 from refbus.topics.join import AGENT_NAME_CHARS_MAX
 from refbus.topics.presence import Presence
 from refbus.topics.search import Search
@@ -18,7 +18,7 @@ from refbus.topics.sync import ITEMS_MAX, WAIT_S_MAX, Sync
 from refbus.topics.upkeep import Upkeep
 
 
-class TopicsBus(Sync, Presence, Search, Export, Upkeep):
+class TopicsBus(Sync, Presence, Search, Browse, Upkeep):
     """One agent's session on the bus."""
 
     SYSTEM = "topics"

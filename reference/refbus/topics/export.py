@@ -40,9 +40,9 @@ class Export(Topics):
 
     def messages(self, topic_id: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """All messages of a topic after a seq, a part at a time."""
-        self.topic_row(topic_id)
         while True:
             with self._snapshot() as connection:
+                self._topic(connection, topic_id)
                 rows = fetch(connection, _AFTER, (topic_id, after, ROWS_AT_ONCE))
             if not rows:
                 return
