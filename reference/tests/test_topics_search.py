@@ -92,6 +92,35 @@ def test_meaning_finds_what_words_do_not(join: Join) -> None:
     assert 5 in found(alice.bus, "migrate")
 
 
+def test_a_real_model_is_loaded_from_its_folder(join: Join, tmp_path: Path) -> None:
+    """One that knows what a car is; made here, because none can be fetched."""
+    model2vec = pytest.importorskip("model2vec")
+    import numpy
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {"[UNK]": 0, "car": 1, "automobile": 2, "lunch": 3}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    vectors = numpy.array([[0, 0, 1], [1, 0.1, 0], [1, -0.1, 0], [0, 1, 0]], dtype=numpy.float32)
+    model2vec.StaticModel(vectors, tokenizer).save_pretrained(tmp_path / "tiny")
+    alice = join("alice", embedding_model=str(tmp_path / "tiny"))
+    alice.sync("automobile", "lunch")
+    reply = alice.bus.messages_search("car", mode="semantic", limit=1)
+    assert [result["seq"] for result in reply["results"]] == [1] and "warnings" not in reply
+    assert reply["results"][0]["semantic_score"] > 0.9
+    assert found(alice.bus, "car", mode="fts") == []
+    assert found(alice.bus, "car", model=str(tmp_path / "tiny"))[0] == 1
+
+
+@pytest.mark.parametrize("name", ["BAAI/bge-small-en-v1.5", "/"])
+def test_a_model_that_cannot_be_loaded_is_a_warning(join: Join, name: str) -> None:
+    """Words still find."""
+    alice = join("alice", embedding_model=name)
+    alice.sync("x")
+    reply = alice.bus.messages_search("x")
+    assert reply["count"] == 1 and reply["warnings"][0]["code"] == "SEMANTIC_UNAVAILABLE"
+
+
 def test_it_finds_what_strangers_wrote_and_not_what_is_gone(join: Join, tmp_path: Path) -> None:
     """The index follows the messages."""
     alice = join("alice", embedder=HashEmbedder())

@@ -17,6 +17,7 @@ from refbus.topics.topic import no_topic
 DB_DEFAULT = "~/.agent_bus/agent_bus.sqlite"
 EPILOG = """\
 The database is --db, or the environment's AGENT_BUS_DB, or ~/.agent_bus/agent_bus.sqlite.
+AGENT_BUS_EMBEDDING_MODEL, the folder of a model2vec model, lets messages be searched by meaning.
 A TOPIC is an id, or a name that only one topic has.
 
   claude mcp add agent-bus -- refbus topics serve
@@ -29,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
     arguments = _parser().parse_args(argv)
     try:
-        with TopicsBus(arguments.db) as bus:
+        with TopicsBus(
+            arguments.db, embedding_model=os.environ.get("AGENT_BUS_EMBEDDING_MODEL") or None
+        ) as bus:
             arguments.run(bus, arguments)
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)

@@ -26,7 +26,7 @@ class TopicsBus(Sync, Presence, Search, Browse, Upkeep):
         "ping", "topic_create", "topic_list", "topic_resolve", "topic_close",
         "topic_join", "topic_presence", "cursor_reset", "messages_search", "sync",
     )  # fmt: skip
-    OPTIONS = ("synchronous",)  # an embedder is an object, and comes by no wire
+    OPTIONS = ("synchronous", "embedding_model")
     NOUNS = ("log", "cursor", "presence", "limit", "search", "export")
     FEATURES = ("seq", "wait", "fencing", "reclaim", "idempotent_send", "close", "sqlite")
     DURABILITY = "process-crash"  # what the default, synchronous = NORMAL, promises

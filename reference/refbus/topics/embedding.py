@@ -9,6 +9,7 @@ import re
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
 PASSAGE_CHARS = 1200
@@ -45,6 +46,40 @@ class HashEmbedder:
                 vector[at % self.DIMENSIONS] += 1.0 if at & 0x8000_0000 else -1.0
         length = math.sqrt(dot(vector, vector))
         return [value / length for value in vector] if length else vector
+
+
+class StaticEmbedder:
+    """A model2vec model: real embeddings at the price of a table look-up. Needs the extra `semantic`.
+
+    It is read from a folder of this machine and never fetched: the bus has no network.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from model2vec import StaticModel
+        except ImportError as error:
+            raise Unavailable(f"{error.name} is missing: pip install 'busproof[semantic]'") from error
+        try:
+            weights = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+            self._model = StaticModel.from_pretrained(folder, normalize=True, force_download=False)
+        except Exception as error:  # whatever the library makes of a strange folder
+            raise Unavailable(f"no model can be read from {folder}: {error}") from error
+        # Vectors of two models must not meet, even if their folders have one name.
+        self.model = f"{folder.name}-{weights[:8]}"
+
+    def embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """The mean of the vectors of each text's tokens, of length one."""
+        vectors: list[Sequence[float]] = self._model.encode(list(texts), use_multiprocessing=False).tolist()
+        return vectors
+
+
+class Unavailable(Exception):
+    """A model that is asked for cannot be loaded; says why."""
+
+
+def load(name: str) -> Embedder:
+    """`hash-256`, or the folder of a model2vec model. Raises Unavailable."""
+    return HashEmbedder() if name == HashEmbedder.model else StaticEmbedder(Path(name).expanduser())
 
 
 def dot(left: Sequence[float], right: Sequence[float]) -> float:

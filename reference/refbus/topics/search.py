@@ -18,7 +18,7 @@ from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, InvalidArgument
-from refbus.topics.embedding import Embedder, dot, pack, split, unpack
+from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
 from refbus.topics.topic import Topics
 
 MODES = ("hybrid", "fts", "semantic")
@@ -41,9 +41,14 @@ class Search(Topics):
         clock: Clock | None = None,
         synchronous: str = "NORMAL",
         embedder: Embedder | None = None,
+        embedding_model: str | None = None,
     ) -> None:
+        """The model for searches by meaning: an object, or a name to load it by when it is first needed."""
         super().__init__(store, clock=clock, synchronous=synchronous)
         self._embedder = embedder
+        self._model_name = (
+            None if embedding_model is None else limits.text("embedding_model", embedding_model)
+        )
 
     def messages_search(
         self,
@@ -86,9 +91,16 @@ class Search(Topics):
         return reply | {"warnings": warnings} if warnings else reply
 
     def _embedder_for(self, model: str | None, warnings: Warnings) -> Embedder | None:
-        if self._embedder is not None and model in (None, self._embedder.model):
-            return self._embedder
-        why = "no embedding model is loaded" if self._embedder is None else f"there is no model {model!a:.80}"
+        why = "no embedding model is loaded"
+        if self._embedder is None and self._model_name is not None:
+            try:
+                self._embedder = load(self._model_name)
+            except Unavailable as error:
+                why = str(error)
+        if self._embedder is not None:
+            if model in (None, self._embedder.model, self._model_name):
+                return self._embedder
+            why = f"the model is {self._embedder.model}, not {model!a:.80}"
         warnings.append(
             {"code": "SEMANTIC_UNAVAILABLE", "message": f"{why}; messages were searched by their words alone"}
         )
