@@ -13,9 +13,11 @@ receives unless its time is over by now. For a caller that went in the meantime,
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from refbus.kernel import cursor
@@ -131,7 +133,7 @@ class SyncCall:
 
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
-        with self._bus._snapshot() as connection:
+        with self._not_definite_any_more(), self._bus._snapshot() as connection:
             after = connection.execute(_POSITION, (self._topic_id, self._agent_name)).fetchone()[0]
             return bool(connection.execute(_UNREAD, self._unread | {"after": after, "limit": 1}).fetchone())
 
@@ -168,7 +170,7 @@ class SyncCall:
         if bus.bell.is_closed:
             return
         try:
-            with bus._transaction() as connection:
+            with self._not_definite_any_more(), bus._transaction() as connection:
                 _, position, next_seq = bus._standing(connection, self._topic_id)
                 before = position
                 # Asked with the lock in hand: it may have been long in coming.
@@ -179,10 +181,6 @@ class SyncCall:
                 connection.execute(_SET_CURSOR, (self._topic_id, self._agent_name, position, now))
         except Busy:
             return  # nothing was consumed, and what was sent before is still worth its reply
-        except BusError as error:
-            if self.reply["sent"]:
-                error.definite = False  # the outbox did happen
-            raise
         self._consumed = (before, position)
         self.reply["cursor"] = {"last_seq": position, "updated_at": now}
         self.reply |= {"received": received, "received_count": len(received), "has_more": has_more}
@@ -198,6 +196,15 @@ class SyncCall:
             self._bus._standing(connection, self._topic_id)
             connection.execute(_GIVE_BACK, (before, self._topic_id, self._agent_name, after))
         self._consumed = None
+
+    @contextlib.contextmanager
+    def _not_definite_any_more(self) -> Iterator[None]:
+        """What fails after the first transaction has not undone what that one sent."""
+        try:
+            yield
+        except BusError as error:
+            error.definite = error.definite and not self.reply["sent"]
+            raise
 
     def _read(
         self, connection: sqlite3.Connection, after: int, newest: int
