@@ -1,4 +1,4 @@
-"""`refbus worker COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1."""
+"""`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from refbus import __version__
 from refbus.kernel import jsontext
 from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.topics.admin import main as topics
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
 
@@ -27,6 +28,9 @@ The store is the folder that the agents share (default: .worker-state in the cur
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["topics"]:  # it serves MCP as well, and so has a parser of its own
+        return topics(argv[1:])
     arguments = _parser().parse_args(argv)
     try:
         arguments.store.mkdir(parents=True, exist_ok=True)
@@ -57,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
     )
     _add_commands(worker.add_subparsers(metavar="COMMAND", required=True))
+    systems.add_parser("topics", help="the MCP agent bus (seed 004)")
     return parser
 
 

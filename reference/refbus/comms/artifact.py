@@ -40,7 +40,9 @@ class Artifacts(Votes):
             with self.db.transaction() as connection:
                 self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
         except BusError as error:
-            error.definite = False  # the artifact is there, its record is not: the same call again completes it
+            error.definite = (
+                False  # the artifact is there, its record is not: the same call again completes it
+            )
             raise
         return {"artifact_path": relative}
 
