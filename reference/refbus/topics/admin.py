@@ -26,11 +26,11 @@ A TOPIC is an id, or a name that only one topic has.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command."""
+def main(argv: Sequence[str] | None = None, bus_class: type[TopicsBus] = TopicsBus) -> int:
+    """Run one command, on a bus of this class."""
     arguments = _parser().parse_args(argv)
     try:
-        with TopicsBus(
+        with bus_class(
             arguments.db, embedding_model=os.environ.get("AGENT_BUS_EMBEDDING_MODEL") or None
         ) as bus:
             arguments.run(bus, arguments)

@@ -156,7 +156,12 @@ async def serve(bus: TopicsBus) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
-if __name__ == "__main__":
-    from refbus.topics.admin import main
+def main(bus_class: type[TopicsBus] = TopicsBus) -> int:
+    """`python -m refbus.topics.server`: serve on the database that the environment names."""
+    from refbus.topics.admin import main as run
 
-    sys.exit(main(["serve"]))
+    return run(["serve"], bus_class)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
