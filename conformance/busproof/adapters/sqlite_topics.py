@@ -128,7 +128,7 @@ class TopicsParticipant(Participant):
         row: sqlite3.Row | None = self._conn.execute(
             "SELECT * FROM topics WHERE topic_id = ?", (topic_id,)
         ).fetchone()
-        return row if row is not None else _refuse("TOPIC_NOT_FOUND", topic_id)  # type: ignore[no-any-return]
+        return row if row is not None else _refuse("TOPIC_NOT_FOUND", topic_id)
 
     # -- identity
 
