@@ -200,7 +200,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     from busproof.fleet import BusSpecError, Fleet
 
     if args.bus.startswith("sqlite:"):
-        return f"an existing file is looked at by:  busproof doctor --bus {args.bus}"
+        return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
     rows = catalogue(args.system).values()
     names = {"history", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
     unknown = [name for name in args.only if name not in names]
@@ -220,7 +220,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     except (ValueError, BusSpecError) as error:
         return str(error)
     except (DoorError, ImportError, AttributeError) as error:
-        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}'"
+        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
     return ""
 
 

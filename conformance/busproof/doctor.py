@@ -24,6 +24,7 @@ from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.sqlite_worker import SCHEMA
 from busproof.adapters.stdio import StdioDoor
 from busproof.fleet import BusSpecError, open_door
+from busproof.profiles import PROFILES
 from busproof.protocol import FEATURES, METHOD_NOT_FOUND, METHODS, HelloReply
 
 SLOW_MS = 500
@@ -104,6 +105,11 @@ def _hello(door: Door, system: str) -> HelloReply:
 
 
 def _declares(hello: HelloReply, system: str) -> Iterator[str]:
+    if system not in hello.systems:
+        raise Fault(
+            f"hello says that it is {', '.join(hello.systems)}, not {system}",
+            f"add --system {(hello.systems or [system])[0]}, or name {system} among hello's systems",
+        )
     unknown = [feature for feature in hello.features if feature not in FEATURES[system]]
     if unknown:
         raise Fault(
@@ -112,7 +118,7 @@ def _declares(hello: HelloReply, system: str) -> Iterator[str]:
     if not hello.nouns:
         raise Fault(
             "hello declares no noun, so nothing can be judged",
-            "declare log, cursor and route when they are filled in",
+            f"declare {', '.join(PROFILES[system]['core'])} when they are filled in",
         )
     yield "hello: what is declared is known to the protocol"
 
