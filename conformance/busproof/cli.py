@@ -22,7 +22,7 @@ EPILOG = """\
 buses:
   exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
   py:module:factory    a Python object whose methods are the protocol's
-  sqlite:PATH          an existing bus.db, or its folder (doctor and check read a copy)
+  sqlite:PATH          an existing bus.db or messages.db, or its folder (doctor reads a copy)
   (none)               the reference implementation
 
 a first check of your own bus:
@@ -119,10 +119,12 @@ def _parser() -> argparse.ArgumentParser:
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add(
-        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd bus.db"
+        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database"
     )
     doctor.add_argument("--bus", required=True, metavar="SPEC")
-    doctor.add_argument("--system", default="worker", choices=sorted(METHODS))
+    doctor.add_argument(
+        "--system", choices=sorted(METHODS), help="default: worker; of a file: what its tables say"
+    )
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", choices=sorted(METHODS))
     init.add_argument("language", choices=("python", "node"))
