@@ -23,7 +23,7 @@ buses:
   exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
   mcp:CMD…             an MCP server over stdio (system topics; extra mcp)
   py:module:factory    a Python object whose methods are the protocol's
-  sqlite:PATH          an existing bus.db, or its folder (doctor and check read a copy)
+  sqlite:PATH          an existing bus.db or messages.db, or its folder (doctor reads a copy)
   (none)               the reference implementation
 
 a first check of your own bus:
@@ -120,10 +120,12 @@ def _parser() -> argparse.ArgumentParser:
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add(
-        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd bus.db"
+        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database"
     )
     doctor.add_argument("--bus", required=True, metavar="SPEC")
-    doctor.add_argument("--system", default="worker", choices=sorted(METHODS))
+    doctor.add_argument(
+        "--system", choices=sorted(METHODS), help="default: worker; of a file: what its tables say"
+    )
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", choices=sorted(METHODS))
     init.add_argument("language", choices=("python", "node"))
@@ -201,7 +203,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     from busproof.fleet import BusSpecError, Fleet
 
     if args.bus.startswith("sqlite:"):
-        return f"an existing file is looked at by:  busproof doctor --bus {args.bus}"
+        return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
     rows = catalogue(args.system).values()
     names = {"history", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
     unknown = [name for name in args.only if name not in names]
@@ -221,7 +223,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     except (ValueError, BusSpecError) as error:
         return str(error)
     except (DoorError, ImportError, AttributeError) as error:
-        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}'"
+        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
     return ""
 
 

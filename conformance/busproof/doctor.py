@@ -1,4 +1,4 @@
-"""`busproof doctor`: is it the adapter, or is it the bus? And what is odd about a bus.db?
+"""`busproof doctor`: is it the adapter, or is it the bus? And what is odd about a store's files (`oddities`)?
 
 The adapter is examined from the outside in: does it start, does it answer, does it keep to the protocol, does it
 keep its word of hello. The first fault that explains the rest ends the examination, with its remedy.
@@ -6,24 +6,20 @@ keep its word of hello. The first fault that explains the rest ends the examinat
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from busproof import oddities
 from busproof.adapters.base import Door, DoorError, Lost, Refused
-from busproof.adapters.sqlite_worker import SCHEMA
 from busproof.adapters.stdio import StdioDoor
 from busproof.fleet import BusSpecError, open_door
+from busproof.profiles import PROFILES
 from busproof.protocol import FEATURES, METHOD_NOT_FOUND, METHODS, HelloReply
 
 SLOW_MS = 500
@@ -37,10 +33,11 @@ class Fault(Exception):
         self.remedy = remedy
 
 
-def examine(spec: str, system: str) -> int:
+def examine(spec: str, system: str | None = None) -> int:
     """Print the findings. Exit 0: the adapter is sound; 1: a fault was found; 2: there is nothing to examine."""
     if spec.startswith("sqlite:") and spec != "sqlite:":
-        return _examine_file(Path(spec.removeprefix("sqlite:")).expanduser())
+        return oddities.examine(Path(spec.removeprefix("sqlite:")).expanduser(), system)
+    system = system or "worker"
     try:
         for finding in _examine_adapter(spec, system):
             print(f"  ok     {finding}")
@@ -104,6 +101,11 @@ def _hello(door: Door, system: str) -> HelloReply:
 
 
 def _declares(hello: HelloReply, system: str) -> Iterator[str]:
+    if system not in hello.systems:
+        raise Fault(
+            f"hello says that it is {', '.join(hello.systems)}, not {system}",
+            f"add --system {(hello.systems or [system])[0]}, or name {system} among hello's systems",
+        )
     unknown = [feature for feature in hello.features if feature not in FEATURES[system]]
     if unknown:
         raise Fault(
@@ -112,7 +114,7 @@ def _declares(hello: HelloReply, system: str) -> Iterator[str]:
     if not hello.nouns:
         raise Fault(
             "hello declares no noun, so nothing can be judged",
-            "declare log, cursor and route when they are filled in",
+            f"declare {', '.join(PROFILES[system]['core'])} when they are filled in",
         )
     yield "hello: what is declared is known to the protocol"
 
@@ -232,83 +234,3 @@ def _call(door: Door, method: str, params: dict[str, Any], system: str) -> dict[
             f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page
         ) from error
     return reply
-
-
-def _examine_file(path: Path) -> int:
-    """Look at a copy of a bus.db: the file of a living bus is never opened for writing."""
-    path = path / "bus.db" if path.is_dir() else path
-    if not path.is_file():
-        print(f"there is no {path}")
-        return 2
-    with tempfile.TemporaryDirectory(prefix="busproof-") as folder:
-        for name in (path.name, f"{path.name}-wal"):
-            if (path.parent / name).exists():
-                shutil.copy2(path.parent / name, Path(folder) / name)
-        try:
-            with closing(sqlite3.connect(Path(folder) / path.name)) as db:
-                oddities = list(_oddities(db, path.parent))
-        except sqlite3.DatabaseError as error:
-            oddities = [f"it cannot be read as an SQLite database: {error}"]
-    for oddity in oddities:
-        print(f"  ODD    {oddity}")
-    version = tuple(map(int, sqlite3.sqlite_version.split(".")))
-    if version < (3, 51, 3):
-        print(
-            f"  note   SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption"
-        )
-    print(f"{path}: {f'{len(oddities)} oddities' if oddities else 'nothing odd'}")
-    return 1 if oddities else 0
-
-
-def _oddities(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    db.row_factory = sqlite3.Row
-    for (line,) in db.execute("PRAGMA integrity_check(10)").fetchall():
-        if line != "ok":
-            yield f"integrity: {line}"
-    if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        yield "the journal is not a write-ahead log: readers and writers block each other"
-    yield from _schema_oddities(db)
-    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not {"messages", "cursors", "meta"} <= tables:
-        return
-    version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    if version is None or version[0] != "1":
-        yield f"meta.schema_version is {version and version[0]!r}, not '1'"
-    newest = db.execute(
-        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
-    ).fetchone()[0]
-    for row in db.execute("SELECT agent_id, last_acked_seq FROM cursors WHERE last_acked_seq > ?", (newest,)):
-        yield f"agent {row[0]} has acknowledged {row[1]}, above the newest seq {newest}: it is deaf until then"
-    for row in db.execute("SELECT seq, payload_ref FROM messages WHERE payload_ref IS NOT NULL").fetchall():
-        yield from _blob_oddities(row["seq"], row["payload_ref"], folder / "blobs")
-    for row in db.execute(
-        "SELECT seq FROM messages WHERE payload IS NOT NULL AND NOT json_valid(payload)"
-    ).fetchall():
-        yield f"the payload of seq {row[0]} is no JSON"
-
-
-def _schema_oddities(db: sqlite3.Connection) -> Iterator[str]:
-    with closing(sqlite3.connect(":memory:")) as seed:
-        seed.executescript(SCHEMA)
-        wanted = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-        for name, kind in seed.execute(wanted).fetchall():
-            if (
-                db.execute("SELECT 1 FROM sqlite_master WHERE name = ? AND type = ?", (name, kind)).fetchone()
-                is None
-            ):
-                yield f"{kind} {name} is missing"
-                continue
-            info = f"pragma_{'table' if kind == 'table' else 'index'}_info"
-            query = f"SELECT name FROM {info}(?)"
-            want, have = ([r[0] for r in c.execute(query, (name,)).fetchall()] for c in (seed, db))
-            if want != have:
-                yield f"{kind} {name} has columns {have}, the seed's are {want}"
-
-
-def _blob_oddities(seq: int, ref: str, blobs: Path) -> Iterator[str]:
-    if not re.fullmatch("sha256-[0-9a-f]{64}", ref):
-        yield f"the payload_ref of seq {seq} is no ref: {ref!r}"
-    elif not (blobs / ref).is_file():
-        yield f"the blob of seq {seq} is missing: {ref}"
-    elif f"sha256-{hashlib.sha256((blobs / ref).read_bytes()).hexdigest()}" != ref:
-        yield f"the blob of seq {seq} is not what was stored: {ref}"

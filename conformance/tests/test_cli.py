@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from busproof import protocol_page
+from busproof.profiles import PROFILES
+from busproof.protocol import METHODS
 from busproof.report import lines
 
 ROOT = Path(__file__).parents[2]
@@ -179,14 +181,47 @@ def test_a_profile_demands_its_nouns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["python", "node"])
-def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, language: str) -> None:
+@pytest.mark.parametrize("system", sorted(METHODS))
+def test_init_writes_an_adapter_that_the_doctor_understands(
+    tmp_path: Path, system: str, language: str
+) -> None:
     """It answers hello; the doctor says what is missing; a second init overwrites nothing."""
-    assert busproof("init", "worker", language, str(tmp_path)).returncode == 0
+    init = busproof("init", system, language, str(tmp_path))
+    assert init.returncode == 0, init.stderr
+    assert f"busproof doctor --system {system}" in init.stdout
     program, name = {"python": (sys.executable, "adapter.py"), "node": ("node", "adapter.mjs")}[language]
-    done = busproof("doctor", "--bus", f"exec:{program} {tmp_path / name}")
+    done = busproof("doctor", "--system", system, "--bus", f"exec:{program} {tmp_path / name}")
     assert done.returncode == 1
+    assert "hello: my bus 0, nouns none" in done.stdout
     assert "hello declares no noun" in done.stdout
-    assert busproof("init", "worker", language, str(tmp_path)).returncode == 2
+    assert f"declare {', '.join(PROFILES[system]['core'])} when" in done.stdout
+    assert busproof("init", system, language, str(tmp_path)).returncode == 2
+
+
+@pytest.mark.parametrize("language", ["python", "node"])
+@pytest.mark.parametrize("system", sorted(METHODS))
+def test_the_initialised_adapter_names_every_method_of_the_core(
+    tmp_path: Path, system: str, language: str
+) -> None:
+    """Filled in as its comments say, it has what the profile `core` asks for."""
+    busproof("init", system, language, str(tmp_path))
+    text = next(tmp_path.iterdir()).read_text()
+    core = [
+        name
+        for name, method in METHODS[system].items()
+        if method.noun in PROFILES[system]["core"] and method.feature is None
+    ]
+    missing = [name for name in core if f" {name}(" not in text and f" {name}:" not in text]
+    assert missing == []
+
+
+def test_the_doctor_tells_an_adapter_of_another_system(tmp_path: Path) -> None:
+    """Else every method would be a fault."""
+    busproof("init", "comms", "python", str(tmp_path))
+    done = busproof("doctor", "--bus", f"exec:{sys.executable} {tmp_path / 'adapter.py'}")
+    assert done.returncode == 1
+    assert "hello says that it is comms, not worker" in done.stdout
+    assert "add --system comms" in done.stdout
 
 
 def test_the_doctor_finds_the_reference_sound() -> None:

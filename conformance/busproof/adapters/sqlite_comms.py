@@ -19,7 +19,7 @@ from busproof.adapters.participant import Participant
 VISIBILITY_MS = 60_000
 FAILURES_MAX = 3
 
-SCHEMA = """
+SEED_SCHEMA = """
 CREATE TABLE IF NOT EXISTS messages (
   id TEXT PRIMARY KEY, type TEXT NOT NULL, version TEXT NOT NULL, timestamp TEXT NOT NULL, correlation_id TEXT,
   from_agent TEXT NOT NULL, to_agent TEXT, channel TEXT NOT NULL, priority INTEGER NOT NULL DEFAULT 5,
@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS agent_status (
 CREATE TABLE IF NOT EXISTS dead_letter_queue (
   id TEXT PRIMARY KEY, original_message TEXT NOT NULL, error TEXT NOT NULL, moved_at TEXT NOT NULL,
   retry_count INTEGER NOT NULL);
+"""
+DELIVERIES = """
 CREATE TABLE IF NOT EXISTS message_deliveries (
   message_id TEXT NOT NULL, agent_id TEXT NOT NULL, status TEXT NOT NULL, delivery_count INTEGER NOT NULL,
   failures INTEGER NOT NULL, visible_at TEXT NOT NULL, error TEXT, PRIMARY KEY (message_id, agent_id)) WITHOUT ROWID;
@@ -77,7 +79,7 @@ class CommsParticipant(Participant):
         if version.read_text().strip() != "1.0":
             raise Refused("SCHEMA_MISMATCH", "protocol_version.txt is not 1.0", definite=True)
         db = self._connect(folder / "messages.db")
-        db.executescript("BEGIN IMMEDIATE;" + SCHEMA + "COMMIT;")
+        db.executescript("BEGIN IMMEDIATE;" + SEED_SCHEMA + DELIVERIES + "COMMIT;")
         return {}
 
     def _send_message(

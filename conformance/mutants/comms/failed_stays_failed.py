@@ -6,6 +6,7 @@ from refbus.driver import serve
 KILLED_BY = (
     "comms.retry.02",
     "comms.retry.07",
+    "comms.log.70",
 )
 
 

@@ -9,13 +9,15 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from busproof.oddities.comms import torn_artifacts
+
 
 def facts(store: Path) -> dict[str, Any]:
     """Facts about the project's folder, whatever the bus says."""
     claude = store / ".claude"
     return {
         **_database(claude / "communications" / "messages.db"),
-        "torn_artifacts": _torn(claude / "artifacts"),
+        "torn_artifacts": torn_artifacts(claude / "artifacts"),
         **_trail(claude / "audit-trail.jsonl"),
     }
 
@@ -44,17 +46,6 @@ def _database(path: Path) -> dict[str, Any]:
         return {"integrity": "; ".join(map(str, said))}
     except sqlite3.Error as error:
         return {"integrity": f"cannot be read: {error}"}
-
-
-def _torn(folder: Path) -> list[str]:
-    """Artifacts that hold no JSON. Temporary files do not count."""
-    torn = []
-    for path in sorted(folder.rglob("*.json")) if folder.is_dir() else []:
-        try:
-            json.loads(path.read_bytes())
-        except ValueError:
-            torn.append(str(path.relative_to(folder)))
-    return torn
 
 
 def _trail(path: Path) -> dict[str, Any]:

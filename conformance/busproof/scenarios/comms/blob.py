@@ -34,25 +34,27 @@ def round_trip(ctx: Ctx) -> None:
 
 @scenario("blob.replaced_whole", system="comms")
 def replaced_whole(ctx: Ctx) -> None:
-    """Written again it is the new one, whole, whoever reads meanwhile; and nothing else is left in the folder."""
-    a, b = ctx.agent("a"), ctx.agent("b")
+    """Written again it is the new one, whole, whoever reads or writes meanwhile; and nothing else is left behind."""
+    a, also_a, b = ctx.agent("a"), ctx.agent("a"), ctx.agent("b")
     long, short = {"v": "x" * 200_000}, {"v": "y"}
     path = write(a, long)
 
-    def rewrite() -> Row:
-        for number in range(12):
-            write(a, short if number % 2 else long)
+    def rewrite(session: Session, content: Row) -> Row:
+        # Often enough that two writers meet in the act: of one temporary file for both, one loses what it wrote.
+        for _ in range(24):
+            write(session, content)
         return {}
 
     def read() -> Row:
         return {"all": [b.call("read_artifact", artifact_path=path)["content"] for _ in range(30)]}
 
-    written, read_ = at_once(rewrite, read)
+    *written, read_ = at_once(lambda: rewrite(a, long), lambda: rewrite(also_a, short), read)
     contents = read_["all"] if isinstance(read_, dict) else [read_]
     torn = [str(content)[:60] for content in contents if content not in (long, short)]
     ctx.expect(
-        "comms.blob.05", isinstance(written, dict) and not torn, f"{written}; neither old nor new: {torn[:3]}"
-    )
+        "comms.blob.05", written == [{}, {}] and not torn,
+        f"two processes wrote while one read: {written}; neither of their contents was read: {torn[:3]}",
+    )  # fmt: skip
     names = sorted(os.listdir((ctx.store / path).parent))
     ctx.expect("comms.blob.06", names == ["result.json"], f"left in the artifact's folder: {names}")
 

@@ -457,7 +457,7 @@ def validate(ctx: Ctx) -> None:
     ctx.expect("comms.log.53", not missed, f"missing and not told: {missed}")
     priorities: list[Any] = [0, 11, "5", 5.5]
     soft = [value for value in priorities if judged(without(priority=value))[0]]
-    ctx.expect("comms.log.54", not soft, f"priorities that were found valid: {soft}")
+    ctx.expect("comms.log.54", not soft, f"priorities that were not found invalid: {soft}")
     bad_payloads: list[Any] = [[], "text", None]
     soft_payloads = [value for value in bad_payloads if judged(without(payload=value))[0]]
     ctx.expect("comms.log.55", not soft_payloads, f"payloads that were found valid: {soft_payloads}")

@@ -1,0 +1,51 @@
+"""A machine finds what it is there for, and a bus that rolls dice of its own is judged all the same."""
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis.stateful import rule
+
+from busproof.fleet import Fleet
+from busproof.machines import comms
+from busproof.machines.common import BusMachine, play
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_machine_of_comms_finds_the_listing_broken(seed: int) -> None:
+    """In far fewer programs than it plays, whatever the seed."""
+    fleet = Fleet(
+        [f"exec:{sys.executable} {ROOT / 'examples/seed_listing_comms/adapter.py'}"], system="comms"
+    )
+    try:
+        (finding,) = comms.run(fleet, with_seed=seed).findings
+    finally:
+        fleet.close()
+    assert not finding.ok
+
+
+def test_a_violation_that_does_not_come_again_is_still_one() -> None:
+    """Hypothesis calls it flaky: the same program, another outcome. It was seen, and its calls are told."""
+    throws = itertools.count()
+
+    class Diced(BusMachine):
+        """Wrong once."""
+
+        @rule()
+        def throw(self) -> None:
+            """The fortieth throw."""
+            self.call("ada", "get_subscribed_channels")
+            self.must("comms.log.70", next(throws) != 40, "a throw of the dice")
+
+    fleet = Fleet(["sqlite:"], system="comms")
+    try:
+        run = play(Diced, comms.ROWS, fleet, "pr", with_seed=1)
+    finally:
+        fleet.close()
+    (finding,) = run.findings
+    assert not finding.ok
+    assert finding.why == "a throw of the dice (once; the same program did not always do it)"
+    assert run.script and {call["method"] for call in run.script} == {"get_subscribed_channels"}
