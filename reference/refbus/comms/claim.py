@@ -177,9 +177,13 @@ class Claims(Route):
         )  # fmt: skip
 
     def _whole_message(self, connection: sqlite3.Connection, message_id: str) -> dict[str, Any]:
-        """Envelope and life time of a message, as a dead letter keeps them."""
+        """Envelope and life time of a message, as a dead letter keeps them; a damaged payload as it was found."""
         row = connection.execute(_WHOLE, (message_id,)).fetchone()
-        return {**as_message(row[: len(COLUMNS)]), "created_at": row[-2], "expires_at": row[-1]}
+        message = {**as_message(row[: len(COLUMNS)]), "created_at": row[-2], "expires_at": row[-1]}
+        if "payload_error" in message:
+            found = row[COLUMNS.index("payload")]
+            message["payload"] = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+        return message
 
     def _status_of_gone(self, connection: sqlite3.Connection, message_id: str) -> str:
         if connection.execute("SELECT 1 FROM dead_letter_queue WHERE id = ?", (message_id,)).fetchone():
