@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from refbus.kernel.errors import InvalidArgument
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+END_US = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z, the last time that has a text
 
 
 def text(at_us: int) -> str:
