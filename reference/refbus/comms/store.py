@@ -39,7 +39,7 @@ class Store:
         if synchronous not in ("NORMAL", "FULL"):
             raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
         self.clock = clock or Clock()
-        self.visibility_ms = limits.integer("visibility_ms", visibility_ms, 1, limits.NOW_MS_MAX)
+        self.visibility_ms = limits.integer("visibility_ms", visibility_ms, 1, SECONDS_MAX * 1_000)
         self.rate_capacity = limits.number("rate_capacity", rate_capacity)
         self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s)
         self._retry_jitter = None if retry_jitter is None else limits.number("retry_jitter", retry_jitter)
