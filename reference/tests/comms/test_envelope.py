@@ -147,7 +147,10 @@ def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> N
         ("context.query", {"query": "q", "aspects": ["a"]}, {"query": "q", "aspects": [1]}),
         ("context.response", {"context": {}}, {"context": "c"}),
         ("task.claim", {"task_id": "t"}, {"task_id": 1}),
-        ("task.update", {"task_id": "t", "status": "s", "progress": 1}, {"task_id": "t", "status": "s", "progress": True}),
+        (
+            "task.update", {"task_id": "t", "status": "s", "progress": 1},
+            {"task_id": "t", "status": "s", "progress": True},
+        ),
         (
             "vote.initiate", {"topic": "t", "options": ["a", "b"], "deadline": "2026-01-11T00:00:00Z"},
             {"topic": "t", "options": ["a", "b"], "deadline": "soon"},

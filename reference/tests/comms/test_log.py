@@ -41,7 +41,8 @@ def test_the_same_message_again_is_the_first_one(bus: CommsBus, send: Send) -> N
     "change",
     [
         {"payload": {"a": 2}}, {"payload": {"a": True}}, {"message_type": "memo"}, {"to_agent": None},
-        {"to_agent": "carol"}, {"from_agent": "mallory"}, {"channel": "urgent"}, {"priority": 6}, {"correlation_id": "c"},
+        {"to_agent": "carol"}, {"from_agent": "mallory"}, {"channel": "urgent"}, {"priority": 6},
+        {"correlation_id": "c"},
     ],
 )  # fmt: skip
 def test_the_same_id_with_other_content_is_a_conflict(
