@@ -127,3 +127,16 @@ def test_a_dump_is_the_whole_state(bus: CommsBus, send: Callable[..., str]) -> N
     dump = bus.dump()
     assert dump["integrity"] == "ok"
     assert [len(dump[table]) for table in ("messages", "deliveries", "agent_status")] == [1, 1, 1]
+
+
+def test_the_seeds_tables_and_indexes_are_there_to_the_letter(bus: CommsBus) -> None:
+    """Any agent with SQLite bindings can participate: other tables are allowed, changed ones are not."""
+    pristine = sqlite3.connect(":memory:")
+    pristine.executescript(SCHEMA)
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    assert set(pristine.execute(query)) <= set(bus.db.rows(query))
+    assert {row[1] for row in pristine.execute(query) if not row[1].startswith("sqlite_")} == {
+        "messages", "channel_subscriptions", "agent_status", "dead_letter_queue",
+        "idx_ready_messages", "idx_correlation", "idx_expiration", "idx_agent_channels",
+    }  # fmt: skip
+    pristine.close()
