@@ -32,6 +32,13 @@ def test_every_json_value_is_read_back_as_it_was_written(bus: CommsBus, value: A
     assert os.listdir(bus.artifacts / "bob" / "t1") == ["result.json"]
 
 
+def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
+    """ "Processed 10,000 records" (seed: Artifact Pattern)."""
+    content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
+    bus.write_artifact("bob", "t1", content)
+    assert bus.read_artifact(PATH) == {"content": content}
+
+
 def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Path) -> None:
     """Who has the old one open goes on reading the old one."""
     bus.write_artifact("bob", "t1", {"n": 1})

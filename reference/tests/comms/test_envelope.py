@@ -105,6 +105,25 @@ def test_a_message_has_the_envelope_of_the_seed(bus: CommsBus) -> None:
     }  # fmt: skip
 
 
+def test_the_seeds_own_example_is_valid(bus: CommsBus) -> None:
+    """Though its correlation id is no UUID (C11; seed: Envelope Structure)."""
+    example = {
+        "id": "550e8400-e29b-41d4-a716-446655440000", "type": "context.query", "version": "1.0",
+        "timestamp": "2025-11-08T15:30:00Z", "correlation_id": "req-001", "from_agent": "frontend-dev-01",
+        "to_agent": "context-manager", "channel": "general", "priority": 5,
+        "payload": {
+            "query": "Frontend development context needed", "aspects": ["ui_architecture", "component_ecosystem"],
+        },
+    }  # fmt: skip
+    assert bus.validate_message(example) == {"valid": True, "errors": []}
+    for missing in ("correlation_id", "to_agent"):
+        optional = {field: value for field, value in example.items() if field != missing}
+        assert (
+            bus.validate_message(optional)["valid"]
+            and bus.validate_message({**example, missing: None})["valid"]
+        )
+
+
 def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
     """A list of errors (seed: validate_message)."""
     told = bus.validate_message({"version": "2.0", "priority": True, "payload": []})
