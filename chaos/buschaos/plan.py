@@ -87,9 +87,13 @@ def draw(
     agents = []
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))
-        name = f"{role.name}-{1 + sum(other.name == role.name for other in roles[:number])}"
+        of_role = sum(other.name == role.name for other in roles[:number])
+        name = f"{role.name}-{1 + of_role // role.processes}"
         count = max(CALLS_MIN, deaths * CALLS_PER_KILL)
-        calls = [*role.first, *(role.draw(dice, f"{name}.{n}", has) for n in range(count - len(role.first)))]
+        calls = [
+            *role.first,
+            *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first))),
+        ]
         for index in dice.sample(range(count), deaths):
             calls[index] = replace(calls[index], death=_death(dice, supervised))
         first, *others = _in_rounds(calls, round_count)
@@ -113,6 +117,7 @@ class Role:
 
     name = ""
     needs: frozenset[str] = frozenset()
+    processes = 1  # that work side by side under one agent's name
     first: tuple[Call, ...] = ()
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:

@@ -129,7 +129,7 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
         history = out / "history.jsonl"
         evidence = judge.read_to_the_end(
             fleet, store, parts, history, run=f"chaos-{settings.seed}",
-            agents=[agent.name for agent in drawn.agents if agent.role in ("reader", "pool")],
+            agents=sorted({agent.name for agent in drawn.agents if agent.role in ("reader", "pool")}),
             now_ms=drawn.now_ms(drawn.rounds),
         )  # fmt: skip
     judgement = judge.of_history(history)

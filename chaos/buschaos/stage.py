@@ -117,8 +117,10 @@ class Stage:
             door = fleet.door(1, self._store, {})
             self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent="bob")
             self._tell_time(self._survivor)
+        # Files first, as the victim left them: the survivor may repair what it reads.
+        files = {"files": self._ground.subject.files(self._store)}
         found = reading.dump(self._survivor, self._store, fleet.hello)
-        return self._ground.subject.comparable(found, self._known_ids, fleet.hello.clock)
+        return files | self._ground.subject.comparable(found, self._known_ids, fleet.hello.clock)
 
     def play(self, decide: Decide, *, kill_after_answer: bool = False) -> Outcome:
         """The victim opens the store and plays the operation while `decide` judges its changes."""
@@ -188,7 +190,7 @@ class Stage:
         if refused is not None and refused.definite and found != before:
             told = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, found)}"
             return [self._problem(told)]
-        if found not in (before, after):
+        if not _is_either(found, before, after):
             return [self._problem(f"is half done: {state.difference(before, found)}")]
         return []
 
@@ -278,3 +280,18 @@ class Stage:
                 self._ground.victims.give_back(self._victim.door)
         self._close_recorder()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _is_either(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """The tables are those before or those after, and so is each file: no transaction spans both."""
+
+    def tables(state: dict[str, Any]) -> dict[str, Any]:
+        return {name: rows for name, rows in state.items() if name != "files"}
+
+    def files(state: dict[str, Any]) -> dict[str, str]:
+        return {row["path"]: row["content"] for row in state["files"]}
+
+    now, then, now_whole = files(found), files(before), files(after)
+    return tables(found) in (tables(before), tables(after)) and all(
+        now.get(path) in (then.get(path), now_whole.get(path)) for path in {*now, *then, *now_whole}
+    )

@@ -12,8 +12,10 @@ import pytest
 from buschaos import report
 from buschaos.crashpoints import in_the_middle
 from buschaos.run import Settings, run
-from buschaos.subjects.worker.operations import OPERATIONS
+from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
+
+SYSTEMS = ("worker", "comms")
 
 # row → the planted fault that fails it, and as much of a run as shows it
 FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
@@ -22,21 +24,33 @@ FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
     "worker.log.55": ("swallows_full_disk", {"disk_full": True, "only": "publish", "levels": (0,)}),
     "worker.blob.16": ("writes_blobs_in_place", {"points": True, "only": "save_blob"}),
     "worker.export.12": ("exports_in_two_steps", {"points": True, "only": "export_to_jsonl"}),
+    "comms.log.71": (
+        "comms_buries_in_two_steps",
+        {"points": True, "only": "complete_message to the dead letters"},
+    ),
+    "comms.log.72": ("comms_answers_before_commit", {"kills": 16}),
+    "comms.log.73": ("comms_swallows_full_disk", {"disk_full": True, "only": "send_message", "levels": (0,)}),
+    "comms.blob.12": ("comms_artifact_in_place", {"points": True, "only": "write_artifact again"}),
 }
 
 
 def chaos_rows() -> list[str]:
     """Rows of the catalogue that only a nemesis can decide."""
-    return [row.id for row in catalogue("worker").values() if (row.check or "").startswith("chaos.")]
+    return [
+        row.id
+        for system in SYSTEMS
+        for row in catalogue(system).values()
+        if (row.check or "").startswith("chaos.")
+    ]
 
 
-def outcomes(bus: str, out: Path, only: str = "publish", **how: Any) -> dict[str, str]:
+def outcomes(bus: str, out: Path, system: str, only: str = "", **how: Any) -> dict[str, str]:
     """Row → outcome of a small run."""
     settings = Settings(
-        specs=[bus], out=out, seed=1, torn=in_the_middle, errors=(errno.ENOSPC,),
-        operations=tuple(op for op in OPERATIONS if op.name == only), **how,
+        specs=[bus], out=out, system=system, seed=1, torn=in_the_middle, errors=(errno.ENOSPC,),
+        operations=tuple(op for op in SUBJECTS[system].operations if op.name == only), **how,
     )  # fmt: skip
-    return {row.requirement: row.outcome for row in report.rows(run(settings), "worker")}
+    return {row.requirement: row.outcome for row in report.rows(run(settings), system)}
 
 
 def test_every_chaos_row_has_a_fault() -> None:
@@ -48,13 +62,14 @@ def test_every_chaos_row_has_a_fault() -> None:
 def test_the_fault_fails_its_row(tmp_path: Path, faulty: Callable[[str], str], row: str) -> None:
     """And the harmless bus passes the same run."""
     fault, how = FAILED_BY[row]
-    assert outcomes(faulty(fault), tmp_path / "faulty", **how)[row] == "fail"
-    assert outcomes(faulty("harmless"), tmp_path / "harmless", **how)[row] == "pass"
+    system = row.partition(".")[0]
+    assert outcomes(faulty(fault), tmp_path / "faulty", system, **how)[row] == "fail"
+    assert outcomes(faulty("harmless"), tmp_path / "harmless", system, **how)[row] == "pass"
 
 
 def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
     """A torn blob is no torn export; but the log answers for all."""
-    found = outcomes(faulty("writes_blobs_in_place"), tmp_path, points=True, only="save_blob")
+    found = outcomes(faulty("writes_blobs_in_place"), tmp_path, "worker", points=True, only="save_blob")
     assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}

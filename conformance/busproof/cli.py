@@ -21,6 +21,7 @@ from busproof.protocol import METHODS
 EPILOG = """\
 buses:
   exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
+  mcp:CMD…             an MCP server over stdio (system topics; extra mcp)
   py:module:factory    a Python object whose methods are the protocol's
   sqlite:PATH          an existing bus.db, or its folder (doctor and check read a copy)
   (none)               the reference implementation

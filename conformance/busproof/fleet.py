@@ -6,6 +6,7 @@ import importlib
 import os
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
 from busproof.adapters.base import Door, DoorError
@@ -13,6 +14,12 @@ from busproof.adapters.stdio import StdioDoor
 from busproof.protocol import METHODS, HelloReply
 
 REFERENCE = f"exec:{shlex.quote(sys.executable)} -m refbus.driver"
+_NATIVE = {"topics": f"mcp:{shlex.quote(sys.executable)} -m refbus.topics.server"}
+
+
+def reference(system: str) -> str:
+    """The reference's --bus: its stdio door, or the system's own contract where that is a program."""
+    return _NATIVE.get(system, REFERENCE)
 
 
 class BusSpecError(ValueError):
@@ -20,8 +27,10 @@ class BusSpecError(ValueError):
 
 
 def open_door(spec: str) -> Door:
-    """Start one session on a bus. `exec:CMD…`, `py:module:factory` or `sqlite:` (the kit itself)."""
+    """Start one session on a bus. `exec:CMD…`, `mcp:CMD…`, `py:module:factory` or `sqlite:` (the kit itself)."""
     scheme, _, rest = spec.partition(":")
+    if scheme == "mcp":
+        return _mcp_door(spec, shlex.split(rest))
     if scheme == "exec":
         argv = shlex.split(rest)
         if not argv:
@@ -40,7 +49,19 @@ def open_door(spec: str) -> Door:
         from busproof.adapters.sqlite import SqliteDoor
 
         return SqliteDoor()
-    raise BusSpecError(f"{spec!r}: a bus is exec:CMD…, py:module:factory or sqlite:PATH")
+    raise BusSpecError(f"{spec!r}: a bus is exec:CMD…, mcp:CMD…, py:module:factory or sqlite:PATH")
+
+
+def _mcp_door(spec: str, argv: list[str]) -> Door:
+    if not argv:
+        raise BusSpecError(f"{spec!r}: no command after mcp:")
+    try:
+        from busproof.adapters.mcp import McpDoor
+    except ImportError as error:
+        raise BusSpecError(
+            f"{spec!r} needs more packages ({error.name}): pip install 'busproof[mcp]'"
+        ) from error
+    return McpDoor([os.path.expanduser(argv[0]), *argv[1:]])
 
 
 class Fleet:
@@ -54,6 +75,7 @@ class Fleet:
         self.specs, self.system = specs, system
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.hellos = [self._say_hello(spec) for spec in specs]
 
     @property
@@ -70,7 +92,7 @@ class Fleet:
     def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
         """A door opened on the store, warm if one is idle."""
         spec = self.specs[agent_index % len(self.specs)]
-        door = self._idle[spec].pop() if self._idle[spec] else self._fresh(spec)
+        door = self._idle_on(spec, store) or self._fresh(spec)
         self._spec_of[id(door)] = spec
         try:
             door.call("open", {"store": str(store), "options": options})
@@ -78,6 +100,12 @@ class Fleet:
             door.kill()
             raise
         return door
+
+    def shared_store(self) -> Path:
+        """A store that the scenarios of one fleet share, for a system whose lanes are strangers to each other."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="busproof-shared-")
+        return Path(self._folder.name)
 
     def give_back(self, door: Door, *, retired: bool) -> None:
         """Close the store and keep the process for the next run, or kill it if it is retired."""
@@ -96,6 +124,15 @@ class Fleet:
         for doors in self._idle.values():
             while doors:
                 doors.pop().close()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _idle_on(self, spec: str, store: Path) -> Door | None:
+        """A warm door; best one that has this store open already."""
+        idle = self._idle[spec]
+        idle.sort(key=lambda door: getattr(door, "store", None) == store)
+        return idle.pop() if idle else None
 
     def _fresh(self, spec: str) -> Door:
         door = open_door(spec)

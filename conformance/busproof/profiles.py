@@ -13,6 +13,10 @@ PROFILES: dict[str, dict[str, tuple[Noun, ...]]] = {
         "core": ("log", "route", "lease"),
         "full": ("log", "route", "lease", "retry", "presence", "blob", "limit", "export"),
     },
+    "topics": {
+        "core": ("log", "cursor", "route", "lease"),
+        "full": ("log", "cursor", "route", "lease", "presence", "search", "limit"),
+    },
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from busproof import __version__, known
 from busproof.catalogue import catalogue
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 from busproof.profiles import demanded
 from busproof.report import badge, html, junit, lines
 from busproof.runner import RowResult, item_names, run_item
@@ -71,11 +71,11 @@ class Run:
     def fleet(self, label: str) -> Fleet:
         """The bus alone, or in turn with another on one store."""
         if label not in self._fleets:
-            bus = self.bus or REFERENCE
+            bus = self.bus or reference(self.system)
             specs = (
                 [bus]
                 if label == "bus"
-                else [bus, REFERENCE if self.mixed_with == "reference" else self.mixed_with]
+                else [bus, reference(self.system) if self.mixed_with == "reference" else self.mixed_with]
             )
             self._fleets[label] = Fleet(specs, system=self.system)
         return self._fleets[label]

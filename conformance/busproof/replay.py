@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import Door, DoorError, Lost
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 from busproof.report import lines
 from busproof.session import names_of_caller
 
@@ -29,7 +29,7 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
             file=sys.stderr,
         )
         return 2
-    spec = bus or report.header["bus"] or REFERENCE
+    spec = bus or report.header["bus"] or reference(report.header["system"])
     fleet = Fleet([spec], system=report.header["system"])
     folder = Path(tempfile.mkdtemp(prefix="busproof-"))
     (folder / "store").mkdir()

@@ -105,7 +105,7 @@ def _broken(row: Requirement) -> Outcome:
 def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> list[RowResult]:
     ended: tuple[Outcome, str] | None = None
     try:
-        with stage(fleet, run=scenario.name, options=scenario.options) as ctx:
+        with stage(fleet, run=scenario.name, options=scenario.options, alone=scenario.alone) as ctx:
             try:
                 scenario.play(ctx)
             except Exception as error:

@@ -18,6 +18,9 @@ class Session:
         self.door, self.recorder, self.process, self.agent = door, recorder, process, agent
         self.now_ms: int | None = None
         self.retired = False
+        # Where no method says who calls, the session does.
+        known = METHODS[recorder.system]
+        self._is_told = any(names_of_caller(recorder.system, method) for method in known)
 
     def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
         """Call and record. The caller's name is this agent's where the method takes one and none is given."""
@@ -68,6 +71,8 @@ class Session:
     ) -> None:
         more.setdefault("value", params)
         columns = typed_columns(method, params, reply)
+        if not self._is_told:
+            columns["agent"] = self.agent
         self.recorder.record(kind, process=self.process, op=method, bus_ms=self.now_ms, **{**columns, **more})
 
 

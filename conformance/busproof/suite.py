@@ -115,6 +115,7 @@ class Scenario:
     play: Callable[[Ctx], None]
     needs: tuple[str, ...] = ()  # features or nouns; "clock" wants a settable clock
     options: dict[str, Any] = field(default_factory=dict)
+    alone: bool = True  # on a store of its own
 
     @property
     def says(self) -> str:
@@ -126,15 +127,15 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {}  # system → name → scenario
 
 
 def scenario(
-    name: str, *, system: str = "worker", needs: tuple[str, ...] = (), **options: Any
+    name: str, *, system: str = "worker", needs: tuple[str, ...] = (), alone: bool = True, **options: Any
 ) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
-    """Register a scenario. `options` go to every session's `open`."""
+    """Register a scenario. `options` go to every session's `open`; one that is not `alone` shares a store."""
 
     def register(play: Callable[[Ctx], None]) -> Callable[[Ctx], None]:
         known = SCENARIOS.setdefault(system, {})
         if name in known:
             raise ValueError(f"scenario {name} stands twice")
-        known[name] = Scenario(name, play, needs, options)
+        known[name] = Scenario(name, play, needs, options, alone)
         return play
 
     return register
@@ -142,12 +143,17 @@ def scenario(
 
 @contextlib.contextmanager
 def stage(
-    fleet: Fleet, *, run: str, options: dict[str, Any] | None = None, root: Path | None = None
+    fleet: Fleet,
+    *,
+    run: str,
+    options: dict[str, Any] | None = None,
+    root: Path | None = None,
+    alone: bool = True,
 ) -> Iterator[Ctx]:
-    """A fresh store and recorder; both are removed afterwards."""
+    """A fresh store and recorder; both are removed afterwards. Not `alone`: on the fleet's shared store."""
     folder = Path(tempfile.mkdtemp(prefix="busproof-", dir=root))
-    store = folder / "store"
-    store.mkdir()
+    store = folder / "store" if alone else fleet.shared_store()
+    store.mkdir(exist_ok=True)
     recorder = Recorder(folder / "history.jsonl", run=run, system=fleet.system)
     ctx = Ctx(fleet, store, recorder, options or {})
     try:

@@ -11,7 +11,8 @@ from busproof.catalogue import Requirement, catalogue
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 
-SYSTEMS = ("worker", "comms")
+SYSTEMS = ("worker", "comms", "topics")
+SCHEMES = {"topics": "mcp"}
 MUTANTS = {
     system: sorted((Path(__file__).parents[1] / "mutants" / system).glob("*.py")) for system in SYSTEMS
 }
@@ -53,7 +54,10 @@ def test_every_must_row_that_check_decides_kills_a_mutant(system: str) -> None:
 def test_the_mutant_dies_by_the_rows_it_names(system: str, mutant: Path) -> None:
     """On a real process: MUST rows fail, RESOLVED rows warn."""
     rows = catalogue(system)
-    fleet = Fleet([f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"], system=system)
+    fleet = Fleet(
+        [f"{SCHEMES.get(system, 'exec')}:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"],
+        system=system,
+    )
     try:
         items = dict.fromkeys(_item(rows[requirement]) for requirement in killed_by(mutant))
         outcomes = {

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from refbus.kernel.clock import Clock
+from refbus.topics.bus import TopicsBus
 from refbus.worker.bus import WorkerBus
 
 T0_MS = 1_768_053_600_000
 
 OpenBus = Callable[..., WorkerBus]
+OpenSession = Callable[..., TopicsBus]
 
 
 @pytest.fixture
@@ -48,3 +50,45 @@ def open_bus(store: Path, clock: Clock) -> Iterator[OpenBus]:
 def bus(open_bus: OpenBus) -> WorkerBus:
     """A bus on the store, with default options."""
     return open_bus()
+
+
+@pytest.fixture
+def open_session(tmp_path: Path, clock: Clock) -> Iterator[OpenSession]:
+    """Opens sessions on one database file of the topics bus, each as another server process would."""
+    opened: list[TopicsBus] = []
+
+    def open_(**options: Any) -> TopicsBus:
+        opened.append(TopicsBus(tmp_path / "bus.sqlite", clock=clock, **options))
+        return opened[-1]
+
+    yield open_
+    for session in opened:
+        session.close()
+
+
+class Peer:
+    """A session that has joined a topic, with short words for what tests do all the time."""
+
+    def __init__(self, bus: TopicsBus, agent_name: str) -> None:
+        self.bus, self.name = bus, agent_name
+        self.topic_id: str = bus.topic_create(name="lane")["topic_id"]
+        self.token: str = bus.topic_join(agent_name, self.topic_id)["reclaim_token"]
+
+    def sync(self, *bodies: str, wait_seconds: int = 0, **arguments: Any) -> dict[str, Any]:
+        """A sync that sends bodies, and does not wait unless told."""
+        outbox = arguments.pop("outbox", [{"content_markdown": body} for body in bodies])
+        return self.bus.sync(self.topic_id, outbox, wait_seconds=wait_seconds, **arguments)
+
+    def seqs(self, **arguments: Any) -> list[int]:
+        """What a sync receives, by number."""
+        return [message["seq"] for message in self.sync(**arguments)["received"]]
+
+
+@pytest.fixture
+def join(open_session: OpenSession) -> Callable[..., Peer]:
+    """A new session that has joined the topic named `lane`, which is made if missing."""
+
+    def join_(agent_name: str, **options: Any) -> Peer:
+        return Peer(open_session(**options), agent_name)
+
+    return join_

@@ -41,6 +41,7 @@ class Subject:
     settle: tuple[str, dict[str, Any]]  # a harmless call: answered, the call before it is over
     export: str | None  # the method that brings a file up to date
     inspect: Callable[[Path], dict[str, Any]]  # what the files say, whatever the bus says
+    files: Callable[[Path], list[dict[str, str]]]  # path and content of what is stored beside the database
     comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
     promises: Callable[[Iterable[Event]], list[Promise]]
     problems: Callable[[Evidence], list[Problem]]

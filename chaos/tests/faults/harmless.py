@@ -1,7 +1,8 @@
 """No fault: the reference under another name, for mixed fleets."""
 
+from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 if __name__ == "__main__":
-    serve({"worker": WorkerBus})
+    serve({"worker": WorkerBus, "comms": CommsBus})

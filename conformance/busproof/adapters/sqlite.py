@@ -10,9 +10,14 @@ from typing import Any
 
 from busproof.adapters.participant import Participant
 from busproof.adapters.sqlite_comms import CommsParticipant
+from busproof.adapters.sqlite_topics import TopicsParticipant
 from busproof.adapters.sqlite_worker import WorkerParticipant
 
-PARTICIPANTS: dict[str, type[Participant]] = {"worker": WorkerParticipant, "comms": CommsParticipant}
+PARTICIPANTS: dict[str, type[Participant]] = {
+    "worker": WorkerParticipant,
+    "comms": CommsParticipant,
+    "topics": TopicsParticipant,
+}
 
 
 class SqliteDoor:

@@ -13,7 +13,7 @@ happen. Every error without that promise, a time-out, EOF and a kill mean that i
 
 from __future__ import annotations
 
-from busproof.protocol import comms, worker
+from busproof.protocol import comms, topics, worker
 from busproof.protocol.common import (
     BUS_ERROR,
     INVALID_PARAMS,
@@ -33,10 +33,19 @@ __all__ = [
     "PARSE_ERROR", "PROTOCOL_VERSION", "HelloReply", "Method", "Noun", "Params", "Reply",
 ]  # fmt: skip
 
-METHODS: dict[str, dict[str, Method]] = {"worker": worker.WORKER_METHODS, "comms": comms.COMMS_METHODS}
-FEATURES: dict[str, dict[str, str]] = {"worker": worker.WORKER_FEATURES, "comms": comms.COMMS_FEATURES}
+METHODS: dict[str, dict[str, Method]] = {
+    "worker": worker.WORKER_METHODS,
+    "comms": comms.COMMS_METHODS,
+    "topics": topics.TOPICS_METHODS,
+}
+FEATURES: dict[str, dict[str, str]] = {
+    "worker": worker.WORKER_FEATURES,
+    "comms": comms.COMMS_FEATURES,
+    "topics": topics.TOPICS_FEATURES,
+}
 # The bool is what the reference promises in `definite`.
 ERROR_CODES: dict[str, dict[str, bool]] = {
     "worker": worker.WORKER_ERROR_CODES,
     "comms": comms.COMMS_ERROR_CODES,
+    "topics": topics.TOPICS_ERROR_CODES,
 }

@@ -14,12 +14,16 @@ from refbus import __version__
 from refbus.cli import comms, worker
 from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
+from refbus.topics.admin import main as topics
 
 SYSTEMS = {"worker": worker, "comms": comms}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["topics"]:  # it serves MCP as well, and so has a parser of its own
+        return topics(argv[1:])
     arguments = _parser().parse_args(argv)
     system = SYSTEMS[arguments.system]
     try:
@@ -48,4 +52,5 @@ def _parser() -> argparse.ArgumentParser:
             "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
         )
         system.add_commands(Commands(added))
+    systems.add_parser("topics", help="the MCP agent bus (seed 004)")
     return parser

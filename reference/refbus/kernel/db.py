@@ -181,15 +181,40 @@ class Database:
                 connection.close()
 
     def _rows_with_bad_text(self, sql: str, values: Any) -> list[Any]:
-        # A stranger stored bytes that are no UTF-8: one row must not hide the others.
-        connection = self.connection()
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
         try:
-            return connection.execute(sql, values).fetchall()
+            return _lenient_rows(self.connection(), sql, values)
         except sqlite3.Error as error:
             raise fault(error, definite=False) from error
-        finally:
-            connection.text_factory = str
+
+
+def fetch(connection: sqlite3.Connection, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+    """All rows of one statement inside a transaction, whatever bytes a stranger stored as text."""
+    try:
+        return connection.execute(sql, values).fetchall()
+    except sqlite3.Error as error:
+        if _is_bad_text(error):
+            return _lenient_rows(connection, sql, values)
+        raise
+
+
+def statements(file: Path) -> list[str]:
+    """The statements of a schema file, comments kept inside them."""
+    found, pending = [], ""
+    for line in file.read_text("utf-8").splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            found.append(pending.strip())
+            pending = ""
+    return found
+
+
+def _lenient_rows(connection: sqlite3.Connection, sql: str, values: Any) -> list[Any]:
+    # A stranger stored bytes that are no UTF-8: one row must not hide the others.
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    try:
+        return connection.execute(sql, values).fetchall()
+    finally:
+        connection.text_factory = str
 
 
 def fault(error: sqlite3.Error, *, definite: bool) -> BusError:

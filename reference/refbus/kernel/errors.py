@@ -7,6 +7,10 @@ BusError
 ├── Backpressure       BACKPRESSURE        the recipient has too many unread messages
 ├── StateConflict      STATE_CONFLICT      a worker is not in the state that the caller believes
 ├── NotFound           NOT_FOUND           no such agent, vote, dead letter or artifact
+│   └── TopicNotFound      TOPIC_NOT_FOUND      no such topic
+├── TopicClosed        TOPIC_CLOSED        nothing can be sent to a closed topic
+├── AgentNameInUse     AGENT_NAME_IN_USE   the name is reserved, and the token does not prove it is the caller's
+├── AgentNotJoined     AGENT_NOT_JOINED    the session is nobody on this topic, or another one took its name over
 ├── NotClaimed         NOT_CLAIMED         a message that the caller has not claimed, or claimed and lost
 ├── RateLimited        RATE_LIMITED        the agent's token bucket is empty
 ├── CircuitOpen        CIRCUIT_OPEN        the circuit breaker lets nothing through
@@ -14,10 +18,12 @@ BusError
 ├── TimedOut           TIMEOUT             no answer in time; the request itself was sent
 ├── NotOpen            NOT_OPEN            no store is open
 ├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
+│   └── DbSchemaMismatch   DB_SCHEMA_MISMATCH   the same, as the topics seed names it
 ├── BlobInvalid        BLOB_INVALID        what should be a blob's name is none
 ├── BlobMissing        BLOB_MISSING        the blob's file is not there
 ├── BlobCorrupt        BLOB_CORRUPT        the blob's file is not what its name says
 ├── Busy               BUSY                another process held the lock through all retries
+│   └── DbBusy             DB_BUSY              the same, as the topics seed names it
 ├── DiskFull           DISK_FULL           no space; rolled back
 ├── IoError            IO_ERROR            the disk failed; unless said otherwise nobody knows what it kept
 ├── Corrupt            CORRUPT             the database file is damaged
@@ -77,6 +83,30 @@ class NotFound(BusError):
     code, definite = "NOT_FOUND", True
 
 
+class TopicNotFound(NotFound):
+    """No such topic."""
+
+    code = "TOPIC_NOT_FOUND"
+
+
+class TopicClosed(BusError):
+    """Nothing can be sent to a closed topic."""
+
+    code, definite = "TOPIC_CLOSED", True
+
+
+class AgentNameInUse(BusError):
+    """The name is reserved, and the token does not prove that it is the caller's."""
+
+    code, definite = "AGENT_NAME_IN_USE", True
+
+
+class AgentNotJoined(BusError):
+    """The session is nobody on this topic, or another session took its name over."""
+
+    code, definite = "AGENT_NOT_JOINED", True
+
+
 class NotClaimed(BusError):
     """A message that the caller has not claimed, or claimed and lost."""
 
@@ -119,6 +149,12 @@ class SchemaMismatch(BusError):
     code, definite = "SCHEMA_MISMATCH", True
 
 
+class DbSchemaMismatch(SchemaMismatch):
+    """The same, as the topics seed names it."""
+
+    code = "DB_SCHEMA_MISMATCH"
+
+
 class BlobInvalid(BusError):
     """What should be a blob's name is none."""
 
@@ -141,6 +177,12 @@ class Busy(BusError):
     """Another process held the lock through all retries."""
 
     code, definite = "BUSY", True
+
+
+class DbBusy(Busy):
+    """The same, as the topics seed names it."""
+
+    code = "DB_BUSY"
 
 
 class DiskFull(BusError):

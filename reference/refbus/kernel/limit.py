@@ -20,17 +20,37 @@ INT64_MAX = 2**63 - 1
 NOW_MS_MAX = 2**53  # leaves room for a lease on top, and every language can hold it
 
 
-def text(what: str, value: object) -> str:
+def text(what: str, value: object, chars_max: int = TEXT_CHARS_MAX) -> str:
     """Free text: not empty, not long, nothing invisible that breaks a terminal or a C string."""
     if type(value) is not str:
         raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
-    if not 0 < len(value) <= TEXT_CHARS_MAX:
-        raise InvalidArgument(f"{what} must have 1 to {TEXT_CHARS_MAX} characters, not {len(value)}")
+    if not 0 < len(value) <= chars_max:
+        raise InvalidArgument(f"{what} must have 1 to {chars_max} characters, not {len(value)}")
     # isprintable() is a quick yes; its no also covers harmless characters such as a zero-width joiner.
     if not value.isprintable() and any(
         char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value
     ):
         raise InvalidArgument(f"{what} holds control characters or half surrogates: {value!a:.80}")
+    return value
+
+
+def body(what: str, value: object, chars_max: int) -> str:
+    """A text of many lines: any characters that Unicode knows."""
+    if type(value) is not str:
+        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
+    if not 0 < len(value) <= chars_max:
+        raise InvalidArgument(f"{what} must have 1 to {chars_max} characters, not {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{what} holds half surrogates at character {error.start}") from error
+    return value
+
+
+def flag(what: str, value: object) -> bool:
+    """True or false; 0 and 1 are none."""
+    if type(value) is not bool:
+        raise InvalidArgument(f"{what} must be true or false, not {_kind(value)}")
     return value
 
 

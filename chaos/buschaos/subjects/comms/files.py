@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 from pathlib import Path
@@ -17,6 +18,21 @@ def facts(store: Path) -> dict[str, Any]:
         "torn_artifacts": _torn(claude / "artifacts"),
         **_trail(claude / "audit-trail.jsonl"),
     }
+
+
+def artifacts(store: Path) -> list[dict[str, str]]:
+    """Each artifact, whole: long ones by their length and digest. Temporary files do not count."""
+    folder = store / ".claude" / "artifacts"
+    return [
+        {"path": str(path.relative_to(folder)), "content": _short(path.read_bytes())}
+        for path in (sorted(folder.rglob("*.json")) if folder.is_dir() else [])
+    ]
+
+
+def _short(data: bytes) -> str:
+    if len(data) <= 200:
+        return data.decode(errors="replace")
+    return f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()[:16]}"
 
 
 def _database(path: Path) -> dict[str, Any]:

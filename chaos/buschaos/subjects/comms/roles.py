@@ -8,7 +8,7 @@ from typing import Any
 
 from buschaos.plan import Call, Role
 
-POOLS = ("pool-1", "pool-2", "pool-3", "pool-4")
+POOLS = ("pool-1", "pool-2")
 
 
 class Sender(Role):
@@ -46,6 +46,7 @@ class Pool(Role):
     """Receives, claims what it received, completes what it claimed: mostly well."""
 
     name = "pool"
+    processes = 2
     needs = frozenset({"lease"})
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:

@@ -6,7 +6,7 @@ from typing import Any
 
 from buschaos.plan import Call
 from buschaos.subjects.base import Subject
-from buschaos.subjects.comms.files import facts
+from buschaos.subjects.comms.files import artifacts, facts
 from buschaos.subjects.comms.operations import OPERATIONS, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
@@ -59,6 +59,7 @@ SUBJECT = Subject(
     # A claim may have timed out and gone to another process; a sender may be too quick.
     expected=frozenset({"BUSY", "NOT_CLAIMED", "RATE_LIMITED"}),
     settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
-    export="export_audit_trail", inspect=facts, comparable=comparable, promises=promises, problems=problems,
+    export="export_audit_trail", inspect=facts, files=artifacts,
+    comparable=comparable, promises=promises, problems=problems,
     read_all=read_all, settle_ms=120_000,
 )  # fmt: skip

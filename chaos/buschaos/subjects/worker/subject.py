@@ -50,6 +50,7 @@ SUBJECT = Subject(
     operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=WorkerMemory,
     retried=frozenset({"publish", "publish_many"}), expected=frozenset({"BUSY"}),
     settle=("poll", {"agent_id": "bob", "limit": 1}),
-    export="export_to_jsonl", inspect=facts, comparable=comparable, promises=promises, problems=problems,
+    export="export_to_jsonl", inspect=facts, files=lambda _: [],
+    comparable=comparable, promises=promises, problems=problems,
     read_all=read_all, settle_ms=0,
 )  # fmt: skip

@@ -1,0 +1,25 @@
+"""Planted fault: an artifact is written under its final name (C9). A kill leaves half of it."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+from refbus.kernel import limit as limits
+from refbus.kernel.files import make_folder
+
+
+class ArtifactInPlace(CommsBus):
+    """No temporary file, no rename."""
+
+    def write_artifact(
+        self, agent_id: str, task_id: str, content: Any, name: str = "result.json"
+    ) -> dict[str, Any]:
+        folder = self.artifacts / agent_id / task_id
+        make_folder(folder.parent)
+        make_folder(folder)
+        (folder / name).write_text(limits.payload(content))
+        return {"artifact_path": f".claude/artifacts/{agent_id}/{task_id}/{name}"}
+
+
+if __name__ == "__main__":
+    serve({"comms": ArtifactInPlace})

@@ -1,0 +1,97 @@
+"""`comms` under chaos: the reference loses and doubles nothing, and planted faults are found."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos import report
+from buschaos.crashpoints import cuts, in_the_middle
+from buschaos.diskfull import LEVELS_FEW
+from buschaos.run import Run, Settings, run
+from buschaos.subjects.comms.operations import OPERATIONS
+from busproof.fleet import REFERENCE
+
+LONG = ("open", "close")  # as many changes as all others together: left to the nightly run
+
+
+def play(bus: str, out: Path, *names: str, **how: Any) -> Run:
+    """The acts that are asked for, of these operations or of all."""
+    chosen = tuple(op for op in OPERATIONS if op.name in names) if names else None
+    settings = Settings(specs=[bus], out=out, system="comms", seed=1, torn=in_the_middle, operations=chosen)
+    return run(replace(settings, **how))
+
+
+def told(played: Run) -> list[str]:
+    """Every problem, with its point."""
+    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
+
+
+def outcomes(played: Run) -> dict[str, str]:
+    """Row → outcome."""
+    return {row.requirement: row.outcome for row in report.rows(played, "comms")}
+
+
+def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
+    """Send, claim, complete, the move to the dead letters, respond, artifact: before or after."""
+    names = [operation.name for operation in OPERATIONS if operation.name not in LONG]
+    played = play(REFERENCE, tmp_path, *names, points=True)
+    assert told(played) == []
+    assert outcomes(played) == {"comms.log.71": "pass", "comms.blob.12": "pass"}
+
+
+def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
+    """Senders, and pools of two processes under one name: nothing acknowledged is lost, no delivery held twice."""
+    played = play(REFERENCE, tmp_path, kills=30)
+    assert told(played) == []
+    assert outcomes(played) == {"comms.log.72": "pass"}
+    assert played.acts[0].counts["kills"] == 30
+    assert played.acts[0].counts["acknowledged messages"] > 60
+
+
+def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
+    """Ten levels, and every change of the operations that write a second file told once that there is no space."""
+    names = ("write_artifact", "cleanup_expired_messages", "export_audit_trail")
+    played = play(REFERENCE, tmp_path, *names, disk_full=True, levels=LEVELS_FEW, errors=(errno.ENOSPC,))
+    assert told(played) == []
+    assert outcomes(played) == {"comms.log.73": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "says"),
+    [
+        ("comms_answers_before_commit", "send_message", "was answered, and is not whole"),
+        (
+            "comms_buries_in_two_steps",
+            "complete_message to the dead letters",
+            "is half done: agent_status",
+        ),
+        ("comms_artifact_in_place", "write_artifact again", "is half done: files"),
+    ],
+)
+def test_a_planted_fault_is_found_at_its_write_point(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, name: str, says: str
+) -> None:
+    """By the operation that it breaks."""
+    assert any(says in line for line in told(play(faulty(fault), tmp_path, name, points=True)))
+
+
+def test_two_holders_of_one_delivery_are_found_by_random_kills(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """Two processes of one pool both find the message free."""
+    found = told(play(faulty("comms_claims_in_two_steps"), tmp_path, kills=48))
+    assert any("claim_exclusive" in line for line in found)
+
+
+@pytest.mark.nightly
+def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
+    """All operations, all cuts, all errors, every level of a full disk, and 200 kills."""
+    played = play(REFERENCE, tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
+    assert told(played) == []
+    assert set(outcomes(played).values()) == {"pass"}

@@ -1,0 +1,255 @@
+"""`topics`: seed 004, section 4. The methods are the ten tools of an MCP server; there is no other door.
+
+Of a reply, what the seed or DECISIONS name is described; a server may say more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from busproof.protocol.common import SESSION_METHODS, Empty, Noun, Params, Reply, methods
+
+# A store is a folder; AGENT_BUS_DB names this file in it.
+DB_NAME = "agent_bus.sqlite"
+
+TOPICS_FEATURES = {
+    "sqlite": "AGENT_BUS_DB names an SQLite database with the seed's tables (schema 6)",
+}
+
+# Which tools make a noun. `limit` and `cursor` are sides of sync.
+TOOL_NOUNS: tuple[tuple[str, Noun], ...] = (
+    ("sync", "log"), ("sync", "cursor"), ("topic_create", "route"), ("topic_join", "lease"),
+    ("topic_presence", "presence"), ("messages_search", "search"), ("sync", "limit"),
+)  # fmt: skip
+
+
+class PingReply(Reply):
+    """The server lives."""
+
+    ok: Literal[True]
+    spec_version: str
+    package_version: str
+
+
+class TopicCreateParams(Params):
+    """mode `reuse`: the newest open topic of that name, if there is one."""
+
+    name: str | None = None
+    metadata: dict[str, Any] | None = None
+    mode: Literal["reuse", "new"] | None = None
+
+
+class TopicReply(Reply):
+    """One topic."""
+
+    topic_id: str
+    name: str
+    status: Literal["open", "closed"]
+
+
+class TopicListParams(Params):
+    """Open ones, unless asked otherwise."""
+
+    status: Literal["open", "closed", "all"] | None = None
+
+
+class TopicListReply(Reply):
+    """The newest first."""
+
+    topics: list[TopicReply]
+
+
+class TopicResolveParams(Params):
+    """The newest open topic of that name; with allow_closed the newest closed one, if none is open."""
+
+    name: str
+    allow_closed: bool | None = None
+
+
+class TopicCloseParams(Params):
+    """Nothing can be sent any more."""
+
+    topic_id: str
+    reason: str | None = None
+
+
+class TopicCloseReply(Reply):
+    """A second close changes nothing, and warns ALREADY_CLOSED."""
+
+    topic_id: str
+    status: Literal["closed"]
+    warnings: list[dict[str, Any]] = []
+
+
+class TopicJoinParams(Params):
+    """Exactly one of topic_id and name."""
+
+    agent_name: str
+    topic_id: str | None = None
+    name: str | None = None
+    allow_closed: bool | None = None
+    reclaim_token: str | None = None
+
+
+class TopicJoinReply(TopicReply):
+    """reclaim_token brings the name back after a restart."""
+
+    agent_name: str
+    reclaim_token: str
+
+
+class TopicPresenceParams(Params):
+    """Who synced lately."""
+
+    topic_id: str
+    window_seconds: int | None = None
+    limit: int | None = None
+
+
+class Peer(Reply):
+    """One peer."""
+
+    agent_name: str
+    last_seq: int
+    updated_at: float
+    age_seconds: float
+
+
+class TopicPresenceReply(Reply):
+    """The latest first."""
+
+    peers: list[Peer]
+
+
+class CursorResetParams(Params):
+    """0 replays the topic."""
+
+    topic_id: str
+    last_seq: int | None = None
+
+
+class CursorReply(Reply):
+    """Where a reader stands."""
+
+    last_seq: int
+    updated_at: float
+
+
+class CursorResetReply(Reply):
+    """The cursor afterwards."""
+
+    cursor: CursorReply
+
+
+class MessagesSearchParams(Params):
+    """Across topics or in one; nobody needs to join."""
+
+    query: str
+    topic_id: str | None = None
+    mode: Literal["hybrid", "fts", "semantic"] | None = None
+    limit: int | None = None
+    model: str | None = None
+    include_content: bool | None = None
+
+
+class SearchResult(Reply):
+    """One match; content_markdown with include_content."""
+
+    topic_id: str
+    topic_name: str
+    message_id: str
+    seq: int
+    sender: str
+    message_type: str
+    created_at: float
+    snippet: str
+    content_markdown: str | None = None
+
+
+class MessagesSearchReply(Reply):
+    """What was degraded is said in warnings (B9)."""
+
+    results: list[SearchResult]
+    warnings: list[dict[str, Any]] = []
+
+
+class TopicMessage(Reply):
+    """A message as its reader sees it."""
+
+    message_id: str
+    topic_id: str
+    seq: int
+    sender: str
+    message_type: str
+    reply_to: str | None
+    metadata: dict[str, Any] | None
+    client_message_id: str | None
+    created_at: float
+    content_markdown: str
+
+
+class SyncParams(Params):
+    """Send and receive. auto_advance: at most once; ack_through: at least once (B4)."""
+
+    topic_id: str
+    outbox: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="content_markdown, message_type, reply_to, metadata, client_message_id; at most 50",
+    )
+    max_items: int | None = None
+    include_self: bool | None = None
+    wait_seconds: int | None = None
+    auto_advance: bool | None = None
+    ack_through: int | None = None
+
+
+class SentRecord(Reply):
+    """A message that is stored; duplicate: it was before."""
+
+    message: TopicMessage
+    duplicate: bool = False
+
+
+class SyncReply(Reply):
+    """Oldest first."""
+
+    received: list[TopicMessage]
+    sent: list[SentRecord]
+    cursor: CursorReply
+    status: Literal["ready", "timeout", "empty"]
+    has_more: bool | None = None
+    warnings: list[dict[str, Any]] = []
+
+
+class ToolsReply(Reply):
+    """tools/list, as JSON."""
+
+    tools: list[dict[str, Any]]
+
+
+TOPICS_METHODS = SESSION_METHODS | methods(
+    ("tools.list", "log", None, Empty, ToolsReply),
+    ("ping", "log", None, Empty, PingReply),
+    ("topic_create", "route", None, TopicCreateParams, TopicReply),
+    ("topic_list", "route", None, TopicListParams, TopicListReply),
+    ("topic_resolve", "route", None, TopicResolveParams, TopicReply),
+    ("topic_close", "route", None, TopicCloseParams, TopicCloseReply),
+    ("topic_join", "lease", None, TopicJoinParams, TopicJoinReply),
+    ("topic_presence", "presence", None, TopicPresenceParams, TopicPresenceReply),
+    ("cursor_reset", "cursor", None, CursorResetParams, CursorResetReply),
+    ("messages_search", "search", None, MessagesSearchParams, MessagesSearchReply),
+    ("sync", "log", None, SyncParams, SyncReply),
+)
+
+# All of the seed's errors come before anything is written; what a server calls otherwise promises nothing.
+TOPICS_ERROR_CODES = {
+    "TOPIC_NOT_FOUND": True,
+    "TOPIC_CLOSED": True,
+    "AGENT_NAME_IN_USE": True,
+    "INVALID_ARGUMENT": True,
+    "DB_BUSY": True,
+    "DB_SCHEMA_MISMATCH": True,
+    "AGENT_NOT_JOINED": True,
+}

@@ -1,0 +1,5 @@
+"""Scripts of `topics`, one module a noun."""
+
+from busproof.scenarios.topics import log
+
+__all__ = ["log"]

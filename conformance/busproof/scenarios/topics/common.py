@@ -1,0 +1,93 @@
+"""Small things that scripts of several nouns of `topics` say.
+
+A topic is a lane of its own, and a server takes a second to start: scripts share one store, and each makes its own
+topics in it. A script that looks at the whole store, or spoils it, says `alone=True`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from busproof.adapters.base import Lost
+from busproof.protocol.topics import DB_NAME
+from busproof.scenarios.common import Row, joined
+from busproof.session import Session
+from busproof.suite import Ctx
+from busproof.suite import scenario as any_scenario
+
+if TYPE_CHECKING:
+    from busproof.adapters.mcp import McpDoor
+
+_NUMBERS = itertools.count(1)
+
+
+def scenario(
+    name: str, *, alone: bool = False, needs: tuple[str, ...] = ()
+) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
+    """Register a script of this system."""
+    return any_scenario(name, system="topics", needs=needs, alone=alone)
+
+
+def unique(word: str = "lane") -> str:
+    """A name, or a word to search for, that no other script uses. Letters and digits only."""
+    return f"{word}{next(_NUMBERS)}x{uuid.uuid4().hex[:8]}"
+
+
+def topic(session: Session, **params: Any) -> str:
+    """A new topic; returns its id."""
+    return str(session.call("topic_create", **{"name": unique(), "mode": "new", **params})["topic_id"])
+
+
+def join(session: Session, topic_id: str, **params: Any) -> Row:
+    """Join under the session's own name."""
+    return session.call("topic_join", **{"agent_name": session.agent, "topic_id": topic_id, **params})
+
+
+def lane(ctx: Ctx, *names: str) -> tuple[str, list[Session]]:
+    """A new topic and a process for each name, joined to it. The first process is always the bus that is judged."""
+    sessions = [ctx.agent(name) for name in names]
+    topic_id = topic(sessions[0])
+    for session in sessions:
+        join(session, topic_id)
+    return topic_id, sessions
+
+
+def sync(session: Session, topic_id: str, *bodies: str, **params: Any) -> Row:
+    """Send bodies and receive, without a wait unless one is asked for."""
+    if bodies:
+        params["outbox"] = [*params.get("outbox", []), *({"content_markdown": body} for body in bodies)]
+    return session.call("sync", **{"topic_id": topic_id, "wait_seconds": 0, **params})
+
+
+def bodies(reply: Row) -> list[str]:
+    """What was received, in order."""
+    return [message["content_markdown"] for message in reply["received"]]
+
+
+def seqs(reply: Row) -> list[int]:
+    """The numbers of what was received, in order."""
+    return [message["seq"] for message in reply["received"]]
+
+
+def warned(reply: Row) -> list[str]:
+    """The codes of a reply's warnings."""
+    return [str(warning.get("code")) for warning in reply.get("warnings") or []]
+
+
+def server(session: Session) -> McpDoor:
+    """The session's MCP client, for what is not a tool: the text of the last answer, a cancel, a disconnect."""
+    if not hasattr(session.door, "cancelled"):
+        raise Lost("this session is not an MCP server")
+    return cast("McpDoor", session.door)
+
+
+@contextmanager
+def database(ctx: Ctx) -> Iterator[sqlite3.Connection]:
+    """The agents' database, joined as another program may."""
+    with joined(ctx.store / DB_NAME) as connection:
+        yield connection

@@ -1,0 +1,112 @@
+"""A message: what a sender may say, how it stands in a row, what a reader gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refbus.kernel import jsontext
+from refbus.kernel import limit as limits
+from refbus.kernel.errors import InvalidArgument
+
+OUTBOX_MAX = 50
+BODY_CHARS_MAX = 65_536
+TYPE_CHARS_MAX = 32
+CLIENT_ID_CHARS_MAX = 128
+
+COLUMNS = (
+    "message_id", "topic_id", "seq", "sender", "message_type", "reply_to",
+    "content_markdown", "metadata_json", "client_message_id", "created_at",
+)  # fmt: skip
+
+
+class Draft:
+    """A checked item of an outbox."""
+
+    __slots__ = ("body", "client_id", "metadata_json", "reply_to", "type")
+
+    def __init__(self, item: Any, where: str) -> None:
+        if type(item) is not dict:
+            raise InvalidArgument(f"{where} must be an object with content_markdown")
+        self.body = limits.body(f"{where}.content_markdown", item.get("content_markdown"), BODY_CHARS_MAX)
+        said_type, reply_to, client_id = map(item.get, ("message_type", "reply_to", "client_message_id"))
+        self.type = (
+            "message"
+            if said_type is None
+            else limits.text(f"{where}.message_type", _strip(said_type), TYPE_CHARS_MAX)
+        )
+        self.reply_to = None if reply_to is None else limits.text(f"{where}.reply_to", reply_to)
+        self.metadata_json = metadata_text(f"{where}.metadata", item.get("metadata"))
+        self.client_id = (
+            None
+            if client_id is None
+            else limits.text(f"{where}.client_message_id", _strip(client_id), CLIENT_ID_CHARS_MAX)
+        )
+
+    def says_the_same(self, message: dict[str, Any]) -> bool:
+        """Is a stored message this draft?"""
+        metadata = None if self.metadata_json is None else jsontext.decode(self.metadata_json)
+        return (self.body, self.type, self.reply_to, metadata) == (
+            message["content_markdown"], message["message_type"], message["reply_to"], message["metadata"]
+        )  # fmt: skip
+
+
+def drafts(outbox: Any) -> list[Draft]:
+    """The items of an outbox. One object alone, or the JSON text of a list, is what models also send."""
+    if outbox is None:
+        return []
+    if type(outbox) is str:
+        try:
+            outbox = jsontext.decode(outbox)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"outbox must be a list of objects; this text is no JSON: {error}"
+            ) from error
+    if type(outbox) is dict:
+        outbox = [outbox]
+    if type(outbox) is not list:
+        raise InvalidArgument("outbox must be a list of objects")
+    if len(outbox) > OUTBOX_MAX:
+        raise InvalidArgument(f"outbox must have at most {OUTBOX_MAX} items, not {len(outbox)}")
+    return [Draft(item, f"outbox[{at}]") for at, item in enumerate(outbox)]
+
+
+def as_message(row: tuple[Any, ...]) -> dict[str, Any]:
+    """A row of `messages` as its reader sees it."""
+    if bytes in map(type, row):  # a stranger's: shown as text, rather than breaking the reply
+        row = tuple(cell.decode("utf-8", "replace") if type(cell) is bytes else cell for cell in row)
+    message_id, topic_id, seq, sender, type_, reply_to, body, metadata_json, client_id, created_at = row
+    return {
+        "message_id": message_id, "topic_id": topic_id, "seq": seq, "sender": sender,
+        "message_type": type_, "reply_to": reply_to, "content_markdown": body,
+        "metadata": metadata_value(metadata_json), "client_message_id": client_id, "created_at": created_at,
+    }  # fmt: skip
+
+
+def metadata_text(what: str, metadata: Any) -> str | None:
+    """The JSON text of an optional object."""
+    if metadata is None:
+        return None
+    if type(metadata) is not dict:
+        raise InvalidArgument(f"{what} must be an object or null")
+    try:
+        text = jsontext.encode(metadata)
+    except ValueError as error:
+        raise InvalidArgument(f"{what} is no JSON object: {error!s:.200}") from error
+    if len(text) > limits.PAYLOAD_BYTES_MAX:
+        raise InvalidArgument(f"{what} has {len(text)} bytes of JSON, more than {limits.PAYLOAD_BYTES_MAX}")
+    return text
+
+
+def metadata_value(text: Any) -> dict[str, Any] | None:
+    """The object that is stored; null where a stranger stored anything else."""
+    if text is None:
+        return None
+    try:
+        value = jsontext.decode(text)
+    except (ValueError, TypeError):
+        return None
+    return value if type(value) is dict else None
+
+
+def _strip(value: Any) -> Any:
+    return value.strip() if type(value) is str else value

@@ -1,0 +1,287 @@
+"""Search: by words (`fts`), by meaning (`semantic`), or both (`hybrid`).
+
+An index is brought up to date by the search that needs it: sending stays cheap, and what strangers inserted is found.
+Topics are dense sequences, so one number a topic says how far an index reaches. A row of an index without its message
+(deleted since) is never shown, because results are read from `messages`.
+
+What cannot be done as asked is done as well as possible, and `warnings` says so (B9).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from refbus.kernel import limit as limits
+from refbus.kernel.clock import Clock
+from refbus.kernel.db import fetch
+from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
+from refbus.topics.topic import Topics
+
+MODES = ("hybrid", "fts", "semantic")
+LIMIT_MAX = 1000
+SNIPPET_CHARS = 240
+ROWS_AT_ONCE = 500
+RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors chose it
+
+Hit = dict[str, Any]
+Warnings = list[dict[str, Any]]
+
+
+class Search(Topics):
+    """messages_search."""
+
+    def __init__(
+        self,
+        store: Path | str,
+        *,
+        clock: Clock | None = None,
+        synchronous: str = "NORMAL",
+        embedder: Embedder | None = None,
+        embedding_model: str | None = None,
+    ) -> None:
+        """The model for searches by meaning: an object, or a name to load it by when it is first needed."""
+        super().__init__(store, clock=clock, synchronous=synchronous)
+        self._embedder = embedder
+        self._model_name = (
+            None if embedding_model is None else limits.text("embedding_model", embedding_model)
+        )
+
+    def messages_search(
+        self,
+        query: str,
+        topic_id: str | None = None,
+        mode: str = "hybrid",
+        limit: int = 20,
+        model: str | None = None,
+        include_content: bool = False,
+    ) -> dict[str, Any]:
+        """Messages that match, the best first. No query syntax: every word counts as it stands. Needs no join."""
+        words = limits.body("query", query, limits.TEXT_CHARS_MAX).split()
+        if not words:
+            raise InvalidArgument("query must hold a word")
+        if mode not in MODES:
+            raise InvalidArgument(f"mode must be one of {', '.join(MODES)}, not {mode!a:.40}")
+        limits.integer("limit", limit, 1, LIMIT_MAX)
+        limits.flag("include_content", include_content)
+        for what, value in (("topic_id", topic_id), ("model", model)):
+            if value is not None:
+                limits.text(what, value)
+        warnings: Warnings = []
+        embedder = None if mode == "fts" else self._embedder_for(model, warnings)
+        with self._snapshot() as connection:
+            if topic_id is not None:
+                self._topic(connection, topic_id)
+        hits = []
+        if mode != "semantic" or embedder is None:
+            hits.append(self._by_words(words, topic_id, limit, warnings))
+        if embedder is not None:
+            hits.append(self._by_meaning(embedder, query, topic_id, limit))
+        results = _fuse(hits)[:limit]
+        if not include_content:
+            for result in results:
+                del result["content_markdown"]
+        reply = {
+            "query": query, "mode": mode, "topic_id": topic_id, "include_content": include_content,
+            "results": results, "count": len(results),
+        }  # fmt: skip
+        return reply | {"warnings": warnings} if warnings else reply
+
+    def _embedder_for(self, model: str | None, warnings: Warnings) -> Embedder | None:
+        why = "no embedding model is loaded"
+        if self._embedder is None and self._model_name is not None:
+            try:
+                self._embedder = load(self._model_name)
+            except Unavailable as error:
+                why = str(error)
+        if self._embedder is not None:
+            if model in (None, self._embedder.model, self._model_name):
+                return self._embedder
+            why = f"the model is {self._embedder.model}, not {model!a:.80}"
+        warnings.append(
+            {"code": "SEMANTIC_UNAVAILABLE", "message": f"{why}; messages were searched by their words alone"}
+        )
+        return None
+
+    def _by_words(self, words: list[str], topic_id: str | None, limit: int, warnings: Warnings) -> list[Hit]:
+        if not self._has_fts():
+            said = "this SQLite has no FTS5; messages were scanned for the words, the newest first"
+            warnings.append({"code": "FTS_UNAVAILABLE", "message": said})
+            return self._by_scan(words, topic_id, limit)
+        self._index("fts", self._index_words)
+        # Each word is quoted, so that none is an operator.
+        quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
+        with self._snapshot() as connection:
+            rows = fetch(connection, _MATCHING, {"query": quoted, "topic": topic_id, "limit": limit})
+        return [_hit(row[:-2]) | {"snippet": _plain(row[-2]), "fts_rank": row[-1]} for row in rows]
+
+    def _by_scan(self, words: list[str], topic_id: str | None, limit: int) -> list[Hit]:
+        wanted = [word.casefold() for word in words]
+        with self._snapshot() as connection:
+            rows = fetch(connection, _NEWEST_FIRST, {"topic": topic_id})
+        hits = []
+        for row in rows:
+            folded = row[-1].casefold()
+            if all(word in folded for word in wanted):
+                start = max(0, folded.find(wanted[0]) - SNIPPET_CHARS // 4)
+                hits.append(_hit(row) | {"snippet": _plain(row[-1][start:])})
+        return hits[:limit]
+
+    def _by_meaning(self, embedder: Embedder, query: str, topic_id: str | None, limit: int) -> list[Hit]:
+        self._index(embedder.model, self._index_meanings)
+        (wanted,) = embedder.embed([query])
+        best: dict[str, tuple[float, int, int]] = {}
+        with self._snapshot() as connection:
+            values = {"model": embedder.model, "topic": topic_id}
+            for message_id, start, stop, vector in connection.execute(_PASSAGES, values):
+                score = dot(wanted, unpack(vector))
+                if score > best.get(message_id, (0.0,))[0]:
+                    best[message_id] = (score, start, stop)
+            nearest = sorted(best, key=lambda message_id: -best[message_id][0])[:limit]
+            hits = []
+            for message_id in nearest:
+                score, start, stop = best[message_id]
+                (row,) = fetch(connection, _BY_ID, (message_id,))
+                hits.append(_hit(row) | {"snippet": _plain(row[-1][start:stop]), "semantic_score": score})
+        return hits
+
+    def _index(self, index_name: str, index_some: Any) -> None:
+        """Bring an index up to date, a part at a time, so that senders get the lock in between."""
+        while True:
+            with self._snapshot() as connection:
+                rows = fetch(connection, _NOT_INDEXED, {"index": index_name, "limit": ROWS_AT_ONCE})
+            if not rows:
+                return
+            index_some(rows)
+
+    def _index_words(self, rows: list[tuple[str, str, int, str]]) -> None:
+        with self._transaction() as connection:
+            for message_id, topic_id, seq, body in rows:
+                # Another process may index the same rows at the same time.
+                if _advance(connection, "fts", topic_id, seq):
+                    connection.execute(
+                        "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)",
+                        (body, message_id),
+                    )
+
+    def _index_meanings(self, rows: list[tuple[str, str, int, str]]) -> None:
+        assert self._embedder is not None
+        places = [(row, start, stop) for row in rows for start, stop in split(row[3])]
+        # Outside the transaction: a model is slow, and senders need the lock.
+        vectors = self._embedder.embed([row[3][start:stop] for row, start, stop in places])
+        with self._transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO passages (model, message_id, start, stop, vector) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (self._embedder.model, row[0], start, stop, pack(vector))
+                    for (row, start, stop), vector in zip(places, vectors, strict=True)
+                ],
+            )
+            for _, topic_id, seq, _ in rows:
+                _advance(connection, self._embedder.model, topic_id, seq)
+
+    def _has_fts(self) -> bool:
+        """Is there a full-text index, or can one be made? Not every SQLite is built with FTS5."""
+        try:
+            with self._snapshot() as connection:
+                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone():
+                    connection.execute("SELECT 1 FROM search_index LIMIT 1")
+                    return True
+            with self._transaction() as connection:
+                connection.execute(_CREATE_INDEX)
+        except BusError as error:
+            if "no such module" not in str(error):
+                raise
+            return False
+        return True
+
+
+def _fuse(rankings: Sequence[list[Hit]]) -> list[Hit]:
+    """One list of several: reciprocal rank fusion, which needs no common scale of scores."""
+    merged: dict[str, Hit] = {}
+    for hits in rankings:
+        for place, hit in enumerate(hits):
+            known = merged.setdefault(hit["message_id"], hit | {"rank": 0.0})
+            known |= {key: value for key, value in hit.items() if key not in known}
+            known["rank"] += 1 / (RANK_CONSTANT + place + 1)
+    return sorted(merged.values(), key=lambda hit: -hit["rank"])
+
+
+def _hit(row: Sequence[Any]) -> Hit:
+    return dict(zip(_FIELDS, row, strict=True))
+
+
+def _plain(text: str) -> str:
+    """One line without marks (B11)."""
+    line = " ".join(text.split())
+    return line if len(line) <= SNIPPET_CHARS else line[:SNIPPET_CHARS] + "…"
+
+
+def _advance(connection: sqlite3.Connection, index_name: str, topic_id: str, seq: int) -> bool:
+    return connection.execute(_ADVANCE, (index_name, topic_id, seq)).rowcount == 1
+
+
+_FIELDS = (
+    "topic_id", "topic_name", "message_id", "seq", "sender", "message_type", "created_at", "content_markdown",
+)  # fmt: skip
+
+# In a table of its own, because the file must also open where FTS5 is missing.
+_CREATE_INDEX = """
+    CREATE VIRTUAL TABLE IF NOT EXISTS search_index
+    USING fts5(content_markdown, message_id UNINDEXED, tokenize = 'unicode61')
+"""
+
+_MATCHING = """
+    SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
+           CAST(m.content_markdown AS TEXT), snippet(search_index, 0, '', '', '…', 32), search_index.rank
+    FROM search_index
+    JOIN messages AS m ON m.message_id = search_index.message_id
+    JOIN topics AS t ON t.topic_id = m.topic_id
+    WHERE search_index MATCH :query AND (:topic IS NULL OR m.topic_id = :topic)
+    ORDER BY search_index.rank, m.created_at DESC, m.seq DESC LIMIT :limit
+"""
+
+_NEWEST_FIRST = """
+    SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
+           CAST(m.content_markdown AS TEXT)
+    FROM messages AS m JOIN topics AS t ON t.topic_id = m.topic_id
+    WHERE :topic IS NULL OR m.topic_id = :topic
+    ORDER BY m.created_at DESC, m.seq DESC
+"""
+
+_BY_ID = """
+    SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
+           CAST(m.content_markdown AS TEXT)
+    FROM messages AS m JOIN topics AS t ON t.topic_id = m.topic_id
+    WHERE m.message_id = ?
+"""
+
+_PASSAGES = """
+    SELECT p.message_id, p.start, p.stop, p.vector
+    FROM passages AS p
+    JOIN messages AS m ON m.message_id = p.message_id
+    JOIN topics AS t ON t.topic_id = m.topic_id
+    WHERE p.model = :model AND (:topic IS NULL OR m.topic_id = :topic)
+"""
+
+# One topic at a time: its rows are read in the order of an index, however many there are.
+_NOT_INDEXED = """
+    WITH behind (topic_id, last_seq) AS (
+        SELECT t.topic_id, coalesce(s.last_seq, 0)
+        FROM topics AS t LEFT JOIN search_state AS s ON s.index_name = :index AND s.topic_id = t.topic_id
+        WHERE EXISTS (SELECT 1 FROM messages WHERE topic_id = t.topic_id AND seq > coalesce(s.last_seq, 0))
+        LIMIT 1
+    )
+    SELECT m.message_id, m.topic_id, m.seq, CAST(m.content_markdown AS TEXT)
+    FROM behind JOIN messages AS m ON m.topic_id = behind.topic_id AND m.seq > behind.last_seq
+    ORDER BY m.seq LIMIT :limit
+"""
+
+_ADVANCE = """
+    INSERT INTO search_state (index_name, topic_id, last_seq) VALUES (?, ?, ?)
+    ON CONFLICT (index_name, topic_id) DO UPDATE SET last_seq = excluded.last_seq
+    WHERE excluded.last_seq > search_state.last_seq
+"""

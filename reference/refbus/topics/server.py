@@ -1,0 +1,167 @@
+"""The MCP server: the ten tools over stdio. One process is one agent's session; all meet in one SQLite file.
+
+    AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.server
+
+Every call of the bus runs in a worker thread, and a sync that waits is in none: it sleeps in the event loop until the
+bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose client closes the
+connection, consumes nothing: what its last transaction may have consumed by then is given back (B3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import anyio.lowlevel
+from anyio import to_thread
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from refbus import __version__
+from refbus.kernel.errors import BusError, Internal, InvalidArgument
+from refbus.topics import text
+from refbus.topics.bus import TopicsBus
+from refbus.topics.sync import SyncCall
+from refbus.topics.tools import INSTRUCTIONS, TOOLS
+
+THREADS = 4
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """The tools of one connection, on one bus."""
+
+    def __init__(self, bus: TopicsBus) -> None:
+        self._bus = bus
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    async def list_tools(self, _context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        """All ten, on one page."""
+        return ListToolsResult(
+            tools=[
+                Tool(name=name, **tool | {"annotations": ToolAnnotations(**tool["annotations"])})
+                for name, tool in TOOLS.items()
+            ]
+        )
+
+    async def call_tool(self, _context: Any, params: CallToolRequestParams) -> CallToolResult:
+        """Structured content and the same in words; an error is both, too, with isError."""
+        if params.name not in TOOLS:
+            raise MCPError(INVALID_PARAMS, f"no tool is named {params.name!r:.80}")
+        try:
+            reply = await self._answer(params.name, _bound(params.name, params.arguments or {}))
+        except BusError as error:
+            return _error(error.code, str(error))
+        except Exception as error:
+            logger.exception("%s failed", params.name)
+            return _error(Internal.code, f"{type(error).__name__}: {error}")
+        return CallToolResult(
+            content=[TextContent(text=text.of(params.name, reply))], structured_content=reply
+        )
+
+    async def _answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if tool == "ping":
+            return self._bus.ping()
+        if tool == "sync":
+            return await self._sync(arguments)
+        return await self._in_thread(partial(getattr(self._bus, tool), **arguments))
+
+    async def _sync(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        call = await self._in_thread(partial(self._bus.begin_sync, **arguments))
+        try:
+            # A thread is not interrupted: whether the caller went meanwhile shows here.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            while not call.is_done:
+                await self._wait_for_news(call)
+                await self._in_thread(call.receive)
+                await anyio.lowlevel.checkpoint_if_cancelled()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._give_back(call)
+            raise
+        return call.reply
+
+    async def _wait_for_news(self, call: SyncCall) -> None:
+        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+
+        def ring() -> None:
+            loop.call_soon_threadsafe(rung.set)
+
+        with self._bus.bell.heard(ring):
+            while not (call.is_over or await self._in_thread(call.has_news)):
+                with anyio.move_on_after(call.left_s):
+                    await rung.wait()
+                rung.clear()
+
+    async def _give_back(self, call: SyncCall) -> None:
+        try:
+            await self._in_thread(call.give_back)
+        except BusError as error:
+            logger.warning("a cancelled sync has consumed messages: %s", error)
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await to_thread.run_sync(function, limiter=self._threads)
+
+
+def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, if the tool takes them. Null is how many models say "not given"."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    known = TOOLS[tool]["input_schema"]["properties"]
+    unknown = ", ".join(sorted(given.keys() - known.keys()))
+    if unknown:
+        raise InvalidArgument(f"{tool} takes no {unknown:.200}; it takes {', '.join(known) or 'nothing'}")
+    missing = ", ".join(name for name in TOOLS[tool]["input_schema"]["required"] if name not in given)
+    if missing:
+        raise InvalidArgument(f"{tool} needs {missing}")
+    return given
+
+
+def _error(code: str, message: str) -> CallToolResult:
+    structured = {"error": {"code": code, "message": message}}
+    return CallToolResult(content=[TextContent(text=message)], structured_content=structured, is_error=True)
+
+
+def make_server(bus: TopicsBus) -> Server[Any]:
+    """A server for one session on the bus."""
+    session = Session(bus)
+    return Server(
+        "refbus-topics", version=__version__, title="Agent bus", instructions=INSTRUCTIONS,
+        on_list_tools=session.list_tools, on_call_tool=session.call_tool,
+    )  # fmt: skip
+
+
+async def serve(bus: TopicsBus) -> None:
+    """Answer on stdin and stdout until the client closes them."""
+    server = make_server(bus)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+def main(bus_class: type[TopicsBus] = TopicsBus) -> int:
+    """`python -m refbus.topics.server`: serve on the database that the environment names."""
+    from refbus.topics.admin import main as run
+
+    return run(["serve"], bus_class)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

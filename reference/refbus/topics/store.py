@@ -1,0 +1,176 @@
+"""What every noun of the bus stands on: the shared database file, a clock, and what this session has joined."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refbus.kernel.clock import Clock
+from refbus.kernel.db import Database, statements
+from refbus.kernel.errors import Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
+from refbus.kernel.files import make_folder
+from refbus.kernel.wake import Waiters
+from refbus.topics.bell import Bell
+
+DB_NAME = "agent_bus.sqlite"
+SCHEMA_VERSION = "6"
+EXTRA_VERSION = "1"
+SPEC_VERSION = "v6.3"
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who this session is on a topic: a name, and the claim of it that must still be the latest (B10)."""
+
+    agent_name: str
+    reclaim_token: str
+    fence: int
+    claimed_at: float
+
+
+class Store:
+    """One agent's session on a shared database file. Threads may share it.
+
+    `store` is the file, or a folder that holds it under its usual name. The file is opened by the first call, so that
+    a server can start on a file of another version and answer each tool with DB_SCHEMA_MISMATCH (seed, 3.0).
+    """
+
+    def __init__(self, store: Path | str, *, clock: Clock | None = None, synchronous: str = "NORMAL") -> None:
+        if synchronous not in ("NORMAL", "FULL"):
+            raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
+        self.clock = clock or Clock()
+        self.path = _file(store)
+        for folder in reversed(self.path.parents):
+            make_folder(folder)
+        self.db = Database(self.path, synchronous=synchronous)
+        self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal")
+        self.bell = Bell(self.waiters, self._data_version)
+        # In memory and no longer: a client joins again after a restart (seed, 2.3).
+        self._joined: dict[str, Identity] = {}
+        self._is_open = self._is_closed = False
+        self._users, self._user_left = 0, threading.Condition()
+
+    def close(self) -> None:
+        """Close all connections and watches. A sync that waits ends as if its time were over."""
+        self.bell.close()
+        with self._user_left:
+            # SQLite crashes if a connection is closed under a thread that uses it.
+            self._is_closed = True
+            self._user_left.wait_for(lambda: self._users == 0)
+        self.waiters.close()
+        self.db.close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Everything in the block or nothing of it; the lock is taken at its start (B1)."""
+        try:
+            with self._using():
+                if not self._is_open:
+                    self._open()
+                with self.db.transaction(begin) as connection:
+                    if _version(connection) != SCHEMA_VERSION:
+                        raise self._mismatch(connection)
+                    yield connection
+        except Busy as error:
+            raise DbBusy(f"another process holds the database: {error}") from error
+
+    def _snapshot(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        """Reads that see one moment, and wait for nobody."""
+        return self._transaction("BEGIN")
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._user_left:
+            if self._is_closed:
+                raise NotOpen("the session is closed")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._user_left:
+                self._users -= 1
+                self._user_left.notify_all()
+
+    def _open(self) -> None:
+        """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
+        with self.db.transaction("BEGIN") as connection:
+            is_current = (
+                _version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
+            )
+        if not is_current:
+            with self.db.transaction() as connection:
+                is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+                if not is_empty and _version(connection) != SCHEMA_VERSION:
+                    raise self._mismatch(connection)
+                create_missing(connection)
+        self._is_open = True
+
+    def _mismatch(self, connection: sqlite3.Connection) -> DbSchemaMismatch:
+        found = _version(connection)
+        return DbSchemaMismatch(
+            f"the database has {'no schema version' if found is None else f'schema version {found!a:.40}'}, "
+            f"and this server needs {SCHEMA_VERSION}. Wipe it with `refbus topics wipe`, "
+            f"or delete the file {self.path}, and start again."
+        )
+
+    def _now(self) -> float:
+        """Unix seconds. Taken once in a call, so that all its times are equal."""
+        return self.clock.now_us() / 1_000_000
+
+    def _data_version(self) -> int:
+        """Another number after every commit of another connection."""
+        with self._using():
+            row = self.db.connection().execute("PRAGMA data_version").fetchone()
+        return int(row[0])
+
+
+def create_missing(connection: sqlite3.Connection) -> None:
+    """Make all tables that are not there."""
+    for statement in statements(_HERE / "schema.sql") + statements(_HERE / "extra.sql"):
+        connection.execute(statement)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('refbus_extra_version', ?)", (EXTRA_VERSION,))
+
+
+def new_id() -> str:
+    """A short UUID: ten hex digits. Who stores it looks first whether it is taken: there are only 2**40."""
+    return secrets.token_hex(5)
+
+
+def _version(connection: sqlite3.Connection) -> Any:
+    return _meta(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
+
+
+def _extra_version(connection: sqlite3.Connection) -> Any:
+    return _meta(connection, "SELECT value FROM meta WHERE key = 'refbus_extra_version'")
+
+
+def _meta(connection: sqlite3.Connection, sql: str) -> Any:
+    try:
+        row = connection.execute(sql).fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        return None  # no such table, or one of another shape
+    return None if row is None else row[0]
+
+
+def _file(store: Path | str) -> Path:
+    if not isinstance(store, str | Path) or not str(store) or "\0" in str(store):
+        raise InvalidArgument("store must be the path of a database file or of its folder")
+    # SQLite keeps its log beside the file that a link leads to.
+    path = Path(store).expanduser().resolve()
+    return path / DB_NAME if path.is_dir() else path

@@ -1,0 +1,317 @@
+"""sync: send, acknowledge and receive in one transaction, and wait for what is not there yet.
+
+The cursor is the whole delivery contract:
+
+- auto_advance=true is at most once (B4): what is returned is consumed, even if the reply gets lost on its way.
+- auto_advance=false is at least once: the cursor moves by ack_through alone, forward only and never beyond the newest
+  message; those sent in the same call exist already (B5).
+- With include_self=false the reader's own messages are passed as soon as nothing unread lies before them (B8).
+
+A waiting sync holds no lock and looks without writing. Only when something has come does it take the lock, and then
+receives unless its time is over by now. For a caller that went in the meantime, `give_back` undoes it (B3).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from refbus.kernel import cursor
+from refbus.kernel import limit as limits
+from refbus.kernel.db import fetch
+from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
+from refbus.topics.join import Joining, Standing
+from refbus.topics.message import Draft, as_message, drafts
+from refbus.topics.store import new_id
+
+ITEMS_MAX = 20
+WAIT_S_MAX = 24 * 60 * 60
+
+
+class Sync(Joining):
+    """sync and cursor_reset."""
+
+    def sync(
+        self,
+        topic_id: str,
+        outbox: list[dict[str, Any]] | None = None,
+        max_items: int = ITEMS_MAX,
+        include_self: bool = False,
+        wait_seconds: int = 60,
+        auto_advance: bool = True,
+        ack_through: int | None = None,
+    ) -> dict[str, Any]:
+        """Send the outbox and receive what is unread, oldest first; wait up to wait_seconds for a first message."""
+        call = self.begin_sync(
+            topic_id, outbox, max_items, include_self, wait_seconds, auto_advance, ack_through
+        )
+        while not call.is_done:
+            rung = threading.Event()
+            with self.bell.heard(rung.set):
+                while not (call.is_over or call.has_news()):
+                    rung.wait(call.left_s)
+                    rung.clear()
+            call.receive()
+        return call.reply
+
+    def begin_sync(
+        self,
+        topic_id: str,
+        outbox: list[dict[str, Any]] | None = None,
+        max_items: int = ITEMS_MAX,
+        include_self: bool = False,
+        wait_seconds: int = 60,
+        auto_advance: bool = True,
+        ack_through: int | None = None,
+    ) -> SyncCall:
+        """All of a sync but its wait. `SyncCall` lets the caller wait in its own way: in a thread, or in none."""
+        agent_name = self._my_name(topic_id)
+        items = drafts(outbox)
+        limits.integer("max_items", max_items, 1, ITEMS_MAX)
+        limits.flag("include_self", include_self)
+        limits.integer("wait_seconds", wait_seconds, 0, WAIT_S_MAX)
+        limits.flag("auto_advance", auto_advance)
+        if ack_through is not None:
+            limits.integer("ack_through", ack_through)
+            if auto_advance:
+                raise InvalidArgument("ack_through has a meaning only with auto_advance=false")
+        call = SyncCall(self, topic_id, agent_name, max_items, include_self, wait_seconds, auto_advance)
+        call.exchange(items, ack_through)
+        return call
+
+    def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
+        """Set this peer's cursor, backward too: 0 replays the whole topic."""
+        agent_name = self._my_name(topic_id)
+        limits.integer("last_seq", last_seq)
+        with self._transaction() as connection:
+            newest = self._standing(connection, topic_id).next_seq - 1
+            if last_seq > newest:
+                raise InvalidArgument(f"last_seq {last_seq} does not exist yet: the newest is {newest}")
+            now = self._now()
+            connection.execute(_SET_CURSOR, (topic_id, agent_name, last_seq, now))
+        return {
+            "topic_id": topic_id, "agent_name": agent_name,
+            "cursor": {"last_seq": last_seq, "updated_at": now},
+        }  # fmt: skip
+
+
+class SyncCall:
+    """One sync, from its first transaction to its reply."""
+
+    def __init__(
+        self, bus: Sync, topic_id: str, agent_name: str,
+        max_items: int, include_self: bool, wait_s: int, auto_advance: bool,
+    ) -> None:  # fmt: skip
+        self._bus, self._topic_id, self._agent_name = bus, topic_id, agent_name
+        self._max_items, self._auto_advance = max_items, auto_advance
+        self._unread = {
+            "topic": topic_id, "agent": agent_name, "include_self": include_self, "limit": max_items + 1
+        }  # fmt: skip
+        # Waiting is on real time: a clock that stands still must not stop it.
+        self._wait_s, self._deadline = wait_s, time.monotonic() + wait_s
+        self._consumed: tuple[int, int] | None = None
+        self.reply: dict[str, Any] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Is the reply ready?"""
+        return bool(self.reply["received"]) or self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Is there no time left to wait?"""
+        return self.left_s <= 0 or self._bus.bell.is_closed
+
+    @property
+    def left_s(self) -> float:
+        """How long it may still wait."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def has_news(self) -> bool:
+        """Is there anything to receive? Looks, and changes nothing."""
+        with self._not_definite_any_more(), self._bus._snapshot() as connection:
+            after = connection.execute(_POSITION, (self._topic_id, self._agent_name)).fetchone()[0]
+            return bool(connection.execute(_UNREAD, self._unread | {"after": after, "limit": 1}).fetchone())
+
+    def exchange(self, items: list[Draft], ack_through: int | None) -> None:
+        """The first transaction: send, acknowledge, receive."""
+        bus = self._bus
+        with bus._transaction() as connection:
+            standing = bus._standing(connection, self._topic_id)
+            now = bus._now()
+            sent, warnings = _send(connection, self._topic_id, self._agent_name, standing, items, now)
+            newest = standing.next_seq - 1 + sum(not record["duplicate"] for record in sent)
+            position = before = standing.last_seq
+            if ack_through is not None:
+                position = before = cursor.advance(position, ack_through, newest)
+            received, has_more, passed = self._read(connection, position, newest)
+            if self._auto_advance:
+                position = passed
+            connection.execute(_SET_CURSOR, (self._topic_id, self._agent_name, position, now))
+        self._consumed = (before, position)
+        self.reply = {
+            "topic_id": self._topic_id, "agent_name": self._agent_name,
+            "status": "ready" if received else "timeout" if self._wait_s else "empty",
+            "cursor": {"last_seq": position, "updated_at": now},
+            "sent": sent, "received": received, "received_count": len(received), "has_more": has_more,
+        }  # fmt: skip
+        if warnings:
+            self.reply["warnings"] = warnings
+
+    def receive(self) -> None:
+        """The second transaction, after the wait. Too late, it consumes nothing."""
+        bus = self._bus
+        received: list[dict[str, Any]] = []
+        has_more = False
+        if bus.bell.is_closed:
+            return
+        try:
+            with self._not_definite_any_more(), bus._transaction() as connection:
+                _, position, next_seq = bus._standing(connection, self._topic_id)
+                before = position
+                # Asked with the lock in hand: it may have been long in coming.
+                if not self.is_over:
+                    received, has_more, passed = self._read(connection, position, next_seq - 1)
+                    position = passed if self._auto_advance else position
+                now = bus._now()
+                connection.execute(_SET_CURSOR, (self._topic_id, self._agent_name, position, now))
+        except Busy:
+            return  # nothing was consumed, and what was sent before is still worth its reply
+        self._consumed = (before, position)
+        self.reply["cursor"] = {"last_seq": position, "updated_at": now}
+        self.reply |= {"received": received, "received_count": len(received), "has_more": has_more}
+        if received:
+            self.reply["status"] = "ready"
+
+    def give_back(self) -> None:
+        """Undo what the last transaction consumed, for a caller that went before it could have the reply."""
+        if self._consumed is None or self._consumed[0] == self._consumed[1]:
+            return
+        before, after = self._consumed
+        with self._bus._transaction() as connection:
+            self._bus._standing(connection, self._topic_id)
+            connection.execute(_GIVE_BACK, (before, self._topic_id, self._agent_name, after))
+        self._consumed = None
+
+    @contextlib.contextmanager
+    def _not_definite_any_more(self) -> Iterator[None]:
+        """What fails after the first transaction has not undone what that one sent."""
+        try:
+            yield
+        except BusError as error:
+            error.definite = error.definite and not self.reply["sent"]
+            raise
+
+    def _read(
+        self, connection: sqlite3.Connection, after: int, newest: int
+    ) -> tuple[list[dict[str, Any]], bool, int]:
+        """What is unread, whether there is more, and the seq up to which nothing unread remains."""
+        rows = fetch(connection, _UNREAD, self._unread | {"after": after})
+        has_more = len(rows) > self._max_items
+        messages = [as_message(row) for row in rows[: self._max_items]]
+        return messages, has_more, max(after, rows[-1][2] - 1 if has_more else newest)
+
+
+def _send(
+    connection: sqlite3.Connection,
+    topic_id: str,
+    sender: str,
+    standing: Standing,
+    items: list[Draft],
+    now: float,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Insert what is new. An item whose client_message_id is known is its stored record, closed topic or not (B7)."""
+    sent, warnings = [], []
+    seq = standing.next_seq
+    for at, item in enumerate(items):
+        known = _stored(connection, topic_id, sender, item)
+        if known is not None:
+            sent.append({"message": known, "duplicate": True})
+            if not item.says_the_same(known):
+                warnings.append(_content_mismatch(at, known))
+            continue
+        if standing.status == "closed":
+            raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
+        _refuse_strange_reply(connection, topic_id, item, at)
+        row = (
+            _free_id(connection), topic_id, seq, sender, item.type, item.reply_to,
+            item.body, item.metadata_json, item.client_id, now,
+        )  # fmt: skip
+        connection.execute(_INSERT, row)
+        sent.append({"message": as_message(row), "duplicate": False})
+        seq += 1
+    if seq > standing.next_seq:
+        connection.execute(_SET_NEXT_SEQ, (topic_id, seq, now))
+    return sent, warnings
+
+
+def _stored(connection: sqlite3.Connection, topic_id: str, sender: str, item: Draft) -> dict[str, Any] | None:
+    if item.client_id is None:
+        return None
+    rows = fetch(connection, _BY_CLIENT_ID, (topic_id, sender, item.client_id))
+    return as_message(rows[0]) if rows else None
+
+
+def _content_mismatch(at: int, known: dict[str, Any]) -> dict[str, Any]:
+    """The same key with other content is most likely a mistake of the sender (B6)."""
+    said = f"outbox[{at}] was not sent: its client_message_id belongs to a message with other content"
+    context = {key: known[key] for key in ("client_message_id", "message_id", "seq")}
+    return {"code": "CONTENT_MISMATCH", "message": said, "context": context}
+
+
+def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, item: Draft, at: int) -> None:
+    if item.reply_to is None:
+        return
+    sql = "SELECT 1 FROM messages WHERE message_id = ? AND topic_id = ?"
+    if not connection.execute(sql, (item.reply_to, topic_id)).fetchone():
+        raise InvalidArgument(
+            f"outbox[{at}].reply_to must be the message_id of a message on this topic, not {item.reply_to!r:.80}"
+        )
+
+
+def _free_id(connection: sqlite3.Connection) -> str:
+    while True:
+        message_id = new_id()
+        if not connection.execute("SELECT 1 FROM messages WHERE message_id = ?", (message_id,)).fetchone():
+            return message_id
+
+
+_UNREAD = """
+    SELECT message_id, topic_id, seq, sender, message_type, reply_to,
+           content_markdown, metadata_json, client_message_id, created_at
+    FROM messages
+    WHERE topic_id = :topic AND seq > :after AND (:include_self OR sender <> :agent)
+    ORDER BY seq LIMIT :limit
+"""
+
+_BY_CLIENT_ID = """
+    SELECT message_id, topic_id, seq, sender, message_type, reply_to,
+           content_markdown, metadata_json, client_message_id, created_at
+    FROM messages WHERE topic_id = ? AND sender = ? AND client_message_id = ?
+"""
+
+_INSERT = """
+    INSERT INTO messages (message_id, topic_id, seq, sender, message_type, reply_to,
+                          content_markdown, metadata_json, client_message_id, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+_POSITION = """
+    SELECT coalesce((SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?), 0)
+"""
+
+_SET_NEXT_SEQ = """
+    INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, ?, ?)
+    ON CONFLICT (topic_id) DO UPDATE SET next_seq = excluded.next_seq, updated_at = excluded.updated_at
+"""
+
+_SET_CURSOR = """
+    INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (topic_id, agent_name) DO UPDATE SET last_seq = excluded.last_seq, updated_at = excluded.updated_at
+"""
+
+_GIVE_BACK = "UPDATE cursors SET last_seq = ? WHERE topic_id = ? AND agent_name = ? AND last_seq = ?"

@@ -1,0 +1,110 @@
+"""What each tool says in words: for clients that show a model only text, everything it needs to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+BODY_CHARS_SHOWN = 64_000
+LINES_SHOWN = 50
+
+Reply = dict[str, Any]
+
+
+def of(tool: str, reply: Reply) -> str:
+    """The text of a tool's reply; its warnings come first, so that nothing hides them."""
+    warnings = [
+        f"Warning {warning['code']}: {warning.get('message', '')}" for warning in reply.get("warnings", ())
+    ]
+    return "\n".join([*warnings, *_TEXTS[tool](reply)])
+
+
+def _ping(reply: Reply) -> Iterable[str]:
+    yield f"pong (spec {reply['spec_version']}, package {reply['package_version']})"
+
+
+def _topic(reply: Reply) -> Iterable[str]:
+    yield f'Topic "{reply["name"]}": topic_id={reply["topic_id"]} status={reply["status"]}'
+
+
+def _topics(reply: Reply) -> Iterable[str]:
+    yield f"{len(reply['topics'])} topics"
+    yield from _shortened(
+        f'- "{topic["name"]}": topic_id={topic["topic_id"]} status={topic["status"]}'
+        for topic in reply["topics"]
+    )
+
+
+def _closed(reply: Reply) -> Iterable[str]:
+    reason = "" if reply["close_reason"] is None else f" reason: {reply['close_reason']}"
+    yield f"Topic {reply['topic_id']} is closed since {reply['closed_at']}.{reason}"
+
+
+def _joined(reply: Reply) -> Iterable[str]:
+    yield f'Joined topic "{reply["name"]}" (topic_id={reply["topic_id"]}, {reply["status"]}) as {reply["agent_name"]}.'
+    yield f"reclaim_token={reply['reclaim_token']}"
+
+
+def _presence(reply: Reply) -> Iterable[str]:
+    yield f"{reply['count']} peers synced in the last {reply['window_seconds']} s"
+    yield from _shortened(
+        f"- {peer['agent_name']}: {peer['age_seconds']:.1f} s ago, has read up to {peer['last_seq']}"
+        for peer in reply["peers"]
+    )
+
+
+def _cursor(reply: Reply) -> Iterable[str]:
+    yield f"The cursor of {reply['agent_name']} stands at {reply['cursor']['last_seq']}."
+
+
+def _found(reply: Reply) -> Iterable[str]:
+    yield f"{reply['count']} results ({reply['mode']})"
+    for result in reply["results"]:
+        yield f'- "{result["topic_name"]}" (topic_id={result["topic_id"]}) {_header(result)}'
+        yield _cut(result.get("content_markdown", result["snippet"]))
+
+
+def _synced(reply: Reply) -> Iterable[str]:
+    yield (
+        f"{reply['status']}: {reply['received_count']} received, {len(reply['sent'])} sent, "
+        f"cursor at {reply['cursor']['last_seq']}{', more to come: sync again' if reply['has_more'] else ''}"
+    )
+    for record in reply["sent"]:
+        stored = "stored before as" if record["duplicate"] else "sent"
+        yield f"{stored} [{record['message']['seq']}] id={record['message']['message_id']}"
+    for message in reply["received"]:
+        yield ""
+        yield _header(message)
+        yield _cut(message["content_markdown"])
+
+
+def _header(message: Reply) -> str:
+    reply_to = f" reply_to={message['reply_to']}" if message.get("reply_to") else ""
+    return f"[{message['seq']}] {message['sender']} ({message['message_type']}) id={message['message_id']}{reply_to}"
+
+
+def _cut(body: str) -> str:
+    if len(body) <= BODY_CHARS_SHOWN:
+        return body
+    return f"{body[:BODY_CHARS_SHOWN]}\n… ({len(body)} characters, the rest is in the structured content)"
+
+
+def _shortened(lines: Iterable[str]) -> Iterable[str]:
+    whole = list(lines)
+    yield from whole[:LINES_SHOWN]
+    if len(whole) > LINES_SHOWN:
+        yield f"… and {len(whole) - LINES_SHOWN} more"
+
+
+_TEXTS: dict[str, Callable[[Reply], Iterable[str]]] = {
+    "ping": _ping,
+    "topic_create": _topic,
+    "topic_list": _topics,
+    "topic_resolve": _topic,
+    "topic_close": _closed,
+    "topic_join": _joined,
+    "topic_presence": _presence,
+    "cursor_reset": _cursor,
+    "messages_search": _found,
+    "sync": _synced,
+}

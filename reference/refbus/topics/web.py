@@ -1,0 +1,192 @@
+"""The web page: topics and their messages, live, for people. Nothing can be changed here.
+
+One process, on the loopback interface alone; no build step. Pages are whole without scripts. With them, new messages
+come as server-sent events: the fragments of HTML that the page was made of. What agents write is shown as text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import uvicorn
+from anyio import to_thread
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from refbus.kernel.errors import BusError, InvalidArgument, TopicNotFound
+from refbus.topics.bus import TopicsBus
+
+T = TypeVar("T")
+
+HOST = "127.0.0.1"
+PAGE_MESSAGES = 100
+STILL_HERE_S = 15.0
+PAGES = Path(__file__).with_name("pages")
+# Nothing from elsewhere, and no script but the one file: what agents write cannot act in this page.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Pages:
+    """The pages of one bus."""
+
+    def __init__(self, bus: TopicsBus) -> None:
+        self._bus = bus
+        self._templates = Environment(
+            loader=FileSystemLoader(PAGES), autoescape=select_autoescape(default=True),
+            trim_blocks=True, lstrip_blocks=True,
+        )  # fmt: skip
+        self._templates.filters["time"] = _time
+
+    async def topics(self, _request: Request) -> Response:
+        """All topics, the busiest lately first."""
+        return self._page("topics.html", topics=await _in_thread(self._bus.overview))
+
+    async def topic_events(self, request: Request) -> Response:
+        """The table of topics, anew whenever it changes."""
+        return self._stream(self._tables())
+
+    async def topic(self, request: Request) -> Response:
+        """A hundred messages: the newest, or those from a number on."""
+        (topic,) = await _in_thread(partial(self._bus.overview, request.path_params["topic_id"]))
+        last = max(0, topic["newest_seq"] - PAGE_MESSAGES)
+        after = _number(request.query_params.get("after"), last)
+        messages = await self._some(topic["topic_id"], after)
+        shown = messages[-1]["seq"] if messages else after
+        return self._page(
+            "topic.html", topic=topic, messages=messages, after=after, shown=shown,
+            earlier=max(0, after - PAGE_MESSAGES), is_live=shown >= topic["newest_seq"],
+        )  # fmt: skip
+
+    async def message_events(self, request: Request) -> Response:
+        """Every message after a number, as it comes. A browser that was cut off says where it was."""
+        topic_id = request.path_params["topic_id"]
+        await _in_thread(partial(self._bus.overview, topic_id))
+        said = request.headers.get("last-event-id") or request.query_params.get("after")
+        return self._stream(self._messages(topic_id, _number(said, 0)))
+
+    async def search(self, request: Request) -> Response:
+        """Messages that match."""
+        query = request.query_params.get("q", "").strip()
+        reply: dict[str, Any] = {"results": []}
+        if query:
+            reply = await _in_thread(partial(self._bus.messages_search, query, limit=50))
+        return self._page("search.html", **reply | {"query": query})
+
+    async def refused(self, _request: Request, error: Exception) -> Response:
+        """An error of the bus as a page."""
+        assert isinstance(error, BusError)
+        status = (
+            404 if isinstance(error, TopicNotFound) else 400 if isinstance(error, InvalidArgument) else 503
+        )
+        return self._page("error.html", status, error=error)
+
+    def _page(self, template: str, status: int = 200, **values: Any) -> Response:
+        said = self._templates.get_template(template).render({"path": self._bus.path, "query": "", **values})
+        return HTMLResponse(said, status, HEADERS)
+
+    def _stream(self, events: AsyncIterator[str]) -> Response:
+        return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
+
+    async def _tables(self) -> AsyncIterator[str]:
+        template, shown = self._templates.get_template("topics_table.html"), ""
+        async for _ in self._moments():
+            table = template.render(topics=await _in_thread(self._bus.overview))
+            yield ": still here\n\n" if table == shown else _event(table, "whole")
+            shown = table
+
+    async def _messages(self, topic_id: str, after: int) -> AsyncIterator[str]:
+        template = self._templates.get_template("message.html")
+        with contextlib.suppress(TopicNotFound):  # deleted: the stream ends, and asking again is answered 404
+            async for _ in self._moments():
+                yield ": still here\n\n"
+                while messages := await self._some(topic_id, after):
+                    for message in messages:
+                        after = message["seq"]
+                        yield _event(template.render(message=message), "message", after)
+
+    async def _moments(self) -> AsyncIterator[None]:
+        """Now, after every commit, and from time to time."""
+        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+
+        def ring() -> None:
+            loop.call_soon_threadsafe(rung.set)
+
+        with self._bus.bell.heard(ring):
+            while not self._bus.bell.is_closed:
+                rung.clear()
+                yield
+                try:
+                    await asyncio.wait_for(rung.wait(), STILL_HERE_S)
+                except TimeoutError:
+                    continue
+
+    async def _some(self, topic_id: str, after: int) -> list[dict[str, Any]]:
+        return await _in_thread(lambda: list(islice(self._bus.messages(topic_id, after), PAGE_MESSAGES)))
+
+
+def make_app(bus: TopicsBus) -> Starlette:
+    """The pages of a bus as an ASGI application. Other host names are refused: they would be somebody's trick."""
+    pages = Pages(bus)
+    return Starlette(
+        routes=[
+            Route("/", pages.topics),
+            Route("/events", pages.topic_events),
+            Route("/search", pages.search),
+            Route("/topics/{topic_id}", pages.topic),
+            Route("/topics/{topic_id}/events", pages.message_events),
+            *(Route(f"/{name}", partial(_file, name)) for name in ("page.css", "page.js")),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
+        exception_handlers={BusError: pages.refused},
+    )
+
+
+def serve(bus: TopicsBus, port: int, announce: Callable[[str], None]) -> None:
+    """Serve until interrupted; port 0 takes any free one."""
+    with socket.create_server((HOST, port)) as listening:
+        announce(f"http://{HOST}:{listening.getsockname()[1]}/")
+        config = uvicorn.Config(make_app(bus), log_level="warning", timeout_graceful_shutdown=1)
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+async def _file(name: str, _request: Request) -> Response:
+    return FileResponse(PAGES / name, headers=HEADERS)
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    return await to_thread.run_sync(function)
+
+
+def _event(html: str, kind: str, event_id: int | None = None) -> str:
+    """One server-sent event. JSON keeps the fragment on one line."""
+    said = f"event: {kind}\ndata: {json.dumps(html)}\n\n"
+    return said if event_id is None else f"id: {event_id}\n{said}"
+
+
+def _number(said: str | None, default: int) -> int:
+    return int(said) if said is not None and said.isascii() and said.isdigit() and len(said) < 19 else default
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

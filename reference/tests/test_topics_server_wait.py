@@ -1,0 +1,138 @@
+"""Waiting over MCP: it blocks nothing, and a caller that goes away loses nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import anyio
+from mcp import Client
+from reference.tests.mcp_agent import Agent, server
+
+from refbus.topics.bus import TopicsBus
+
+
+def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
+    """Pings at once, more waits than the server has threads, and each gets its message."""
+
+    async def session() -> None:
+        async with (
+            Client(server(tmp_path / "bus.sqlite")) as one,
+            Client(server(tmp_path / "bus.sqlite")) as two,
+        ):
+            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+            topics = [(await bob.call("topic_create", mode="new"))["topic_id"] for _ in range(20)]
+            received = []
+
+            async def wait(topic_id: str) -> None:
+                await bob.call("topic_join", topic_id=topic_id, agent_name="bob")
+                reply = await bob.call("sync", topic_id=topic_id, wait_seconds=60)
+                received.append(reply["received"][0]["content_markdown"])
+
+            async with anyio.create_task_group() as tasks:
+                for topic_id in topics:
+                    tasks.start_soon(wait, topic_id)
+                for _ in range(10):
+                    await bob.call("ping")
+                    assert (await bob.sync())["status"] == "empty"
+                assert received == []
+                for topic_id in topics:
+                    await alice.call("topic_join", topic_id=topic_id, agent_name="alice")
+                    outbox = [{"content_markdown": topic_id}]
+                    await alice.call("sync", topic_id=topic_id, outbox=outbox, wait_seconds=0)
+            assert sorted(received) == sorted(topics)
+
+    began = time.monotonic()
+    anyio.run(session)
+    assert time.monotonic() - began < 50
+
+
+def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
+    """The next sync gets what came since (B3)."""
+
+    async def session() -> None:
+        async with (
+            Client(server(tmp_path / "bus.sqlite")) as one,
+            Client(server(tmp_path / "bus.sqlite")) as two,
+        ):
+            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+            with anyio.move_on_after(0.2) as waiting:
+                await bob.sync("sent before", wait_seconds=60)
+            assert waiting.cancelled_caught
+            assert (await alice.sync("1"))["received_count"] == 1
+            await bob.call("ping")
+            assert await bob.bodies() == ["1"]
+
+    anyio.run(session)
+
+
+def test_what_is_received_while_the_caller_goes_is_given_back(tmp_path: Path) -> None:
+    """The cancel arrives when the message has been seen and the lock is still to come."""
+    file = tmp_path / "bus.sqlite"
+
+    async def session() -> None:
+        async with Client(server(file)) as one, Client(server(file)) as two:
+            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+            holder = sqlite3.connect(file, isolation_level=None)
+            await alice.sync("1")
+            holder.execute("BEGIN IMMEDIATE")
+            with anyio.move_on_after(0.3) as waiting:  # its first transaction waits for the lock
+                await bob.sync(wait_seconds=60)
+            assert waiting.cancelled_caught
+            holder.execute("COMMIT")
+            with anyio.fail_after(10):
+                while not holder.execute("SELECT 1 FROM cursors WHERE agent_name = 'bob'").fetchone():
+                    await anyio.sleep(0.01)
+                while not (bodies := await bob.bodies()):
+                    await anyio.sleep(0.01)
+            holder.close()
+            assert bodies == ["1"]
+
+    anyio.run(session)
+
+
+def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) -> None:
+    """After a restart the token brings name and cursor back; the old server is gone."""
+    file = tmp_path / "bus.sqlite"
+
+    async def session() -> None:
+        async with Client(server(file)) as one:
+            alice = await Agent(one).join("alice")
+            async with Client(server(file)) as two:
+                bob = await Agent(two).join("bob")
+                with anyio.move_on_after(0.2):
+                    await bob.sync(wait_seconds=60)
+            await alice.sync("1")
+            async with Client(server(file)) as two:
+                again = await Agent(two).join("bob", token=bob.token)
+                assert again.token == bob.token
+                assert await again.bodies() == ["1"]
+
+    began = time.monotonic()
+    anyio.run(session)
+    assert time.monotonic() - began < 20
+
+
+def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:
+    """Its wait ends with the first message, its syncs at once (B10)."""
+    file = tmp_path / "bus.sqlite"
+
+    async def session() -> None:
+        async with Client(server(file)) as one, Client(server(file)) as two:
+            alice = await Agent(one).join("alice")
+            codes = []
+
+            async def wait() -> None:
+                codes.append((await alice.sync(wait_seconds=60))["error"]["code"])
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                await Agent(two).join("alice", token=alice.token)
+                with TopicsBus(file) as bus:
+                    bus.topic_join("carol", alice.topic_id)
+                    bus.sync(alice.topic_id, [{"content_markdown": "news"}], wait_seconds=0)
+            codes.append((await alice.sync("x"))["error"]["code"])
+            assert codes == ["AGENT_NOT_JOINED"] * 2
+
+    anyio.run(session)
