@@ -1,4 +1,4 @@
-"""`refbus worker …`: every command, as one would type it."""
+"""`refbus worker …`: every command, as one would type it; and what `refbus` is for every system."""
 
 from __future__ import annotations
 
@@ -99,9 +99,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_module_is_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`python -m refbus.cli`."""
     monkeypatch.setattr(sys, "argv", ["refbus", "worker", "--store", str(tmp_path / "s"), "liveness"])
-    monkeypatch.delitem(sys.modules, "refbus.cli")
     with pytest.raises(SystemExit) as caught:
-        runpy.run_path(cli.__file__, run_name="__main__")
+        runpy.run_module("refbus.cli", run_name="__main__")
     assert caught.value.code == 0
 
 

@@ -40,9 +40,7 @@ class Artifacts(Votes):
             with self.db.transaction() as connection:
                 self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
         except BusError as error:
-            error.definite = (
-                False  # the artifact is there, its record is not: the same call again completes it
-            )
+            error.definite = False  # only the record is missing: the file is there
             raise
         return {"artifact_path": relative}
 
@@ -58,8 +56,7 @@ class Artifacts(Votes):
         path = self.artifacts.joinpath(*parts[2:])
         self._refuse_links(path)
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-            with os.fdopen(fd, "rb") as file:
+            with open(path, "rb", opener=_open_no_link) as file:
                 data = file.read()
         except FileNotFoundError:
             raise NotFound(f"there is no {artifact_path!r:.100}") from None
@@ -74,3 +71,8 @@ class Artifacts(Votes):
         root = self.artifacts.resolve()
         if path.resolve() != root / path.relative_to(self.artifacts):
             raise InvalidArgument(f"a symbolic link is on the way to {path.name!r:.80}")
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    """Also where a link or a pipe was put since the path was checked."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -6,11 +6,13 @@ brought up to date on close, on clean-up and on request, so that no operation wa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from typing import Any
 
 from refbus.comms.store import Store
+from refbus.kernel.errors import BusError
 from refbus.kernel.jsonl import JsonlFile
 
 ROWS_AT_ONCE = 1000
@@ -32,11 +34,16 @@ class Audit(Store):
         return {"exported": done}
 
     def close(self) -> None:
-        """Bring the audit trail up to date, then close."""
+        """Bring the audit trail up to date if that can be done now, then close."""
         try:
-            self.export_audit_trail()
+            self._try_to_export()
         finally:
             super().close()
+
+    def _try_to_export(self) -> None:
+        """What was done is done, whatever becomes of the trail: the next one who can brings it up to date."""
+        with contextlib.suppress(BusError):
+            self.export_audit_trail()
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:
         """The next events as lines."""

@@ -41,6 +41,7 @@ class CircuitBreaker:
             self._breaker, admitted = breaker.admit(
                 self._breaker, self._clock.now_ms(), timeout_ms=self._timeout_ms
             )
+            admitted_in = self._breaker.state
         if not admitted:
             raise CircuitOpen(f"the circuit breaker is {self._breaker.state}")
         try:
@@ -50,7 +51,9 @@ class CircuitBreaker:
                 self._breaker = breaker.failed(self._breaker, self._clock.now_ms(), threshold=self._threshold)
             raise
         with self._lock:
-            self._breaker = breaker.succeeded(self._breaker)
+            # A call from before the breaker opened says nothing about the probe, which is still out.
+            if self._breaker.state == admitted_in:
+                self._breaker = breaker.succeeded(self._breaker)
         return result
 
 

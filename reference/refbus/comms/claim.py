@@ -153,12 +153,16 @@ class Claims(Route):
         if status == "pending" or known is None or known.status != status:
             # Never claimed, due again, or claimed by a participant that knows only the seed's tables.
             failures, visible_us = known.failures if known else 0, 0
-            if status == "processing":
-                visible_us = (
-                    iso.parse("last_delivered_at", last_delivered_at) + delivery.VISIBILITY_MS * 1_000
-                )
+            if status == "processing" and not self._is_abandoned(last_delivered_at):
+                visible_us = iso.END_US
             return Delivery(status, count, failures, visible_us), False
         return known._replace(delivery_count=count), False
+
+    def _is_abandoned(self, last_delivered_at: object) -> bool:
+        """Is a stranger's claim over? Compared as text: the stranger may write times without zone or microseconds."""
+        return str(last_delivered_at or "") <= iso.text(
+            max(0, self.clock.now_us() - delivery.VISIBILITY_MS * 1_000)
+        )
 
     def _store(
         self,
@@ -177,9 +181,13 @@ class Claims(Route):
         )  # fmt: skip
 
     def _whole_message(self, connection: sqlite3.Connection, message_id: str) -> dict[str, Any]:
-        """Envelope and life time of a message, as a dead letter keeps them."""
+        """Envelope and life time of a message, as a dead letter keeps them; a damaged payload as it was found."""
         row = connection.execute(_WHOLE, (message_id,)).fetchone()
-        return {**as_message(row[: len(COLUMNS)]), "created_at": row[-2], "expires_at": row[-1]}
+        message = {**as_message(row[: len(COLUMNS)]), "created_at": row[-2], "expires_at": row[-1]}
+        if "payload_error" in message:
+            found = row[COLUMNS.index("payload")]
+            message["payload"] = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+        return message
 
     def _status_of_gone(self, connection: sqlite3.Connection, message_id: str) -> str:
         if connection.execute("SELECT 1 FROM dead_letter_queue WHERE id = ?", (message_id,)).fetchone():

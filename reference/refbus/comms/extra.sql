@@ -5,7 +5,7 @@
 CREATE TABLE IF NOT EXISTS message_deliveries (
     message_id TEXT NOT NULL,
     agent_id TEXT NOT NULL,
-    status TEXT NOT NULL,              -- processing, failed, done or dead
+    status TEXT NOT NULL,              -- processing, failed, done, dead; pending: due again
     delivery_count INTEGER NOT NULL,
     failures INTEGER NOT NULL,
     visible_at TEXT NOT NULL,          -- processing and failed: may be claimed again from then on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from typing import Any
 
@@ -11,7 +10,7 @@ from refbus.comms.presence import Health
 from refbus.comms.store import SECONDS_MAX
 from refbus.kernel import bucket, iso, jsontext
 from refbus.kernel import limit as limits
-from refbus.kernel.errors import BusError, IdConflict, RateLimited
+from refbus.kernel.errors import IdConflict, RateLimited
 
 TTL_S = 3600
 TTL_URGENT_S = 300
@@ -68,9 +67,7 @@ class Log(Health):
                 if status == "pending" and to_agent is not None:
                     self._count(connection, to_agent, "messages_pending", -1)
                 self._record(connection, "expired", to_agent, message_id, status=status)
-        with contextlib.suppress(BusError):
-            # Done is done: a trail that cannot be written now is brought up to date by the next who can.
-            self.export_audit_trail()
+        self._try_to_export()
         return {"deleted": len(gone)}
 
     def _expires_at(self, channel: str, ttl_seconds: int | None) -> str | None:

@@ -73,6 +73,11 @@ class Health(Audit):
         ).fetchall()
         for message_id, owner in due:
             connection.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
+            # What the delivery said is over: it must not be taken for the claim of whoever comes next.
+            connection.execute(
+                "UPDATE message_deliveries SET status = 'pending' WHERE message_id = ? AND agent_id = ?",
+                (message_id, owner),
+            )
             self._count(connection, owner, "messages_pending", 1)
 
 
@@ -113,6 +118,7 @@ _DUE = """
       AND m.to_agent = d.agent_id AND m.status IN ('processing', 'failed')
     UNION
     SELECT m.id, m.to_agent FROM messages AS m
-    WHERE m.to_agent IS NOT NULL AND m.status IN ('processing', 'failed') AND m.last_delivered_at <= :abandoned
+    WHERE m.to_agent IS NOT NULL AND m.status IN ('processing', 'failed')
+      AND coalesce(m.last_delivered_at, '') <= :abandoned
       AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d WHERE d.message_id = m.id AND d.agent_id = m.to_agent)
 """

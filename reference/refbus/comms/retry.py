@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 import uuid
@@ -10,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from refbus.comms.claim import Claims
-from refbus.kernel import iso, retry
+from refbus.comms.envelope import REQUIRED
+from refbus.kernel import iso, jsontext, retry
 from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError, InvalidArgument
 
@@ -39,8 +39,8 @@ class Retries(Claims):
             ).fetchone()
             if row is None:
                 return {"redriven": False}
-            message = json.loads(row[0])
-            agent_id = message["to_agent"] or id.rpartition(":")[2]
+            message = _whole(row[0])
+            agent_id = message["to_agent"] or _agent_of(id, message["id"])
             connection.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
             connection.execute(
                 "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
@@ -51,7 +51,9 @@ class Retries(Claims):
             self._record(connection, "redriven", agent_id, message["id"])
         return {"redriven": True}
 
-    def _put_back(self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str) -> None:
+    def _put_back(
+        self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str | None
+    ) -> None:
         """A broadcast that is gone for everybody else comes back for this agent alone."""
         now_us = self.clock.now_us()
         expires_at = message["expires_at"]
@@ -66,11 +68,12 @@ class Retries(Claims):
                     :payload, :created_at, :expires_at)
             """,
             {
-                **message, "to_agent": agent_id, "payload": limits.payload(message["payload"]),
+                **message, "to_agent": agent_id, "payload": _payload_text(message),
                 "created_at": iso.text(now_us), "expires_at": expires_at,
             },
         )  # fmt: skip
-        self._count(connection, agent_id, "messages_pending", 1)
+        if agent_id is not None:
+            self._count(connection, agent_id, "messages_pending", 1)
 
     def send_with_retry(
         self, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any
@@ -108,9 +111,34 @@ class Retries(Claims):
 def _decoded(letter: dict[str, Any]) -> Any:
     """What a stranger stored that is no JSON is shown as it is."""
     try:
-        return json.loads(letter["original_message"])
-    except (ValueError, TypeError):
+        return jsontext.decode(letter["original_message"])
+    except ValueError:
         return letter["original_message"]
+
+
+def _whole(text: str) -> dict[str, Any]:
+    """The message of a letter. One that follows the seed's listing knows only the envelope."""
+    try:
+        message = jsontext.decode(text)
+    except ValueError:
+        message = None
+    if type(message) is not dict or not message.keys() >= set(REQUIRED):
+        raise InvalidArgument("the letter holds no message that could be delivered again")
+    optional = {"correlation_id": None, "to_agent": None, "expires_at": None}
+    return {**optional, "created_at": message["timestamp"], **message}
+
+
+def _agent_of(letter_id: str, message_id: str) -> str | None:
+    """Whose letter of a broadcast it is; None: everybody's, for a stranger moved the broadcast itself.
+
+    The agent's name may hold a colon.
+    """
+    return letter_id.removeprefix(f"{message_id}:") if letter_id != message_id else None
+
+
+def _payload_text(message: dict[str, Any]) -> str:
+    """A payload that was damaged goes back as it was found."""
+    return str(message["payload"]) if "payload_error" in message else limits.payload(message["payload"])
 
 
 def _check_retry(max_attempts: object, base_delay: object) -> None:

@@ -77,7 +77,7 @@ class Route(Log):
         for channel in dict.fromkeys(channels):
             rows += self.db.rows(_READY, {**values, "channel": channel})
         rows += self.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
-        rows.sort(key=lambda row: (-row[9], row[4], row[0]))
+        rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
 
     def _wait_for_ready(
@@ -92,6 +92,12 @@ class Route(Log):
                 if messages or left_s <= 0:
                     return messages
                 waiter.wait(left_s)
+
+
+def _rank(row: tuple[Any, ...]) -> tuple[float, str, int]:
+    """Priority, time, rowid (C7). A stranger's priority that is no number comes last, and hides nobody."""
+    rowid, timestamp, priority = row[0], row[4], row[9]
+    return -priority if isinstance(priority, int | float) else 0.0, str(timestamp), rowid
 
 
 def _check_channels(channels: object) -> None:

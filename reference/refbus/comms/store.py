@@ -39,7 +39,7 @@ class Store:
         if synchronous not in ("NORMAL", "FULL"):
             raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
         self.clock = clock or Clock()
-        self.visibility_ms = limits.integer("visibility_ms", visibility_ms, 1, limits.NOW_MS_MAX)
+        self.visibility_ms = limits.integer("visibility_ms", visibility_ms, 1, SECONDS_MAX * 1_000)
         self.rate_capacity = limits.number("rate_capacity", rate_capacity)
         self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s)
         self._retry_jitter = None if retry_jitter is None else limits.number("retry_jitter", retry_jitter)
@@ -118,11 +118,11 @@ def _create_tables(database: Database) -> None:
     if database.connection().execute(extra).fetchone():
         return
     with database.transaction() as connection:
+        _refuse_strange_columns(connection)
         for statement in _statements("schema.sql"):
             name = statement.partition("CREATE")[2].split()[1]
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
                 connection.execute(statement)
-        _refuse_strange_columns(connection)
         for statement in _statements("extra.sql"):
             connection.execute(statement)
 
@@ -133,7 +133,9 @@ def _refuse_strange_columns(connection: sqlite3.Connection) -> None:
         for statement in _statements("schema.sql"):
             pristine.execute(statement)
         query = "SELECT m.name, p.name FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
-        missing = set(pristine.execute(query).fetchall()) - set(connection.execute(query).fetchall())
+        present = set(connection.execute(query).fetchall())
+        tables = {table for table, _ in present}
+        missing = {pair for pair in pristine.execute(query) if pair[0] in tables} - present
         if missing:
             raise SchemaMismatch(
                 f"columns are missing: {', '.join('.'.join(pair) for pair in sorted(missing))}"

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 from refbus.kernel.errors import InvalidArgument
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+END_US = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z, the last time that has a text
 
 
 def text(at_us: int) -> str:
-    """Epoch microseconds as text."""
+    """Epoch microseconds as text. Raises INVALID_ARGUMENT for what lies beyond the years 1 to 9999."""
+    if not -62_135_596_800_000_000 <= at_us <= END_US:
+        raise InvalidArgument(f"{at_us} µs lies beyond what ISO 8601 can tell")
     return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -1,0 +1,56 @@
+"""`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1.
+
+A system is a module here: HELP, EPILOG, BUS, its own options (`add_options`, `options`) and its commands
+(`add_commands`, `common.Commands`). What is the same for all stands in this file and in `common`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from refbus import __version__
+from refbus.cli import comms, worker
+from refbus.cli.common import Commands
+from refbus.kernel.errors import BusError
+from refbus.topics.admin import main as topics
+
+SYSTEMS = {"worker": worker, "comms": comms}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["topics"]:  # it serves MCP as well, and so has a parser of its own
+        return topics(argv[1:])
+    arguments = _parser().parse_args(argv)
+    system = SYSTEMS[arguments.system]
+    try:
+        arguments.store.mkdir(parents=True, exist_ok=True)
+        with system.BUS(arguments.store.resolve(), **system.options(arguments)) as bus:
+            arguments.run(bus, arguments)
+    except BusError as error:
+        print(f"refbus: {error.code}: {error}", file=sys.stderr)
+        return 1
+    except (OSError, KeyboardInterrupt) as error:
+        print(f"refbus: {error!r}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.")
+    parser.add_argument("--version", action="version", version=f"refbus {__version__}")
+    systems = parser.add_subparsers(metavar="SYSTEM", dest="system", required=True)
+    for name, system in SYSTEMS.items():
+        added = systems.add_parser(
+            name, help=system.HELP, epilog=system.EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        system.add_options(added)
+        added.add_argument(
+            "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
+        )
+        system.add_commands(Commands(added))
+    systems.add_parser("topics", help="the MCP agent bus (seed 004)")
+    return parser

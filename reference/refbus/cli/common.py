@@ -1,0 +1,69 @@
+"""What the systems' command lines share: adding commands, reading JSON, writing a line of it for each result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from refbus.kernel import jsontext
+from refbus.kernel.errors import InvalidArgument
+
+PAYLOAD_HELP = "JSON, or - for standard input"
+
+
+class Commands:
+    """The commands of one parser."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(
+        self, name: str, run: Callable[[Any, Any], None], says: str, *, takes_agent: bool = True
+    ) -> argparse.ArgumentParser:
+        """A command that calls `run(bus, arguments)`; `--as` names who acts."""
+        added = self._commands.add_parser(name, help=says, description=says)
+        added.set_defaults(run=run)
+        if takes_agent:
+            added.add_argument("--as", dest="agent", required=True, metavar="AGENT", help="who acts")
+        return added
+
+    def add_plain(self, name: str, method: str, says: str) -> None:
+        """A command that is a method of the bus without arguments."""
+        self.add(name, _plain, says, takes_agent=False).set_defaults(method=method)
+
+    def group(self, name: str, says: str) -> Commands:
+        """A command with commands of its own."""
+        return Commands(self._commands.add_parser(name, help=says, description=says))
+
+
+def read_json(what: str, text: str) -> Any:
+    """The value of an argument; `-` stands for standard input."""
+    if text == "-":
+        text = sys.stdin.read()
+    try:
+        return jsontext.decode(text)
+    except ValueError as error:
+        raise InvalidArgument(f"the {what} is no JSON: {error}") from error
+
+
+def said(**values: Any) -> dict[str, Any]:
+    """The options that were given; the bus knows its own defaults."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def print_one(reply: Any) -> None:
+    """One result, one line."""
+    print(json.dumps(reply, default=repr), flush=True)
+
+
+def print_all(rows: list[Any]) -> None:
+    """A line for each."""
+    for row in rows:
+        print_one(row)
+
+
+def _plain(bus: Any, arguments: Any) -> None:
+    print_one(getattr(bus, arguments.method)())

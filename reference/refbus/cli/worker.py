@@ -1,0 +1,150 @@
+"""`refbus worker COMMAND`: the SQLite message bus of seed 000 from the shell."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from refbus.cli.common import PAYLOAD_HELP, Commands, print_all, print_one, read_json, said
+from refbus.worker.bus import WorkerBus
+from refbus.worker.tail import Tail
+
+HELP = "the SQLite message bus (seed 000)"
+EPILOG = """\
+The store is the folder that the agents share (default: .worker-state in the current folder); it is made if missing.
+
+  refbus worker publish --as alice --to bob task_assign '{"task": "skills-abc"}'
+  refbus worker poll --as bob --wait-ms 60000
+  refbus worker ack --as bob 1
+  refbus worker tail
+"""
+BUS = WorkerBus
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where the store is, and how messages are signed."""
+    parser.add_argument(
+        "--store", type=Path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder"
+    )
+    parser.add_argument("--signing-key", metavar="HEX", help="sign and verify messages")
+
+
+def options(arguments: Any) -> dict[str, Any]:
+    """The bus's options."""
+    return {"signing_key": arguments.signing_key, "synchronous": arguments.synchronous}
+
+
+def add_commands(commands: Commands) -> None:
+    """One command for each thing that one does with the bus."""
+    publish = commands.add("publish", _publish, "append a message")
+    publish.add_argument("--to", metavar="AGENT", help="one recipient; without it a broadcast")
+    publish.add_argument("--id", help="chosen by you, for idempotent retries")
+    publish.add_argument("--correlation-id")
+    publish.add_argument("--in-reply-to", metavar="ID")
+    publish.add_argument("type")
+    publish.add_argument("payload", nargs="?", help=PAYLOAD_HELP)
+    poll = commands.add("poll", _poll, "unacknowledged messages, oldest first")
+    poll.add_argument("--limit", type=int, default=100)
+    poll.add_argument("--wait-ms", type=int, default=0, help="wait for a first message")
+    commands.add("ack", _ack, "everything up to SEQ is processed").add_argument("seq", type=int)
+    _add_claims(commands)
+    beat = commands.add("heartbeat", _heartbeat, "say once that an agent lives")
+    beat.add_argument("status", choices=("idle", "working", "blocked"))
+    beat.add_argument("--task")
+    beat.add_argument("--progress", type=float)
+    _add_views(commands)
+    commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument(
+        "seq", type=int
+    )
+    commands.add("dead-letters", _dead_letters, "messages that were given up")
+    transition = commands.add("transition", _transition, "move a worker's state", takes_agent=False)
+    transition.add_argument("worker")
+    transition.add_argument("from_state", help="the state you believe; - for a new worker")
+    transition.add_argument("to_state")
+    commands.add("state", _state, "a worker's state", takes_agent=False).add_argument("worker")
+    commands.add_plain("liveness", "liveness", "who is alive, stale, dead")
+    commands.add_plain("export", "export_to_jsonl", "bring bus.jsonl up to date")
+    commands.add_plain("archive", "archive", "move out what everybody has processed, and vacuum")
+    commands.add_plain("dump", "dump", "every table, and an integrity check")
+
+
+def _add_claims(commands: Commands) -> None:
+    for name, method, says in (
+        ("claim", "try_claim_task", "take a task's lease"),
+        ("renew", "renew_claim", "extend the lease"),
+        ("release", "release_claim", "give the task back"),
+    ):
+        claim = commands.add(name, _claim, says)
+        claim.set_defaults(method=method)
+        claim.add_argument("task")
+        if name != "claim":
+            claim.add_argument("--token", type=int, help="the fencing token of your grant")
+
+
+def _add_views(commands: Commands) -> None:
+    search = commands.add("search", _search, "messages that hold all the words", takes_agent=False)
+    search.add_argument("words", nargs="+")
+    search.add_argument("--limit", type=int, default=100)
+    status = commands.add("status", _status, "newest state changes and heartbeat messages", takes_agent=False)
+    status.add_argument("--limit", type=int, default=100)
+    tail = commands.add("tail", _tail, "follow the log", takes_agent=False)
+    tail.add_argument("-n", type=int, default=10, dest="lines", help="start so many messages back")
+    tail.add_argument("--no-follow", action="store_true", help="stop at the end")
+
+
+def _publish(bus: WorkerBus, arguments: Any) -> None:
+    message = said(
+        id=arguments.id, to=arguments.to, type=arguments.type, correlation_id=arguments.correlation_id,
+        in_reply_to=arguments.in_reply_to,
+    )  # fmt: skip
+    if arguments.payload is not None:
+        message["payload"] = read_json("payload", arguments.payload)
+    print_one(bus.publish(arguments.agent, message))
+
+
+def _poll(bus: WorkerBus, arguments: Any) -> None:
+    print_all(bus.poll(arguments.agent, arguments.limit, arguments.wait_ms)["messages"])
+
+
+def _ack(bus: WorkerBus, arguments: Any) -> None:
+    print_one(bus.ack(arguments.agent, arguments.seq))
+
+
+def _claim(bus: WorkerBus, arguments: Any) -> None:
+    token = {} if arguments.method == "try_claim_task" else {"token": arguments.token}
+    print_one(getattr(bus, arguments.method)(arguments.task, arguments.agent, **token))
+
+
+def _heartbeat(bus: WorkerBus, arguments: Any) -> None:
+    print_one(bus.heartbeat(arguments.agent, arguments.status, arguments.task, arguments.progress))
+
+
+def _search(bus: WorkerBus, arguments: Any) -> None:
+    print_all(bus.search(" ".join(arguments.words), arguments.limit)["messages"])
+
+
+def _status(bus: WorkerBus, arguments: Any) -> None:
+    print_all(bus.status(arguments.limit)["rows"])
+
+
+def _tail(bus: WorkerBus, arguments: Any) -> None:
+    for message in Tail(bus, back=arguments.lines).messages(follow=not arguments.no_follow):
+        print_one(message)
+
+
+def _redrive(bus: WorkerBus, arguments: Any) -> None:
+    print_one(bus.redrive(arguments.agent, arguments.seq))
+
+
+def _dead_letters(bus: WorkerBus, arguments: Any) -> None:
+    print_all(bus.dead_letters(arguments.agent)["messages"])
+
+
+def _transition(bus: WorkerBus, arguments: Any) -> None:
+    from_state = None if arguments.from_state == "-" else arguments.from_state
+    print_one(bus.transition(arguments.worker, arguments.to_state, from_state))
+
+
+def _state(bus: WorkerBus, arguments: Any) -> None:
+    print_one(bus.worker_state(arguments.worker))

@@ -1,0 +1,143 @@
+"""The audit trail: every change once, in order, among the lines of others."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.comms.audit import ROWS_AT_ONCE
+from refbus.comms.bus import CommsBus
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import IoError
+
+T0_MS = 1_768_053_600_000  # where the clock of these tests stands
+OpenBus = Callable[..., CommsBus]
+Send = Callable[..., str]
+
+
+@pytest.fixture
+def trail(store: Path) -> Path:
+    """Where it lies."""
+    return store / ".claude" / "audit-trail.jsonl"
+
+
+def events(trail: Path) -> list[dict[str, Any]]:
+    """Our lines; every line must be whole."""
+    text = trail.read_text()
+    assert text.endswith("\n")
+    return [line for line in map(json.loads, text.splitlines()) if "audit_seq" in line]
+
+
+def test_every_change_is_recorded(bus: CommsBus, send: Send, clock: Clock, trail: Path) -> None:
+    """A whole life, in the order in which it happened (seed: Complete audit trail)."""
+    sent = send(priority=7, correlation_id="c")
+    bus.claim_message("bob", sent)
+    bus.complete_message(sent)
+    doomed = send(ttl_seconds=60)
+    for at_ms in (0, 1000, 3000):
+        clock.set(T0_MS + at_ms)
+        bus.claim_message("bob", doomed)
+        bus.complete_message(doomed, "boom")
+    bus.redrive(doomed)
+    bus.write_artifact("bob", "t1", {})
+    clock.set(T0_MS + 63_000)
+    bus.cleanup_expired_messages()
+    told = events(trail)
+    assert [(event["event"], event["message_id"]) for event in told] == [
+        ("sent", sent), ("claimed", sent), ("completed", sent), ("sent", doomed),
+        *[("claimed", doomed), ("failed", doomed)] * 3,
+        ("dead_letter", doomed), ("redriven", doomed), ("artifact", None), ("expired", doomed),
+    ]  # fmt: skip
+    assert [event["audit_seq"] for event in told] == list(range(1, len(told) + 1))
+    assert told[0] == {
+        "audit_seq": 1, "timestamp": "2026-01-10T14:00:00.000000Z", "event": "sent", "agent_id": "alice",
+        "message_id": sent, "to_agent": "bob", "type": "note", "channel": "general", "priority": 7,
+        "correlation_id": "c",
+    }  # fmt: skip
+
+
+def test_what_was_refused_is_not_recorded(bus: CommsBus, send: Send, trail: Path) -> None:
+    """Recorded in the transaction that made the change, or not at all."""
+    sent = send()
+    bus.claim_message("carol", sent)
+    with pytest.raises(Exception, match="priority"):
+        send(priority=11)
+    bus.receive_messages("bob", ["general"])
+    bus.export_audit_trail()
+    assert [event["event"] for event in events(trail)] == ["sent"]
+
+
+def test_each_event_is_exported_once(bus: CommsBus, send: Send, trail: Path) -> None:
+    """And an export of nothing changes nothing, not even makes a file."""
+    assert bus.export_audit_trail() == {"exported": 0}
+    assert not trail.exists()
+    for count in (3, 1, 0):
+        for _ in range(count):
+            send()
+        assert bus.export_audit_trail() == {"exported": count}
+    assert [event["audit_seq"] for event in events(trail)] == [1, 2, 3, 4]
+
+
+def test_the_lines_of_others_stay(bus: CommsBus, send: Send, trail: Path) -> None:
+    """The file "already exists"; a torn end of ours is repaired (seed: Storage Strategy)."""
+    trail.write_text('{"tool": "Edit"}\n')
+    send()
+    bus.export_audit_trail()
+    with trail.open("a") as file:
+        file.write('{"tool": "Bash"}\n{"audit_seq": 2, "eve')
+    send()
+    bus.export_audit_trail()
+    lines = [json.loads(line) for line in trail.read_text().splitlines()]
+    assert [line.get("tool") or line["audit_seq"] for line in lines] == ["Edit", 1, "Bash", 2]
+
+
+def test_more_than_a_handful_is_exported(open_bus: OpenBus, trail: Path) -> None:
+    """In several reads."""
+    bus = open_bus()
+    with bus.db.transaction() as connection:
+        for n in range(ROWS_AT_ONCE * 2 + 1):
+            bus._record(connection, "test", None, str(n))
+    assert bus.export_audit_trail() == {"exported": ROWS_AT_ONCE * 2 + 1}
+    assert [event["message_id"] for event in events(trail)] == [str(n) for n in range(ROWS_AT_ONCE * 2 + 1)]
+
+
+def test_many_exporters_write_each_event_once(open_bus: OpenBus, trail: Path) -> None:
+    """Sessions of their own, at once."""
+    buses = [open_bus(rate_capacity=1e9) for _ in range(4)]
+
+    def work(bus: CommsBus) -> None:
+        for _ in range(10):
+            bus.send_message("alice", "bob", "note", {})
+            bus.export_audit_trail()
+
+    threads = [threading.Thread(target=work, args=(bus,)) for bus in buses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [event["audit_seq"] for event in events(trail)] == list(range(1, 41))
+
+
+def test_closing_brings_it_up_to_date(open_bus: OpenBus, trail: Path) -> None:
+    """So that an agent's last words are in it."""
+    with open_bus() as bus:
+        bus.send_message("alice", "bob", "note", {})
+    assert len(events(trail)) == 1
+
+
+def test_a_trail_that_cannot_be_written_fails_nobody_but_who_asks_for_it(
+    open_bus: OpenBus, trail: Path
+) -> None:
+    """Not even close: its error would be taken for the operation's. The events wait."""
+    trail.mkdir(parents=True)
+    with open_bus() as bus:
+        bus.send_message("alice", "bob", "note", {})
+        with pytest.raises(IoError):
+            bus.export_audit_trail()
+    trail.rmdir()
+    assert open_bus().export_audit_trail() == {"exported": 1}

@@ -1,0 +1,100 @@
+"""Votes: opened, cast, and counted for good at the deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from refbus.comms.bus import CommsBus
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import InvalidArgument, NotFound, VoteClosed
+
+T0_MS = 1_768_053_600_000  # where the clock of these tests stands
+Send = Callable[..., str]
+DEADLINE = "2026-01-10T15:01:00+01:00"  # a minute from then
+
+
+def open_vote(send: Send, **said: Any) -> str:
+    """A vote of alice's; its id."""
+    payload = {"topic": "which?", "options": ["tabs", "spaces"], "deadline": DEADLINE, **said}
+    return send(None, "vote.initiate", payload=payload)
+
+
+def cast(send: Send, vote_id: str, agent: str, option: str, **said: Any) -> str:
+    """One agent's vote."""
+    return send(None, "vote.cast", from_agent=agent, payload={"vote_id": vote_id, "option": option, **said})
+
+
+def test_votes_are_counted(bus: CommsBus, send: Send) -> None:
+    """One agent, one vote: its last counts (seed: vote.initiate, vote.cast)."""
+    vote = open_vote(send)
+    assert bus.tally(vote) == {
+        "vote_id": vote, "topic": "which?", "options": ["tabs", "spaces"], "deadline": DEADLINE, "closed": False,
+        "counts": {"tabs": 0, "spaces": 0}, "votes": {}, "winners": [],
+    }  # fmt: skip
+    for agent, option in (("bob", "tabs"), ("carol", "spaces"), ("dave", "tabs"), ("bob", "spaces")):
+        cast(send, vote, agent, option, reasoning="because")
+    told = bus.tally(vote)
+    assert told["votes"] == {"bob": "spaces", "carol": "spaces", "dave": "tabs"}
+    assert (told["counts"], told["winners"]) == ({"tabs": 1, "spaces": 2}, ["spaces"])
+
+
+def test_a_tie_has_two_winners(bus: CommsBus, send: Send) -> None:
+    """Nobody said who breaks it."""
+    vote = open_vote(send)
+    cast(send, vote, "bob", "tabs")
+    cast(send, vote, "carol", "spaces")
+    assert bus.tally(vote)["winners"] == ["tabs", "spaces"]
+
+
+def test_at_the_deadline_the_tally_is_final(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """The last millisecond before still counts; the refused vote is not sent either."""
+    vote = open_vote(send)
+    clock.set(T0_MS + 59_999)
+    cast(send, vote, "bob", "tabs")
+    assert not bus.tally(vote)["closed"]
+    clock.set(T0_MS + 60_000)
+    final, messages = bus.tally(vote), len(bus.dump()["messages"])
+    assert final["closed"] and final["winners"] == ["tabs"]
+    with pytest.raises(VoteClosed) as caught:
+        cast(send, vote, "bob", "spaces")
+    assert caught.value.definite
+    assert len(bus.dump()["messages"]) == messages
+    assert bus.tally(vote) == final
+
+
+def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """Expired and cleaned up, it can still be tallied."""
+    vote = open_vote(send)
+    cast(send, vote, "bob", "tabs")
+    clock.set(T0_MS + 10**10)
+    assert bus.cleanup_expired_messages() == {"deleted": 2}
+    assert bus.tally(vote)["votes"] == {"bob": "tabs"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"options": ["one"]}, {"options": []}, {"options": ["a", "a"]}, {"options": "ab"}, {"topic": None},
+        {"deadline": "2026-01-10T14:00:00Z"}, {"deadline": "2026-01-10T15:00:00"}, {"deadline": "later"},
+    ],
+)  # fmt: skip
+def test_what_is_no_vote_is_not_opened(bus: CommsBus, send: Send, said: dict[str, Any]) -> None:
+    """Two options, all different; a deadline that tells its zone and has not passed."""
+    with pytest.raises(InvalidArgument):
+        open_vote(send, **said)
+    assert bus.dump()["messages"] == []
+
+
+def test_what_is_no_option_or_no_vote_is_not_cast(bus: CommsBus, send: Send) -> None:
+    """And leaves no message."""
+    vote = open_vote(send)
+    with pytest.raises(InvalidArgument):
+        cast(send, vote, "bob", "both")
+    for call in (lambda: cast(send, "unknown", "bob", "tabs"), lambda: bus.tally("unknown")):
+        with pytest.raises(NotFound):
+            call()
+    assert len(bus.dump()["messages"]) == 1
+    assert bus.tally(vote)["votes"] == {}
