@@ -23,6 +23,10 @@ from busproof.checks import (
     log_order,
     receive_order,
     send_durable,
+    topic_delivery,
+    topic_durable,
+    topic_order,
+    topics_facts,
 )
 from busproof.checks.verdict import Judgement, Verdict, Witness
 from busproof.history import Event
@@ -33,6 +37,7 @@ __all__ = ["CHECKS", "EXTRACT", "Judgement", "Verdict", "Witness", "overall", "r
 EXTRACT: dict[str, Callable[[Iterable[Event]], Any]] = {
     "worker": facts.extract,
     "comms": comms_facts.extract,
+    "topics": topics_facts.extract,
 }
 
 # system → name → a pure function of those facts
@@ -50,6 +55,11 @@ CHECKS: dict[str, dict[str, Callable[[Any], Verdict]]] = {
         "receive_order": receive_order.check,
         "claim_exclusive": claim_exclusive.check,
         "dead_letters_exact": dead_letters_exact.check,
+    },
+    "topics": {
+        "topic_order": topic_order.check,
+        "topic_durable": topic_durable.check,
+        "topic_delivery": topic_delivery.check,
     },
 }
 

@@ -44,6 +44,9 @@ WHY = {
     "count_not_rising": "a claim got delivery_count {b} after one with {a}",
     "buried_too_early": "a message is a dead letter without three failures; its last completion is event {a}",
     "not_buried": "a message failed three times and is no dead letter; its last completion is event {a}",
+    "topic_gap": "a topic's final state has seq {b} right after seq {a}",
+    "own_message": "a sync returned seq {a}, which is the reader's own message",
+    "cursor_moved": "a sync without auto_advance moved the cursor to {a}; acknowledged was {b}",
 }
 
 

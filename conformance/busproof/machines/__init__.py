@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from busproof.fleet import Fleet
-from busproof.machines import comms, worker
+from busproof.machines import comms, topics, worker
 from busproof.machines.common import MachineRun
 
 MACHINES: dict[str, dict[str, Callable[[Fleet, str, int | None], MachineRun]]] = {
     "worker": {"machine.worker": worker.run},
     "comms": {"machine.comms": comms.run},
+    "topics": {"machine.topics": topics.run},
 }

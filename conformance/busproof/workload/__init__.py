@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from busproof.fleet import Fleet
-from busproof.workload import common, comms, worker
+from busproof.workload import common, comms, topics, worker
 
-WORKLOADS = {"worker": worker.WORKLOAD, "comms": comms.WORKLOAD}
+WORKLOADS = {"worker": worker.WORKLOAD, "comms": comms.WORKLOAD, "topics": topics.WORKLOAD}
 
 
 def play(fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:

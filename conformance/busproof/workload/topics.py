@@ -1,0 +1,99 @@
+"""The plan for `topics`: six sessions on two topics, all of them senders and readers, in each one's own way."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from busproof.adapters.base import DoorError
+from busproof.history import Recorder
+from busproof.session import Session
+from busproof.workload.common import PHASES, Plan, Step, Workload
+
+AGENTS = ("ann", "ben", "cas", "dee", "eve", "fay")
+TOPICS = ("north", "south")
+# These acknowledge what they have done; the others let the cursor advance.
+CAREFUL = ("ben", "eve")
+
+
+def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
+    """The whole plan, a pure function of its arguments; the first step of each session is to join."""
+    rng = random.Random(seed)
+    per_session = max(2, calls // (PHASES * len(AGENTS)))
+    numbers = iter(range(10**9))
+    plan = [[[_step(rng, numbers) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)]
+    for steps in plan[0]:
+        steps.insert(0, Step("join", {}))
+    return plan
+
+
+def _step(rng: random.Random, numbers: object) -> Step:
+    items = [
+        {"content_markdown": "x" * rng.choice([1, 40, 900]), "client_message_id": f"m{next(numbers)}"}  # type: ignore[call-overload]
+        for _ in range(rng.choice([0, 0, 1, 1, 1, 2, 5]))
+    ]
+    again = bool(items) and rng.random() < 0.1
+    wait = 1 if rng.random() < 0.02 else 0
+    return Step(
+        "sync",
+        {
+            "topic": rng.choice(TOPICS),
+            "outbox": items,
+            "again": again,
+            "wait_seconds": wait,
+            "max_items": rng.choice([1, 3, 20]),
+        },
+    )
+
+
+def play_step(session: Session, step: Step, rng: random.Random) -> None:
+    """A sync, at times twice with the same outbox, as after a lost reply."""
+    if step.op == "join":
+        for name in TOPICS:
+            topic_id = session.call("topic_create", name=name)["topic_id"]
+            session.call("topic_join", topic_id=topic_id, agent_name=session.agent)
+        return
+    params = dict(step.params)
+    again, name = params.pop("again"), params.pop("topic")
+    topic_id = session.call("topic_resolve", name=name)["topic_id"]
+    for _ in range(1 + again):
+        if session.agent in CAREFUL:
+            reply = session.call("sync", topic_id=topic_id, auto_advance=False, **params)
+            if reply["received"]:
+                done = reply["received"][-1]["seq"]
+                session.call(
+                    "sync",
+                    topic_id=topic_id,
+                    auto_advance=False,
+                    ack_through=done,
+                    max_items=1,
+                    wait_seconds=0,
+                )
+        else:
+            session.call("sync", topic_id=topic_id, **params)
+
+
+def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
+    """An auditor reads both topics from their beginning: that is the final state, of any server."""
+    messages = []
+    try:
+        for name in TOPICS:
+            topic_id = first.door.call("topic_resolve", {"name": name})["topic_id"]
+            first.door.call("topic_join", {"topic_id": topic_id, "agent_name": "auditor"})
+            has_more = True
+            while has_more:
+                reply = first.door.call(
+                    "sync", {"topic_id": topic_id, "include_self": True, "wait_seconds": 0}
+                )
+                messages += reply["received"]
+                has_more = bool(reply["received"])
+    except DoorError:
+        return  # no dump: the checks that need it are unknown
+    kept = ("topic_id", "seq", "message_id", "sender", "client_message_id")
+    state = {"messages": [{key: message[key] for key in kept} for message in messages]}
+    process = len(sessions)
+    recorder.record("invoke", process=process, op="dump", agent="auditor", value={})
+    recorder.record("ok", process=process, op="dump", agent="auditor", value=state)
+
+
+WORKLOAD = Workload(AGENTS, draw, play_step, finish)
