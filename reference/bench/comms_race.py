@@ -197,7 +197,10 @@ def _tell(
     print(f"{arguments.processes} processes of one agent, {arguments.messages} messages, {took_s:.1f} s")
     print(f"{taken} claims granted, {letters} dead letters, {kills} processes killed and replaced", end="")
     print(f", one every {took_s / kills * 1000:.0f} ms" if kills else "")
-    print(f"{per_s:,.0f} a second claimed and ended: {per_s / floor_per_s:.2f} × the floor, bare SQLite alone", end="")
+    print(
+        f"{per_s:,.0f} a second claimed and ended: {per_s / floor_per_s:.2f} × the floor, bare SQLite alone",
+        end="",
+    )
     print(f" ({floor_per_s:,.0f}); bar, {verdict(per_s * 60, 10_000)}: 10,000 a minute")
     return {
         "processes": arguments.processes, "messages": arguments.messages, "seconds": took_s, "kills": kills,
