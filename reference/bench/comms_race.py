@@ -29,6 +29,7 @@ from refbus.kernel.errors import NotClaimed
 
 AGENT = "worker"
 LIMIT = 10  # so many messages each process sees at once: all see the same
+LOOK_S = 0.05
 ALWAYS, TWICE = 1_000_000, 2  # fails while its delivery_count is at most this
 # With kills: what is held comes back after a second, and the retry delays of 1 and 2 s are a twentieth.
 HASTY = {"visibility_ms": 1000, "retry_jitter": 0.05}
@@ -44,7 +45,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     with CommsBus(root, **options) as bus:
         fails = _fill(bus, arguments.messages, is_failing=kill_every_s is not None)
         try:
-            took_s, kills = _race(bus, folder, arguments, options, kill_every_s)
+            took_s, kills = _race(bus, folder, arguments.processes, arguments.messages, options, kill_every_s)
         except Stalled as error:
             return {}, [str(error)]
         dump = bus.dump()
@@ -68,30 +69,24 @@ def _fill(bus: CommsBus, messages: int, *, is_failing: bool) -> dict[str, int]:
 
 
 def _race(
-    bus: CommsBus,
-    folder: Path,
-    arguments: argparse.Namespace,
-    options: dict[str, Any],
-    kill_every_s: float | None,
-) -> tuple[float, int]:
+    bus: CommsBus, folder: Path, processes: int, messages: int, options: dict[str, Any], kill_every_s: float | None
+) -> tuple[float, int]:  # fmt: skip
     """Seconds until nothing is open, and how many were killed on the way."""
-    watch = Watch("ended", arguments.messages)
+    watch = Watch("ended", messages)
     rng = random.Random(0)
     kills, start = 0, time.monotonic()
-    look_at = start
+    next_s = start
     with crew() as members:
-        for _ in range(arguments.processes):
+        for _ in range(processes):
             members.start(_work, str(folder), options)
         while (still_open := _open(bus)) > 0:
-            watch.see(arguments.messages - still_open)
+            watch.see(messages - still_open)
             members.check()
-            look_at += 0.5
-            while (now := time.monotonic()) < look_at:
-                if kill_every_s is None or start + (kills + 1) * kill_every_s > look_at:
-                    time.sleep(look_at - now)
-                    continue
-                time.sleep(max(0, start + (kills + 1) * kill_every_s - now))
-                _replace(members, rng, folder, options)
+            next_s += kill_every_s or LOOK_S
+            time.sleep(max(0.0, next_s - time.monotonic()))
+            if kill_every_s is not None:
+                members.kill(rng.randrange(processes))
+                members.start(_work, str(folder), options)
                 kills += 1
         took_s = time.monotonic() - start
         (folder / "stop").touch()
@@ -100,17 +95,13 @@ def _race(
     return took_s, kills
 
 
-def _replace(members: Crew, rng: random.Random, folder: Path, options: dict[str, Any]) -> None:
-    members.kill(rng.randrange(len(members.processes)))
-    members.start(_work, str(folder), options)
-
-
 def _open(bus: CommsBus) -> int:
     return int(bus.db.row("SELECT count(*) FROM messages WHERE status <> 'done'")[0])
 
 
 def _work(folder: str, options: dict[str, Any]) -> None:
     """A racer's process, until there is nothing more to do or it is killed."""
+    os.nice(5)  # who starts and kills must get its turn
     journal = os.open(f"{folder}/journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def note(what: str, message_id: str, count: int) -> None:
