@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import comms_floor
-from comms_crew import UNLIMITED, Crew, Stalled, Watch, context, crew
+from comms_crew import UNLIMITED, Crew, Stalled, Watch, context, crew, is_wanted
 from compare import verdict
 
 from busproof.adapters.python import PythonDoor
@@ -94,7 +94,7 @@ def _agent(root: str, number: int, agents: int, messages: int, parts: Path | Non
             sent[reply["message_id"]] = to_agent
             if n % LOOK_EVERY == 0:
                 processed += _process(call, name, 0)
-        while len(processed) < messages:
+        while len(processed) < messages and is_wanted():
             processed += _process(call, name, 1.0)
     pipe.send((sent, processed))
 

@@ -23,6 +23,12 @@ context = multiprocess.get_context("forkserver")
 context.set_forkserver_preload(["refbus.comms.bus", "busproof.session"])
 
 
+def is_wanted() -> bool:
+    """Does the bench live that started this process? Where it was killed, nobody else ends its processes."""
+    parent = multiprocess.parent_process()
+    return parent is not None and parent.is_alive()
+
+
 class Stalled(Exception):
     """Nothing moved for so long that nothing will."""
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from comms_crew import UNLIMITED, Stalled, context, crew
+from comms_crew import UNLIMITED, Stalled, context, crew, is_wanted
 from compare import verdict
 
 from refbus.comms.bus import CommsBus
@@ -27,7 +27,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     late_ns: list[int] = []
     with crew() as members, CommsBus(folder, **UNLIMITED) as bus:
         for number in range(arguments.waiting):
-            members.start(_wait, str(folder), f"waiting-{number}", arguments.messages)
+            members.start(_wait, str(folder), f"waiting-{number}")
         members.start(_receive, str(folder), arguments.messages, arguments.idle_s, theirs)
         print(f"bob waits for {arguments.idle_s:g} s in which nothing is sent", flush=True)
         try:
@@ -67,10 +67,11 @@ def _receive(root: str, messages: int, idle_s: float, pipe: Any) -> None:
     pipe.send((late_ns, piped_ns, busy))
 
 
-def _wait(root: str, agent: str, messages: int) -> None:
+def _wait(root: str, agent: str) -> None:
     """Another agent, woken by everything that is written and shown nothing."""
     with CommsBus(root) as bus:
-        bus.receive_messages(agent, ["general"], timeout_seconds=WAIT_S * (1 + messages))
+        while is_wanted():
+            bus.receive_messages(agent, ["general"], timeout_seconds=WAIT_S)
 
 
 def _answer(pipe: Any, limit_s: float) -> Any:

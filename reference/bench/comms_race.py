@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import comms_floor
-from comms_crew import UNLIMITED, Crew, Stalled, Watch, crew
+from comms_crew import UNLIMITED, Stalled, Watch, crew, is_wanted
 from compare import verdict
 
 from refbus.comms.bus import CommsBus
-from refbus.kernel.delivery import FAILURES_MAX
 from refbus.kernel.errors import NotClaimed
 
 AGENT = "worker"
+FAILURES_MAX = 3  # the seed's, and not the kernel's word for it
 LIMIT = 10  # so many messages each process sees at once: all see the same
 LOOK_S = 0.05
 ALWAYS, TWICE = 1_000_000, 2  # fails while its delivery_count is at most this
@@ -108,7 +108,7 @@ def _work(folder: str, options: dict[str, Any]) -> None:
         os.write(journal, f"{what} {message_id} {count}\n".encode())
 
     with CommsBus(f"{folder}/project", **options) as bus:
-        while not os.path.exists(f"{folder}/stop"):
+        while is_wanted() and not os.path.exists(f"{folder}/stop"):
             received = bus.receive_messages(AGENT, ["general"], LIMIT, timeout_seconds=0.5)["messages"]
             for message in received:
                 claim = bus.claim_message(AGENT, message["id"])
