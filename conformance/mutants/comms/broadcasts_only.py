@@ -6,7 +6,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.route.04",)
 
-route._READY = route._READY.replace("m.to_agent = :agent OR", "")
+route._READY = route._READY.replace("m.to_agent = :agent", "FALSE")
 
 
 if __name__ == "__main__":

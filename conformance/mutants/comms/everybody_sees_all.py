@@ -6,7 +6,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.route.05",)
 
-route._READY = route._READY.replace("m.to_agent = :agent OR", "m.to_agent IS NOT NULL OR")
+route._READY = route._READY.replace("m.to_agent = :agent", "m.to_agent IS NOT NULL")
 
 
 if __name__ == "__main__":

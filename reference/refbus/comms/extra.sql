@@ -16,6 +16,11 @@ CREATE TABLE IF NOT EXISTS message_deliveries (
 CREATE INDEX IF NOT EXISTS idx_deliveries_due ON message_deliveries(agent_id, visible_at)
     WHERE status IN ('processing', 'failed');
 
+-- Ready messages by their addressee: by the seed's index alone, a reader passes all that is pending for others in its
+-- channels
+CREATE INDEX IF NOT EXISTS idx_ready_for_agent ON messages(channel, to_agent, status, priority DESC, timestamp)
+    WHERE status = 'pending';
+
 -- Each agent's token bucket, in the file so that it is the agent's and not a process's
 CREATE TABLE IF NOT EXISTS token_buckets (
     agent_id TEXT PRIMARY KEY,

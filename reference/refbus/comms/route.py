@@ -71,7 +71,7 @@ class Route(Log):
         return {"channels": [row[0] for row in rows]}
 
     def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
-        """Pending ones come sorted from each channel's index; those that are due again are few."""
+        """Pending ones come sorted from an index; those that are due again are few."""
         values = {"agent": agent_id, "limit": limit, "now": self._now()}
         rows: list[tuple[Any, ...]] = []
         for channel in dict.fromkeys(channels):
@@ -107,18 +107,24 @@ def _check_channels(channels: object) -> None:
         limits.text("channel", channel)
 
 
-# A broadcast is there for each agent until that agent is done with it (C3).
+# Two sorted halves, which SQLite merges: the agent's own, past whatever is pending for others; and the broadcasts, of
+# which each is there until this agent is done with it (C3).
 _READY = """
     SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
            m.priority, m.payload
     FROM messages AS m
-    WHERE m.channel = :channel AND m.status = 'pending'
-      AND (m.expires_at IS NULL OR m.expires_at > :now)
-      AND (m.to_agent = :agent OR m.to_agent IS NULL AND NOT EXISTS (
+    WHERE m.channel = :channel AND m.status = 'pending' AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.to_agent = :agent
+    UNION ALL
+    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
+           m.priority, m.payload
+    FROM messages AS m
+    WHERE m.channel = :channel AND m.status = 'pending' AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.to_agent IS NULL AND NOT EXISTS (
             SELECT 1 FROM message_deliveries AS d
             WHERE d.message_id = m.id AND d.agent_id = :agent
-              AND NOT (d.status IN ('processing', 'failed') AND d.visible_at <= :now)))
-    ORDER BY m.priority DESC, m.timestamp, m.rowid LIMIT :limit
+              AND NOT (d.status IN ('processing', 'failed') AND d.visible_at <= :now))
+    ORDER BY priority DESC, timestamp, rowid LIMIT :limit
 """
 
 # Of messages to one agent: the claim or the retry delay is over, and nobody has made the row pending yet (C1, C2).

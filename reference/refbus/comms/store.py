@@ -50,7 +50,7 @@ class Store:
             make_folder(folder)
         self._agree_on_version()
         self.db = Database(self.folder / DB_NAME, synchronous=synchronous, pragmas=PRAGMAS)
-        self.waiters = Waiters(self.folder, f"{DB_NAME}-wal")
+        self.waiters = Waiters(self.folder, f"{DB_NAME}-wal", self.db.version)
         try:
             _create_tables(self.db)
         except BusError:

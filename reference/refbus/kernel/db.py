@@ -77,6 +77,10 @@ class Database:
         rows = self.rows(sql, values)
         return rows[0] if rows else None
 
+    def version(self) -> int:
+        """A number that changes when anybody else commits, as this thread's connection sees it."""
+        return int(self.row("PRAGMA data_version")[0])
+
     @contextlib.contextmanager
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """Everything in the block or nothing of it."""

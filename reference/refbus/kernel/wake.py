@@ -7,19 +7,23 @@ One gap remains: SQLite makes a commit visible (in shared memory, which no watch
 write to the file. So an event is followed by a few looks at growing distance, from 0.1 ms to 25 ms, and every sleep
 ends after a second at the latest, in case the writer was stopped inside the gap.
 
+A look asks only for the file's version, which changes with every commit; the reader's query runs where it has changed.
+Twenty readers are woken by every write to anybody, and mostly for nothing.
+
 A watch is kept and used again: closing one costs the kernel some 10 ms, more than all the rest.
 
-Elsewhere a reader just looks again, every 1 to 20 ms; a look is a query on an index and costs some microseconds.
+Elsewhere a reader just looks again, every 1 to 20 ms; a look costs some microseconds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 try:
@@ -35,8 +39,8 @@ BLIND_FIRST_S, BLIND_LAST_S = 0.001, 0.020
 class Waiter:
     """One reader's alarm. `reset` it, query, and only then `wait`; query again after every `wait`."""
 
-    def __init__(self, folder: Path, file_name: str) -> None:
-        self._file_name = file_name
+    def __init__(self, folder: Path, file_name: str, version: Callable[[], int]) -> None:
+        self._file_name, self._version = file_name, version
         self._watch = _watch(folder)
         self._events = select.poll()
         if self._watch is not None:
@@ -49,9 +53,20 @@ class Waiter:
         self._blind_s = BLIND_FIRST_S
         if self._watch is not None:
             self._watch.read(timeout=0)
+        self._seen = self._version()
 
     def wait(self, timeout_s: float) -> None:
-        """Return when something may have been committed, or after timeout_s, or for a routine look."""
+        """Return when something was committed since the last `reset` or `wait`, or after timeout_s, or a second."""
+        deadline = time.monotonic() + min(timeout_s, SLEEP_S_MAX)
+        while not self._is_changed() and (left_s := deadline - time.monotonic()) > 0:
+            self._pause(left_s)
+
+    def _is_changed(self) -> bool:
+        before, self._seen = self._seen, self._version()
+        return self._seen != before
+
+    def _pause(self, timeout_s: float) -> None:
+        """Sleep until the next look."""
         if self._watch is None:
             time.sleep(min(timeout_s, self._blind_s))
             self._blind_s = min(self._blind_s * 1.5, BLIND_LAST_S)
@@ -67,7 +82,7 @@ class Waiter:
             self._watch = None
 
     def _wait_for_event(self, timeout_s: float) -> None:
-        deadline = time.monotonic() + min(timeout_s, SLEEP_S_MAX)
+        deadline = time.monotonic() + timeout_s
         while (left_s := deadline - time.monotonic()) > 0:
             if self._events.poll(left_s * 1000) and self._is_written():
                 self._look_s = FIRST_LOOK_S
@@ -92,8 +107,8 @@ class Waiter:
 class Waiters:
     """The alarms of all threads of one process, kept for the next wait."""
 
-    def __init__(self, folder: Path, file_name: str) -> None:
-        self._folder, self._file_name = folder, file_name
+    def __init__(self, folder: Path, file_name: str, version: Callable[[], int]) -> None:
+        self._new = functools.partial(Waiter, folder, file_name, version)
         self._lock = threading.Lock()
         self._idle: list[Waiter] = []
         self._pid = os.getpid()
@@ -104,7 +119,7 @@ class Waiters:
         with self._lock:
             if self._pid != os.getpid():  # a forked child would take its parent's events
                 self._pid, self._idle = os.getpid(), []
-            waiter = self._idle.pop() if self._idle else Waiter(self._folder, self._file_name)
+            waiter = self._idle.pop() if self._idle else self._new()
         waiter.reset()
         try:
             yield waiter

@@ -47,7 +47,7 @@ class Store:
         make_folder(self.blobs)
         make_folder(self.workers)
         self.db = Database(self.folder / DB_NAME, synchronous=synchronous)
-        self.waiters = Waiters(self.folder, f"{DB_NAME}-wal")
+        self.waiters = Waiters(self.folder, f"{DB_NAME}-wal", self.db.version)
         try:
             bring_up_to_date(self.db)
         except BusError:

@@ -1,0 +1,70 @@
+"""The targets of seed 001, measured (Performance Targets, Load Tests).
+
+    python reference/bench/comms.py latency [--messages 500] [--waiting 0] [--idle-s 10]
+    python reference/bench/comms.py agents  [--agents 20] [--messages 1000] [--history FILE]
+    python reference/bench/comms.py race    [--processes 16] [--messages 10000] [--kill-every-ms 50]
+
+Exits with 1 where something was lost, doubled or stuck. Speed only says met or NOT MET: it is the machine's, too.
+The token bucket (100 messages and 10 a second for each agent) is lifted by the options of the bus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import comms_agents
+import comms_latency
+import comms_race
+from compare import save
+
+
+def main() -> int:
+    """Run one of them in a folder of its own, write the figures, say what is broken."""
+    arguments = _parser().parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
+    run: Callable[[Path, argparse.Namespace], tuple[dict[str, Any], list[str]]] = arguments.run
+    print("The token bucket of 100 messages and 10 a second is lifted: it would be all that is measured.")
+    try:
+        figures, broken = run(folder, arguments)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for fault in broken:
+        print(f"BROKEN: {fault}")
+    save(f"comms-{arguments.command}", {**figures, "broken": broken})
+    return 1 if broken else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    latency = commands.add_parser("latency", help="from send in one process to receive in another")
+    latency.add_argument("--messages", type=int, default=500)
+    latency.add_argument("--waiting", type=int, default=0, help="other agents that wait for messages, too")
+    latency.add_argument("--idle-s", type=float, default=10.0)
+    latency.set_defaults(run=comms_latency.run)
+    agents = commands.add_parser("agents", help="agents that send to, claim from and complete for each other")
+    agents.add_argument("--agents", type=int, default=20)
+    agents.add_argument("--messages", type=int, default=1000, help="that each agent sends")
+    agents.add_argument("--history", type=Path, help="record every call and judge the history; slower")
+    agents.set_defaults(run=comms_agents.run)
+    race = commands.add_parser("race", help="processes of one agent that claim the same messages")
+    race.add_argument("--processes", type=int, default=16)
+    race.add_argument("--messages", type=int, default=10_000)
+    race.add_argument("--kill-every-ms", type=float, help="kill one of them so often, and start another")
+    race.set_defaults(run=comms_race.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Twenty agents: each sends to the others in turn, and claims and completes what the others send to it.
+
+Nothing lost, nothing twice: the ids that were acknowledged to the senders against those that the agents say they have
+processed, and against the final state. With a history, the kit's checks judge every single call as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import comms_floor
+from comms_crew import UNLIMITED, Crew, Stalled, Watch, context, crew, is_wanted
+from compare import verdict
+
+from busproof.adapters.python import PythonDoor
+from busproof.checks import overall, run_checks
+from busproof.history import Recorder, merge, read
+from busproof.session import Session
+from refbus.comms.bus import CommsBus
+
+Call = Callable[..., dict[str, Any]]
+ASKED_PER_MINUTE = 100
+BAR = 100  # times what is asked
+LOOK_EVERY = 10  # messages sent between two looks at one's own
+
+
+def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Play, count, judge."""
+    total = arguments.agents * arguments.messages
+    parts = folder if arguments.history else None
+    floor = [comms_floor.per_s(folder, "send", "claim", "complete")]
+    root = folder / "project"
+    root.mkdir()
+    try:
+        took_s, told = _play(root, arguments.agents, arguments.messages, parts)
+    except Stalled as error:
+        return {}, [str(error)]
+    floor.append(comms_floor.per_s(folder, "send", "claim", "complete"))
+    broken = _judge(root, told, total, parts, arguments.agents)
+    figures = _tell(total / took_s, sum(floor) / len(floor), total, took_s)
+    if arguments.history:
+        broken += _judge_history(folder, arguments.history)
+    return figures, broken
+
+
+def _play(root: Path, agents: int, messages: int, parts: Path | None) -> tuple[float, list[Any]]:
+    """Seconds from the first send to the last completion, and what each agent tells."""
+    with crew() as members, CommsBus(root) as bus:
+        pipes = []
+        for number in range(agents):
+            ours, theirs = context.Pipe()
+            members.start(_agent, str(root), number, agents, messages, parts, theirs)
+            pipes.append(ours)
+        for pipe in pipes:
+            pipe.recv()
+        start = time.monotonic()
+        for pipe in pipes:
+            pipe.send("go")
+        _watch(bus, members, agents * messages)
+        took_s = time.monotonic() - start
+        told = [pipe.recv() for pipe in pipes]
+        members.join()
+    return took_s, told
+
+
+def _watch(bus: CommsBus, members: Crew, total: int) -> None:
+    watch = Watch("completed", total)
+    while (done := bus.db.row("SELECT coalesce(sum(messages_processed), 0) FROM agent_status")[0]) < total:
+        watch.see(done)
+        members.check()
+        time.sleep(0.05)
+    watch.close()
+
+
+def _agent(root: str, number: int, agents: int, messages: int, parts: Path | None, pipe: Any) -> None:
+    """An agent's process. Tells the ids that it sent, with their addressees, and those that it processed."""
+    name = _name(number)
+    sent: dict[str, str] = {}
+    processed: list[str] = []
+    with CommsBus(root, **UNLIMITED) as bus, _recorded(bus, parts, number) as call:
+        pipe.send("ready")
+        pipe.recv()
+        for n in range(messages):
+            to_agent = _name((number + 1 + n % (agents - 1)) % agents)
+            reply = call(
+                "send_message", from_agent=name, to_agent=to_agent, message_type="note", payload={"number": n}
+            )
+            sent[reply["message_id"]] = to_agent
+            if n % LOOK_EVERY == 0:
+                processed += _process(call, name, 0)
+        while len(processed) < messages and is_wanted():
+            processed += _process(call, name, 1.0)
+    pipe.send((sent, processed))
+
+
+def _process(call: Call, name: str, wait_s: float) -> list[str]:
+    done = []
+    received = call(
+        "receive_messages", agent_id=name, channels=["general"], limit=LOOK_EVERY, timeout_seconds=wait_s
+    )
+    for message in received["messages"]:
+        claim = call("claim_message", agent_id=name, message_id=message["id"])
+        if claim["claimed"]:
+            call(
+                "complete_message", agent_id=name, message_id=message["id"],
+                delivery_count=claim["delivery_count"],
+            )  # fmt: skip
+            done.append(message["id"])
+    return done
+
+
+@contextlib.contextmanager
+def _recorded(bus: CommsBus, parts: Path | None, number: int) -> Iterator[Call]:
+    """How calls are made: straight, or through a session that writes each of them down."""
+    if parts is None:
+        yield lambda method, **params: getattr(bus, method)(**params)
+        return
+    recorder = Recorder(parts / f"part-{number:03}.jsonl", run="bench-agents", system="comms", header={})
+    with contextlib.closing(recorder):
+        yield Session(PythonDoor(bus), recorder, process=number, agent=_name(number)).call
+
+
+def _judge(root: Path, told: list[Any], total: int, parts: Path | None, agents: int) -> list[str]:
+    """What is wrong, by what the agents tell and by the final state."""
+    with CommsBus(root) as bus, _recorded(bus, parts, agents) as call:
+        dump = call("dump")
+    sent = {id_: to_agent for agent_sent, _ in told for id_, to_agent in agent_sent.items()}
+    processed = Counter((id_, _name(place)) for place, (_, ids) in enumerate(told) for id_ in ids)
+    final = {row["id"]: row["status"] for row in dump["messages"]}
+    counts = {
+        "sent under an id that was given twice": total - len(sent),
+        "lost: acknowledged and not in the final state": len(sent.keys() - final.keys()),
+        "in the final state and sent by nobody": len(final.keys() - sent.keys()),
+        "not done in the final state": sum(status != "done" for status in final.values()),
+        "never processed by their addressee": len(set(sent.items()) - set(processed)),
+        "processed more than once": sum(count > 1 for count in processed.values()),
+        "processed by another": len(set(processed) - set(sent.items())),
+        "dead letters though nothing failed": len(dump["dead_letter_queue"]),
+    }
+    broken = [f"{count} messages {what}" for what, count in counts.items() if count]
+    return broken if dump["integrity"] == "ok" else [*broken, f"integrity: {dump['integrity']}"]
+
+
+def _judge_history(parts: Path, history: Path) -> list[str]:
+    events = merge(sorted(parts.glob("part-*.jsonl")), history)
+    print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
+    verdicts = run_checks(read(history))
+    for one in verdicts:
+        print(f"  {one.check:20} {one.verdict:8} {one.counted} operations {one.reason}")
+    print(f"Spark's word on it: busproof audit {history} --engine both")
+    return [] if overall(verdicts) == "valid" else [f"the history is {overall(verdicts)}"]
+
+
+def _tell(per_s: float, floor_per_s: float, total: int, took_s: float) -> dict[str, Any]:
+    per_minute = per_s * 60
+    times = per_minute / ASKED_PER_MINUTE
+    print(f"{total} messages sent, claimed and completed in {took_s:.1f} s: {per_minute:,.0f} a minute")
+    print(f"that is {times:.0f} × the asked {ASKED_PER_MINUTE}, bar {BAR}: {verdict(times, BAR)}")
+    print(
+        f"and {per_s / floor_per_s:.2f} × the floor: bare SQLite, one process alone, {floor_per_s * 60:,.0f} a minute"
+    )
+    return {
+        "messages": total, "seconds": took_s, "per_minute": per_minute, "times_asked": times,
+        "to_floor": per_s / floor_per_s,
+    }  # fmt: skip
+
+
+def _name(number: int) -> str:
+    return f"agent-{number:02}"
