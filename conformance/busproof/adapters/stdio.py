@@ -126,6 +126,7 @@ class StdioDoor:
                     pipe.close()
 
     def _last_words(self) -> str:
+        self._threads[1].join(1)  # an end is sometimes seen before the words that came with it
         return self.stderr[-500:] or f"exit status {self._process.poll()}, nothing on stderr"
 
     def _pump_stdout(self) -> None:

@@ -82,7 +82,10 @@ class Claims(Route):
             before, is_broadcast = self._delivery(connection, message_id, owner, row)
             if before.delivery_count == 0 or delivery_count not in (None, before.delivery_count):
                 raise NotClaimed(f"{message_id:.80} is not in the hands of {owner}")
-            if before.status != "processing":
+            if before.status == "pending" and self._is_let_go(connection, message_id, owner):
+                # Late, and nobody has claimed it since: the work counts (C18).
+                self._count(connection, owner, "messages_pending", -1)
+            elif before.status != "processing":
                 return {"status": before.status}
             after = self._finish(connection, message_id, owner, before, error)
             if after.status == "dead":
@@ -157,6 +160,14 @@ class Claims(Route):
                 visible_us = iso.END_US
             return Delivery(status, count, failures, visible_us), False
         return known._replace(delivery_count=count), False
+
+    def _is_let_go(self, connection: sqlite3.Connection, message_id: str, agent_id: str) -> bool:
+        """Did the last claim run out, rather than end in a failure?"""
+        row = connection.execute(
+            "SELECT error FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
+            (message_id, agent_id),
+        ).fetchone()
+        return row is not None and row[0] is None
 
     def _is_abandoned(self, last_delivered_at: object) -> bool:
         """Is a stranger's claim over? Compared as text: the stranger may write times without zone or microseconds."""

@@ -7,11 +7,9 @@ then rings for all who wait. Each looks for itself whether the news are its own,
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 
-from refbus.kernel.errors import BusError
 from refbus.kernel.wake import Waiters
 
 Ring = Callable[[], None]
@@ -20,8 +18,8 @@ Ring = Callable[[], None]
 class Bell:
     """Rings after every commit, as long as anybody listens."""
 
-    def __init__(self, waiters: Waiters, data_version: Callable[[], int]) -> None:
-        self._waiters, self._data_version = waiters, data_version
+    def __init__(self, waiters: Waiters, version: Callable[[], int]) -> None:
+        self._waiters, self._version = waiters, version
         self._lock = threading.Lock()
         self._rings: dict[object, Ring] = {}
         self._is_watched = False
@@ -48,7 +46,7 @@ class Bell:
         self._ring()
 
     def _watch(self) -> None:
-        seen = None
+        seen: int | None = None
         with self._waiters.borrow() as waiter:
             while self._has_listeners():
                 present = self._version()
@@ -58,12 +56,6 @@ class Bell:
                 waiter.wait(1.0)
         if self.is_closed:
             self._waiters.close()
-
-    def _version(self) -> int | None:
-        try:
-            return self._data_version()
-        except (BusError, sqlite3.Error):
-            return None  # those who wait meet the error themselves, where it can be told
 
     def _has_listeners(self) -> bool:
         with self._lock:

@@ -13,7 +13,7 @@ from typing import Any
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database, statements
-from refbus.kernel.errors import Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
+from refbus.kernel.errors import BusError, Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
 from refbus.kernel.files import make_folder
 from refbus.kernel.wake import Waiters
 from refbus.topics.bell import Bell
@@ -51,8 +51,8 @@ class Store:
         for folder in reversed(self.path.parents):
             make_folder(folder)
         self.db = Database(self.path, synchronous=synchronous)
-        self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal")
-        self.bell = Bell(self.waiters, self._data_version)
+        self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal", self._version)
+        self.bell = Bell(self.waiters, self._version)
         # In memory and no longer: a client joins again after a restart (seed, 2.3).
         self._joined: dict[str, Identity] = {}
         self._is_open = self._is_closed = False
@@ -82,7 +82,7 @@ class Store:
                 if not self._is_open:
                     self._open()
                 with self.db.transaction(begin) as connection:
-                    if _version(connection) != SCHEMA_VERSION:
+                    if _schema_version(connection) != SCHEMA_VERSION:
                         raise self._mismatch(connection)
                     yield connection
         except Busy as error:
@@ -109,18 +109,18 @@ class Store:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
         with self.db.transaction("BEGIN") as connection:
             is_current = (
-                _version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
+                _schema_version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
             )
         if not is_current:
             with self.db.transaction() as connection:
                 is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-                if not is_empty and _version(connection) != SCHEMA_VERSION:
+                if not is_empty and _schema_version(connection) != SCHEMA_VERSION:
                     raise self._mismatch(connection)
                 create_missing(connection)
         self._is_open = True
 
     def _mismatch(self, connection: sqlite3.Connection) -> DbSchemaMismatch:
-        found = _version(connection)
+        found = _schema_version(connection)
         return DbSchemaMismatch(
             f"the database has {'no schema version' if found is None else f'schema version {found!a:.40}'}, "
             f"and this server needs {SCHEMA_VERSION}. Wipe it with `refbus topics wipe`, "
@@ -131,11 +131,13 @@ class Store:
         """Unix seconds. Taken once in a call, so that all its times are equal."""
         return self.clock.now_us() / 1_000_000
 
-    def _data_version(self) -> int:
-        """Another number after every commit of another connection."""
-        with self._using():
-            row = self.db.connection().execute("PRAGMA data_version").fetchone()
-        return int(row[0])
+    def _version(self) -> int:
+        """Another number after every commit of another connection; -1 where it cannot be told."""
+        try:
+            with self._using():
+                return self.db.version()
+        except (BusError, sqlite3.Error):
+            return -1  # those who wait meet the error themselves, where it can be told
 
 
 def create_missing(connection: sqlite3.Connection) -> None:
@@ -150,7 +152,7 @@ def new_id() -> str:
     return secrets.token_hex(5)
 
 
-def _version(connection: sqlite3.Connection) -> Any:
+def _schema_version(connection: sqlite3.Connection) -> Any:
     return _meta(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
 
 

@@ -122,6 +122,10 @@ def late_completion(ctx: Ctx) -> None:
     still = c.refusal("complete_message", message_id=lost, delivery_count=count)
     ctx.expect("comms.lease.17", definite(answer, "NOT_CLAIMED") and still is None,
                f"completed with a lost claim: {said(answer)}; by its holder: {said(still)}")  # fmt: skip
+    # Looking at what is due must not take the work from who is late with it.
+    c.call("cleanup_expired_messages")
+    if ctx.has("presence"):
+        c.refusal("get_agent_health", agent_id="b")
     only_late = b.refusal("complete_message", message_id=late, delivery_count=counts[late])
     ctx.expect(
         "comms.lease.18",
