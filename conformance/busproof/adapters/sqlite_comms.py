@@ -224,7 +224,11 @@ class CommsParticipant(Participant):
             or delivery_count not in (None, own["delivery_count"])
         ):
             raise Refused("NOT_CLAIMED", message_id, definite=True)
-        if own["status"] != "processing":
+        if own["status"] == "pending":  # due again: late work counts, a failure does not come back (C18)
+            if own["error"] is not None:
+                raise Refused("NOT_CLAIMED", message_id, definite=True)
+            self._count(str(owner), "messages_pending", -1)
+        elif own["status"] != "processing":
             db.execute("ROLLBACK")
             return {"status": own["status"]}
         status = self._finish(row, str(owner), own, error)

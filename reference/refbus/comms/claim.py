@@ -82,7 +82,9 @@ class Claims(Route):
             before, is_broadcast = self._delivery(connection, message_id, owner, row)
             if before.delivery_count == 0 or delivery_count not in (None, before.delivery_count):
                 raise NotClaimed(f"{message_id:.80} is not in the hands of {owner}")
-            if before.status == "pending" and self._is_let_go(connection, message_id, owner):
+            if before.status == "pending":
+                if not self._is_let_go(connection, message_id, owner):
+                    raise NotClaimed(f"{message_id:.80} has failed, and waits for another claim")
                 # Late, and nobody has claimed it since: the work counts (C18).
                 self._count(connection, owner, "messages_pending", -1)
             elif before.status != "processing":
