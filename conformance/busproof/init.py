@@ -12,6 +12,10 @@ _RUN = {"python": "python", "node": "node"}
 
 def write(system: str, language: str, folder: Path) -> int:
     """Write the template and say what to do next. Refuses to overwrite."""
+    if system == "topics":
+        print("No adapter is needed: any MCP server over stdio is judged as it is, by its command:")
+        print("  busproof check topics --bus 'mcp:CMD…'")
+        return 0
     name = _FILES[language]
     path = folder / name
     if path.exists():

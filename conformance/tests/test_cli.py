@@ -13,6 +13,7 @@ from busproof.profiles import PROFILES
 from busproof.protocol import METHODS
 from busproof.report import lines
 
+ADAPTED = [system for system in sorted(METHODS) if system != "topics"]
 ROOT = Path(__file__).parents[2]
 MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'ack_beyond_the_log.py'}"
 ONE = "cursor.ack_beyond_the_log"
@@ -181,7 +182,7 @@ def test_a_profile_demands_its_nouns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["python", "node"])
-@pytest.mark.parametrize("system", sorted(METHODS))
+@pytest.mark.parametrize("system", ADAPTED)
 def test_init_writes_an_adapter_that_the_doctor_understands(
     tmp_path: Path, system: str, language: str
 ) -> None:
@@ -199,7 +200,7 @@ def test_init_writes_an_adapter_that_the_doctor_understands(
 
 
 @pytest.mark.parametrize("language", ["python", "node"])
-@pytest.mark.parametrize("system", sorted(METHODS))
+@pytest.mark.parametrize("system", ADAPTED)
 def test_the_initialised_adapter_names_every_method_of_the_core(
     tmp_path: Path, system: str, language: str
 ) -> None:
@@ -213,6 +214,14 @@ def test_the_initialised_adapter_names_every_method_of_the_core(
     ]
     missing = [name for name in core if f" {name}(" not in text and f" {name}:" not in text]
     assert missing == []
+
+
+def test_an_mcp_server_needs_no_adapter(tmp_path: Path) -> None:
+    """`init topics` says so, and writes nothing."""
+    done = busproof("init", "topics", "python", str(tmp_path))
+    assert done.returncode == 0
+    assert "busproof check topics --bus 'mcp:CMD…'" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_doctor_tells_an_adapter_of_another_system(tmp_path: Path) -> None:
