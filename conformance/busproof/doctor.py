@@ -214,6 +214,13 @@ _TRIALS: dict[str, dict[str, dict[str, Any]]] = {
         "export_audit_trail": {},
         "dump": {},
     },
+    "topics": {
+        "ping": {},
+        "topic_create": {"name": "doctor"},
+        "topic_resolve": {"name": "doctor"},
+        "topic_list": {},
+        "messages_search": {"query": "doctor"},
+    },
 }
 
 

@@ -26,7 +26,7 @@ from mcp.types import CallToolResult, TextContent
 
 from busproof.adapters.base import Lost, Refused
 from busproof.protocol import INVALID_PARAMS, METHOD_NOT_FOUND
-from busproof.protocol.topics import DB_NAME, TOOL_NOUNS, TOPICS_ERROR_CODES
+from busproof.protocol.topics import DB_NAME, TOOL_NOUNS, TOPICS_ERROR_CODES, TOPICS_METHODS
 
 START_S = 60.0
 SEED_TABLES = {"meta", "topics", "topic_seq", "messages", "cursors", "agent_name_reservations"}
@@ -69,6 +69,8 @@ class McpDoor:
                 return {}
             case "tools.list":
                 return {"tools": [tool.model_dump(mode="json", by_alias=True) for tool in self._tools()]}
+            case _ if method not in TOPICS_METHODS:
+                raise Refused("METHOD_NOT_FOUND", f"no tool is {method}", definite=True, rpc=METHOD_NOT_FOUND)
         return self._tool(method, params, timeout_s)
 
     def cancelled(self, method: str, params: dict[str, Any], after_s: float) -> bool:
