@@ -89,7 +89,7 @@ def _in_python(history: Path) -> list[Verdict]:
 
 
 def _in_spark(args: argparse.Namespace) -> list[Verdict]:
-    from busspark import comms_streams, streams
+    from busspark import comms_streams, streams, topics_streams
     from busspark.checks import run_checks
     from busspark.session import spark_session
 
@@ -97,9 +97,10 @@ def _in_spark(args: argparse.Namespace) -> list[Verdict]:
     _say("spark: starting a JVM, which takes some seconds")
     spark = spark_session(is_short=_bytes(args.history) < SHORT_BYTES)
     try:
-        read_streams: Callable[[SparkSession, Path], Frames] = (
-            comms_streams.read if _system(args.history) == "comms" else streams.read
-        )
+        readers: dict[str, Callable[[SparkSession, Path], Frames]] = {
+            "worker": streams.read, "comms": comms_streams.read, "topics": topics_streams.read,
+        }  # fmt: skip
+        read_streams = readers[_system(args.history)]
         history = read_streams(spark, args.history)
         if args.convert:
             history.write(args.convert)

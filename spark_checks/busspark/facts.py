@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ import pyarrow.parquet as pq
 
 from busproof.checks.comms_facts import Answer, Claim, CommsFacts, Completion, Received, Send
 from busproof.checks.facts import Ack, Facts, Hold, Poll, Publish, Stored
+from busproof.checks.topics_facts import Sent, StoredMessage, Synced, TopicsFacts
+
+Rows = Callable[[str], Iterator[dict[str, Any]]]
 
 
 def system_of(folder: Path) -> str:
     """Which system's streams a folder holds."""
-    return "comms" if (folder / "sends").is_dir() else "worker"
+    for stream, system in (("sends", "comms"), ("synced", "topics")):
+        if (folder / stream).is_dir():
+            return system
+    return "worker"
 
 
 def read_facts(folder: Path) -> Any:
@@ -24,10 +31,10 @@ def read_facts(folder: Path) -> Any:
         for batch in pq.ParquetDataset(folder / name).read().to_batches():
             yield from batch.to_pylist()
 
-    return _comms(rows) if system_of(folder) == "comms" else _worker(rows)
+    return {"worker": _worker, "comms": _comms, "topics": _topics}[system_of(folder)](rows)
 
 
-def _comms(rows: Callable[[str], Iterator[dict[str, Any]]]) -> CommsFacts:
+def _comms(rows: Rows) -> CommsFacts:
     about = next(rows("about"))
     return CommsFacts(
         sends=[Send(**row) for row in rows("sends")],
@@ -44,8 +51,37 @@ def _comms(rows: Callable[[str], Iterator[dict[str, Any]]]) -> CommsFacts:
     )
 
 
-def _worker(rows: Callable[[str], Iterator[dict[str, Any]]]) -> Facts:
+def _topics(rows: Rows) -> TopicsFacts:
+    about = next(rows("about"))
+    got: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    for row in rows("got"):
+        got[row["end"]].append((row["place"], row["seq"], row["sender"]))
+    kept = (
+        "begin",
+        "end",
+        "topic",
+        "reader",
+        "after",
+        "auto_advance",
+        "ack_through",
+        "max_items",
+        "include_self",
+    )
+    synced = [
+        Synced(**{name: row[name] for name in kept}, got=tuple(m[1:] for m in sorted(got[row["end"]])))
+        for row in rows("synced")
+    ]
+    return TopicsFacts(
+        sent=[Sent(**row) for row in rows("sent")],
+        synced=sorted(synced, key=lambda sync: sync.end),
+        unanswered={(row["reader"], row["topic"]) for row in rows("unanswered")},
+        stored=[StoredMessage(**row) for row in rows("stored")],
+        dump_at=about["dump_at"],
+        is_whole=about["is_whole"],
+    )
 
+
+def _worker(rows: Rows) -> Facts:
     about = next(rows("about"))
     export = next(rows("export"), None)
     return Facts(

@@ -18,9 +18,13 @@ from busspark.checks import (
     log_order,
     receive_order,
     send_durable,
+    topic_delivery,
+    topic_durable,
+    topic_order,
 )
 from busspark.checks.about import About, about
 from busspark.comms_streams import CommsStreams
+from busspark.topics_streams import TopicsStreams
 
 __all__ = ["CHECKS", "run_checks"]
 
@@ -39,6 +43,11 @@ CHECKS: dict[str, dict[str, Callable[[Any, About], Verdict]]] = {
         "claim_exclusive": claim_exclusive.check,
         "dead_letters_exact": dead_letters_exact.check,
     },
+    "topics": {
+        "topic_order": topic_order.check,
+        "topic_durable": topic_durable.check,
+        "topic_delivery": topic_delivery.check,
+    },
 }
 
 
@@ -47,7 +56,16 @@ def run_checks(streams: Frames, say: Callable[[str], None] = lambda _: None) -> 
     streams = streams.cache()
     known = about(streams)
     verdicts = []
-    for name, check in CHECKS["comms" if isinstance(streams, CommsStreams) else "worker"].items():
+    for name, check in CHECKS[_system(streams)].items():
         say(name)
         verdicts.append(check(streams, known))
     return verdicts
+
+
+def _system(streams: Frames) -> str:
+    match streams:
+        case CommsStreams():
+            return "comms"
+        case TopicsStreams():
+            return "topics"
+    return "worker"
