@@ -1,5 +1,5 @@
 """Scripts of `topics`, one module a noun."""
 
-from busproof.scenarios.topics import log
+from busproof.scenarios.topics import limit, log, presence, search
 
-__all__ = ["log"]
+__all__ = ["limit", "log", "presence", "search"]

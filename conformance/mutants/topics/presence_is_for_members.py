@@ -1,0 +1,18 @@
+"""Only one that has joined may ask who is present."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.presence.12",)
+
+
+class Mutant(TopicsBus):
+    def topic_presence(self, topic_id: str, **more: Any) -> dict[str, Any]:
+        self._my_name(topic_id)
+        return super().topic_presence(topic_id, **more)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

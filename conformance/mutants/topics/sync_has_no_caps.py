@@ -1,0 +1,26 @@
+"""Outboxes, bodies, types, keys, names and answers may have any size."""
+
+from refbus.topics import join, message, sync
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+
+KILLED_BY = (
+    "topics.limit.01",
+    "topics.limit.02",
+    "topics.limit.03",
+    "topics.limit.04",
+    "topics.limit.05",
+    "topics.limit.06",
+)
+
+
+message.OUTBOX_MAX = message.BODY_CHARS_MAX = message.TYPE_CHARS_MAX = message.CLIENT_ID_CHARS_MAX = 2**30
+join.AGENT_NAME_CHARS_MAX = sync.ITEMS_MAX = 2**30
+
+
+class Mutant(TopicsBus):
+    pass
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))
