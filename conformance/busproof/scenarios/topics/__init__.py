@@ -1,5 +1,5 @@
 """Scripts of `topics`, one module a noun."""
 
-from busproof.scenarios.topics import log
+from busproof.scenarios.topics import cursor, log
 
-__all__ = ["log"]
+__all__ = ["cursor", "log"]
