@@ -1,0 +1,649 @@
+"""cursor: what a reader receives, where it stands afterwards, and how it waits for what is not there yet.
+
+The reader is the first session, so the bus that is judged; who writes may be the kit's own participant. A wait of
+WAIT_S is always ended by what its script does, unless the bus is at fault.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from busproof.adapters.base import DoorError
+from busproof.scenarios.common import Row, at_once, definite, said
+from busproof.scenarios.topics.common import (
+    bodies,
+    database,
+    join,
+    lane,
+    scenario,
+    seqs,
+    server,
+    sync,
+    topic,
+    unique,
+)
+from busproof.session import Session
+from busproof.suite import Ctx
+
+WAIT_S = 20
+PAUSE_S = (
+    0.5  # for a wait to begin; where that is too short, the script sees less and still says nothing wrong
+)
+PAGES_MAX = 60
+
+
+def send(session: Session, topic_id: str, *texts: str) -> list[int]:
+    """Send them, receive as little as can be, and return their numbers."""
+    reply = sync(session, topic_id, *texts, max_items=1, auto_advance=False)
+    return [record["message"]["seq"] for record in reply["sent"]]
+
+
+def stands(reply: Row) -> int:
+    """Where the reply says that its reader stands."""
+    return int(reply["cursor"]["last_seq"])
+
+
+def look(session: Session, topic_id: str) -> Row:
+    """Receive without moving the cursor."""
+    return sync(session, topic_id, auto_advance=False)
+
+
+def pages(session: Session, topic_id: str, **params: Any) -> list[Row]:
+    """All that is unread, page by page."""
+    replies: list[Row] = []
+    while len(replies) < PAGES_MAX:
+        reply = sync(session, topic_id, **params)
+        if not reply["received"]:
+            break
+        replies.append(reply)
+    return replies
+
+
+def while_waiting(
+    session: Session, topic_id: str, act: Callable[[], object], *texts: str, **params: Any
+) -> tuple[Row, float]:
+    """A sync that waits, and what is done meanwhile; the reply, and how many seconds it took."""
+
+    def wait() -> Row:
+        started = time.monotonic()
+        reply = sync(session, topic_id, *texts, **{"wait_seconds": WAIT_S, **params})
+        return {"reply": reply, "took_s": time.monotonic() - started}
+
+    def after_a_moment() -> Row:
+        time.sleep(PAUSE_S)
+        act()
+        return {}
+
+    waited, acted = at_once(wait, after_a_moment)
+    for result in (waited, acted):
+        if isinstance(result, DoorError):
+            raise result
+    return waited["reply"], waited["took_s"]  # type: ignore[index]
+
+
+def restarted(ctx: Ctx, session: Session, tokens: dict[str, str]) -> Session:
+    """Kill the session's process; another one joins the topics with the tokens."""
+    ctx.crash(session)
+    again = ctx.agent(session.agent)
+    for topic_id, token in tokens.items():
+        join(again, topic_id, reclaim_token=token)
+    return again
+
+
+# ────────── whose, and in which order
+
+
+@scenario("cursor.own")
+def own(ctx: Ctx) -> None:
+    """A cursor is one agent's on one topic, and begins before the first message."""
+    reader, writer, other = (ctx.agent(name) for name in ("reader", "writer", "other"))
+    first, second = topic(reader), topic(reader)
+    for topic_id, texts in (first, "123"), (second, "4"):
+        join(writer, topic_id)
+        send(writer, topic_id, *texts)
+        join(reader, topic_id)
+    join(other, first)
+    new = look(reader, first)
+    good = stands(new) == 0 and bodies(new) == ["1", "2", "3"]
+    ctx.expect("topics.cursor.02", good, f"a new reader stands at {stands(new)} and receives {bodies(new)}")
+    sync(reader, first)
+    elsewhere, others = bodies(sync(reader, second)), bodies(sync(other, first))
+    ctx.expect(
+        "topics.cursor.01",
+        elsewhere == ["4"] and others == ["1", "2", "3"],
+        f"a reader read 1, 2, 3; then it received {elsewhere} on another topic, and another agent {others} on this",
+    )
+
+
+@scenario("cursor.order")
+def order(ctx: Ctx) -> None:
+    """Oldest first by number, whoever sent it and whatever the clocks said."""
+    topic_id, (reader, *writers) = lane(ctx, "reader", "one", "two")
+    sent = [n for _ in range(4) for writer in writers for n in send(writer, topic_id, "x", "y")]
+    if ctx.has("sqlite"):  # a clock that was set back
+        with database(ctx) as db:
+            db.execute(
+                "UPDATE messages SET created_at = created_at - 60 * seq WHERE topic_id = ?", (topic_id,)
+            )
+    got = [n for page in pages(reader, topic_id, max_items=6) for n in seqs(page)]
+    ctx.expect("topics.cursor.03", got == sorted(sent), f"sent {sent}, received in the order {got}")
+
+
+@scenario("cursor.max_items")
+def max_items(ctx: Ctx) -> None:
+    """Twenty unless told otherwise, never more than asked for, and it is said whether that was all."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    send(writer, topic_id, *map(str, range(25)))
+    unsaid = len(look(reader, topic_id)["received"])
+    ctx.expect("topics.cursor.04", unsaid == 20, f"of 25 unread messages {unsaid} were received by default")
+    one = len(sync(reader, topic_id, max_items=1, auto_advance=False)["received"])
+    replies = pages(reader, topic_id, max_items=5)
+    counts = [len(reply["received"]) for reply in replies]
+    ctx.expect(
+        "topics.cursor.05",
+        one == 1 and max(counts, default=0) <= 5,
+        f"max_items=1 gave {one}, max_items=5 gave {counts}",
+    )
+    more = [reply.get("has_more") for reply in replies]
+    good = more == [True] * (len(more) - 1) + [False]
+    ctx.expect("topics.cursor.06", good, f"pages of {counts} messages said has_more {more}")
+
+
+# ────────── the reader's own messages
+
+
+@scenario("cursor.include_self")
+def include_self(ctx: Ctx) -> None:
+    """A reader does not receive what it said itself, unless it asks for it."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sending = sync(reader, topic_id, "mine", auto_advance=False)
+    send(writer, topic_id, "theirs")
+    later = look(reader, topic_id)
+    ctx.expect(
+        "topics.cursor.07",
+        bodies(sending) == [] and bodies(later) == ["theirs"],
+        f"by default the sender received {bodies(sending)} as it sent, and {bodies(later)} later",
+    )
+    both = bodies(sync(reader, topic_id, include_self=True, auto_advance=False))
+    ctx.expect("topics.cursor.08", both == ["mine", "theirs"], f"with include_self it received {both}")
+
+
+@scenario("cursor.own_messages")
+def own_messages(ctx: Ctx) -> None:
+    """Own messages between those of others hide none of them, and are passed in the end."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    send(writer, topic_id, "1", "2")
+    replies = [sync(reader, topic_id, "mine", max_items=1)]
+    send(writer, topic_id, "3")
+    replies += pages(reader, topic_id, max_items=1)
+    got = [body for reply in replies for body in bodies(reply)]
+    ctx.expect(
+        "topics.cursor.10", got == ["1", "2", "3"], f"1, 2, an own message and 3 were sent; received {got}"
+    )
+    newest = sync(reader, topic_id, "mine again")["sent"][0]["message"]["seq"]
+    at = stands(sync(reader, topic_id))
+    ctx.expect(
+        "topics.cursor.09", at == newest, f"nothing is unread up to {newest}, the cursor stands at {at}"
+    )
+
+
+# ────────── how it moves
+
+
+@scenario("cursor.auto_advance")
+def auto_advance(ctx: Ctx) -> None:
+    """What is returned is consumed, and nothing else."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    send(writer, topic_id, *map(str, range(6)))
+    page = sync(reader, topic_id, max_items=2, auto_advance=True)
+    ctx.expect(
+        "topics.cursor.11",
+        stands(page) == max(seqs(page), default=0),
+        f"{seqs(page)} were received, and the cursor stands at {stands(page)}",
+    )
+    unsaid = sync(reader, topic_id, max_items=2)
+    ctx.expect(
+        "topics.cursor.12",
+        stands(unsaid) == max(seqs(unsaid), default=0),
+        f"by default {seqs(unsaid)} were received, and the cursor stands at {stands(unsaid)}",
+    )
+    again = [n for reply in pages(reader, topic_id, max_items=2, auto_advance=True) for n in seqs(reply)]
+    good = not set(seqs(page)) & set(again) and len(set(again)) == len(again)
+    ctx.expect("topics.cursor.13", good, f"{seqs(page)} were consumed, and later {again} received")
+
+
+@scenario("cursor.ack")
+def ack(ctx: Ctx) -> None:
+    """Without auto_advance an acknowledgement moves the cursor, and nothing else does."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sent = send(writer, topic_id, *"1234")
+    first, second = look(reader, topic_id), look(reader, topic_id)
+    good = seqs(first) == seqs(second) == sent and stands(first) == stands(second) == 0
+    ctx.expect(
+        "topics.cursor.14",
+        good,
+        f"twice without an ack: {seqs(first)}, then {seqs(second)}; the cursor at {stands(first)}, {stands(second)}",
+    )
+    acked = sync(reader, topic_id, auto_advance=False, ack_through=sent[1])
+    rest = seqs(look(reader, topic_id))
+    ctx.expect(
+        "topics.cursor.15",
+        stands(acked) == sent[1] and rest == sent[2:],
+        f"after ack_through={sent[1]} the cursor stands at {stands(acked)}, and {rest} are unread",
+    )
+
+
+@scenario("cursor.bad_ack")
+def bad_ack(ctx: Ctx) -> None:
+    """What does not exist cannot be acknowledged, and such a call does nothing at all."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    (newest,) = send(writer, topic_id, "1")
+    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False}
+    answers = [reader.refusal("sync", **asks, ack_through=seq) for seq in (-1, newest + 1)]
+    at = stands(look(reader, topic_id))
+    for row, answer in zip(("topics.cursor.16", "topics.cursor.17"), answers, strict=True):
+        good = definite(answer, "INVALID_ARGUMENT") and at == 0
+        ctx.expect(row, good, f"{said(answer)}; the cursor stands at {at}, the newest is {newest}")
+    outbox = [{"content_markdown": "never"}]
+    answer = reader.refusal("sync", **asks, outbox=outbox, ack_through=newest + 100)
+    heard = bodies(look(writer, topic_id))
+    ctx.expect(
+        "topics.cursor.18",
+        answer is not None and heard == [],
+        f"an outbox with a bad ack: {said(answer)}; others received {heard}",
+    )
+
+
+@scenario("cursor.backward_ack")
+def backward_ack(ctx: Ctx) -> None:
+    """An old acknowledgement that comes late changes nothing."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sent = send(writer, topic_id, *"123")
+    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False}
+    reader.call("sync", **asks, ack_through=sent[2])
+    answer = reader.refusal("sync", **asks, ack_through=sent[0])
+    at = stands(look(reader, topic_id))
+    good = answer is None and at == sent[2]
+    ctx.expect(
+        "topics.cursor.19", good, f"an ack of {sent[0]} after {sent[2]}: {said(answer)}; the cursor at {at}"
+    )
+
+
+@scenario("cursor.ack_of_sent")
+def ack_of_sent(ctx: Ctx) -> None:
+    """An acknowledgement may cover what the same call sends."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    (newest,) = send(writer, topic_id, "1")
+    answer = reader.refusal(
+        "sync", topic_id=topic_id, wait_seconds=0, auto_advance=False, ack_through=newest + 2,
+        outbox=[{"content_markdown": "mine"}, {"content_markdown": "mine too"}],
+    )  # fmt: skip
+    at = stands(look(reader, topic_id))
+    ctx.expect(
+        "topics.cursor.20",
+        answer is None and at == newest + 2,
+        f"two messages and their ack, {newest + 2}: {said(answer)}; the cursor stands at {at}",
+    )
+
+
+@scenario("cursor.ack_with_auto_advance")
+def ack_with_auto_advance(ctx: Ctx) -> None:
+    """Who lets the cursor advance by itself has nothing to acknowledge."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    (newest,) = send(writer, topic_id, "1")
+    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "ack_through": newest}
+    answers = [reader.refusal("sync", **asks), reader.refusal("sync", **asks, auto_advance=True)]
+    good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers)
+    ctx.expect("topics.cursor.21", good, f"by default: {said(answers[0])}; with true: {said(answers[1])}")
+
+
+@scenario("cursor.reply")
+def reply_says_the_cursor(ctx: Ctx) -> None:
+    """The reply says where the reader stands after the call, also after a wait."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sent = send(writer, topic_id, *"123")
+    page = sync(reader, topic_id, max_items=2)
+    told = [stands(page), stands(look(reader, topic_id)), stands(sync(reader, topic_id))]
+    waited, _ = while_waiting(reader, topic_id, lambda: sent.extend(send(writer, topic_id, "4")))
+    told += [stands(waited), stands(look(reader, topic_id))]
+    wanted = [sent[1], sent[1], sent[2], sent[3], sent[3]]
+    ctx.expect("topics.cursor.22", told == wanted, f"the reader stood at {wanted}, the replies said {told}")
+
+
+@scenario("cursor.table")
+def table(ctx: Ctx) -> None:
+    """The file holds what the replies say, however the cursor was moved."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sent = send(writer, topic_id, *"12345")
+    told: list[int] = []
+    stored: list[int] = []
+
+    def compare(reply: Row) -> None:
+        told.append(stands(reply))
+        with database(ctx) as db:
+            sql = "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = 'reader'"
+            stored.extend(row["last_seq"] for row in db.execute(sql, (topic_id,)))
+
+    compare(look(reader, topic_id))
+    compare(sync(reader, topic_id, max_items=2))
+    compare(sync(reader, topic_id, auto_advance=False, ack_through=sent[3]))
+    compare(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[0]))
+    compare(sync(reader, topic_id, wait_seconds=1))
+    ctx.expect("topics.cursor.39", told == stored, f"the replies said {told}, the file {stored}")
+
+
+# ────────── waiting
+
+
+@scenario("cursor.statuses")
+def statuses(ctx: Ctx) -> None:
+    """empty without a wait, timeout after one, ready with a message."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    started = time.monotonic()
+    empty = sync(reader, topic_id, wait_seconds=0)
+    took_s = time.monotonic() - started
+    ctx.expect(
+        "topics.cursor.23",
+        empty["status"] == "empty" and took_s < WAIT_S,
+        f"with wait_seconds=0 the status was {empty['status']} after {took_s:.1f} s",
+    )
+    started = time.monotonic()
+    late = sync(reader, topic_id, wait_seconds=1)
+    took_s = time.monotonic() - started
+    ctx.expect("topics.cursor.25", late["status"] == "timeout", f"after a wait for nothing: {late['status']}")
+    good = took_s >= 0.95 and late["received"] == []
+    ctx.expect("topics.cursor.26", good, f"a wait of 1 s was over after {took_s:.2f} s with {bodies(late)}")
+    send(writer, topic_id, "there")
+    there = sync(reader, topic_id, wait_seconds=1)["status"]
+    came = while_waiting(reader, topic_id, lambda: send(writer, topic_id, "came"))[0]["status"]
+    ctx.expect(
+        "topics.cursor.24",
+        there == came == "ready",
+        f"with a message that was there: {there}; with one that came: {came}",
+    )
+
+
+@scenario("cursor.wait")
+def wait(ctx: Ctx) -> None:
+    """A wait ends with a message, of another process or of this one."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    reply, took_s = while_waiting(reader, topic_id, lambda: send(writer, topic_id, "theirs"))
+    good = bodies(reply) == ["theirs"] and took_s < WAIT_S
+    ctx.expect(
+        "topics.cursor.28",
+        good,
+        f"a wait of {WAIT_S} s and a message of another process: {bodies(reply)} after {took_s:.1f} s",
+    )
+    reply, took_s = while_waiting(reader, topic_id, lambda: send(reader, topic_id, "mine"), include_self=True)
+    good = bodies(reply) == ["mine"] and took_s < WAIT_S
+    ctx.expect(
+        "topics.cursor.27",
+        good,
+        f"a wait of {WAIT_S} s with include_self, and an own message: {bodies(reply)} after {took_s:.1f} s",
+    )
+
+
+@scenario("cursor.wait_for_others")
+def wait_for_others(ctx: Ctx) -> None:
+    """Who asks and waits for the answer is not woken by its own question, by other topics, or by others' syncs."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    elsewhere = topic(reader)
+    join(writer, elsewhere)
+
+    def act() -> None:
+        send(writer, elsewhere, "noise")
+        look(writer, topic_id)
+        time.sleep(PAUSE_S)
+        send(writer, topic_id, "answer")
+
+    reply, took_s = while_waiting(reader, topic_id, act, "question")
+    ctx.expect(
+        "topics.cursor.29",
+        bodies(reply) == ["answer"],
+        f"the wait ended after {took_s:.1f} s with {bodies(reply)}, and not with the answer",
+    )
+
+
+@scenario("cursor.wait_blocks_nothing")
+def wait_blocks_nothing(ctx: Ctx) -> None:
+    """While a sync waits the session answers. What ends the wait is sent after the answers."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+
+    def ping() -> None:
+        reader.call("ping")
+        send(writer, topic_id, "after the ping")
+
+    def calls() -> None:
+        elsewhere = topic(reader)
+        join(reader, elsewhere)
+        sync(reader, elsewhere, "mine", wait_seconds=1)
+        look(reader, topic_id)
+        send(writer, topic_id, "after the calls")
+
+    row_acts = ("topics.cursor.30", ping, "after the ping"), ("topics.cursor.31", calls, "after the calls")
+    for row, act, sent in row_acts:
+        reply, took_s = while_waiting(reader, topic_id, act)
+        ctx.expect(
+            row,
+            bodies(reply) == [sent],
+            f"what was sent {sent} did not come to a wait of {WAIT_S} s, which gave {bodies(reply)} in {took_s:.1f} s",
+        )
+
+
+# ────────── callers that go
+
+
+@scenario("cursor.cancel")
+def cancel(ctx: Ctx) -> None:
+    """A wait that is cancelled consumes nothing afterwards; what it sent can be sent again."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    item = {"content_markdown": "mine", "client_message_id": unique("key")}
+    waiting = {"topic_id": topic_id, "outbox": [item], "wait_seconds": WAIT_S}
+    was_cancelled = server(reader).cancelled("sync", waiting, 2 * PAUSE_S)
+    reader.call("ping")  # the cancel went before
+    send(writer, topic_id, "news")
+    # A bus that gives back what it took may need a moment.
+    got = bodies(sync(reader, topic_id, outbox=[item], wait_seconds=5))
+    ctx.expect(
+        "topics.cursor.32",
+        was_cancelled and got == ["news"],
+        f"a wait was cancelled ({was_cancelled}), then news were sent; the next sync received {got}",
+    )
+    heard = bodies(sync(writer, topic_id))
+    ctx.expect(
+        "topics.cursor.33",
+        heard == ["mine"],
+        f"a message sent, cancelled and sent again with its key was received as {heard}",
+    )
+
+
+@scenario("cursor.deadline")
+def deadline(ctx: Ctx) -> None:
+    """What comes when the time is over is for the next sync."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sync(reader, topic_id, wait_seconds=1)
+    send(writer, topic_id, "1")
+    got = bodies(sync(reader, topic_id))
+    ctx.expect("topics.cursor.34", got == ["1"], f"sent after the time was over, 1 was received as {got}")
+    if ctx.has("sqlite"):
+        before = last_sync(ctx, topic_id)
+        waited, _ = at_once(
+            lambda: sync(reader, topic_id, wait_seconds=1),
+            lambda: commit_after_the_deadline(ctx, topic_id, before, wait_s=1),
+        )
+        in_time = [] if isinstance(waited, DoorError) else bodies(waited)
+        got = bodies(sync(reader, topic_id))
+        ctx.expect(
+            "topics.cursor.34",
+            (in_time, got) == ([], ["late"]),
+            f"committed a second after the time was over: the wait received {in_time}, the next sync {got}",
+        )
+
+
+def last_sync(ctx: Ctx, topic_id: str) -> float:
+    """When the reader's cursor was touched, as every sync does."""
+    sql = "SELECT updated_at FROM cursors WHERE topic_id = ? AND agent_name = 'reader'"
+    with database(ctx) as db:
+        return float(db.execute(sql, (topic_id,)).fetchone()[0])
+
+
+def commit_after_the_deadline(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> Row:
+    """Once the reader waits, take the lock, and commit a message when its time is surely over.
+
+    Where nothing shows that it waits, the lock comes too late to disturb, and the message is just for the next sync.
+    """
+    until = time.monotonic() + 10 * wait_s
+    while last_sync(ctx, topic_id) == before and time.monotonic() < until:
+        time.sleep(0.01)
+    over_at = time.monotonic() + wait_s + 1
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        (seq,) = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
+        db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (topic_id,))
+        db.execute(
+            "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
+            " VALUES (?, ?, ?, 'stranger', 'message', 'late', ?)",
+            (uuid.uuid4().hex[:10], topic_id, seq, time.time()),
+        )
+        time.sleep(max(0.0, over_at - time.monotonic()))
+        db.execute("COMMIT")
+    return {}
+
+
+@scenario("cursor.disconnect")
+def disconnect(ctx: Ctx) -> None:
+    """What is sent after a waiting client went is there when it comes back."""
+    reader, writer = ctx.agent("reader"), ctx.agent("writer")
+    topic_id = topic(reader)
+    token = join(reader, topic_id)["reclaim_token"]
+    join(writer, topic_id)
+
+    def wait() -> Row:
+        try:
+            return sync(reader, topic_id, wait_seconds=WAIT_S)
+        finally:
+            # The client has gone. Its server has a second to see that too, and may not be dead yet.
+            time.sleep(1)
+            send(writer, topic_id, "news")
+
+    def leave() -> Row:
+        time.sleep(PAUSE_S)
+        server(reader).disconnect()
+        return {}
+
+    waited, _ = at_once(wait, leave)
+    again = ctx.agent("reader")
+    join(again, topic_id, reclaim_token=token)
+    got = bodies(sync(again, topic_id))
+    ctx.expect(
+        "topics.cursor.35",
+        isinstance(waited, DoorError) and got == ["news"],
+        f"the waiting call gave {waited}; back again the client received {got} of ['news']",
+    )
+
+
+# ────────── restarts
+
+
+@scenario("cursor.at_least_once")
+def at_least_once(ctx: Ctx) -> None:
+    """A killed reader receives again what it did not acknowledge; what advanced by itself it has had."""
+    reader, writer = ctx.agent("reader"), ctx.agent("writer")
+    careful, careless = topic(reader), topic(reader)
+    tokens = {topic_id: join(reader, topic_id)["reclaim_token"] for topic_id in (careful, careless)}
+    for topic_id in tokens:
+        join(writer, topic_id)
+    done, *_ = send(writer, careful, *"123")
+    send(writer, careless, *"123")
+    look(reader, careful)
+    sync(reader, careful, auto_advance=False, ack_through=done)
+    had = bodies(sync(reader, careless, max_items=2))
+    again = restarted(ctx, reader, tokens)
+    got = bodies(sync(again, careful, auto_advance=False))
+    ctx.expect(
+        "topics.cursor.36", got == ["2", "3"], f"1 of 1, 2, 3 was acknowledged; after a kill came {got}"
+    )
+    rest = bodies(sync(again, careless))
+    ctx.expect("topics.cursor.37", had + rest == ["1", "2", "3"], f"received {had}, and after a kill {rest}")
+
+
+@scenario("cursor.durable")
+def durable(ctx: Ctx) -> None:
+    """A cursor outlives the server, however it was moved."""
+    reader, writer = ctx.agent("reader"), ctx.agent("writer")
+    topics = [topic(reader) for _ in range(3)]
+    tokens = {topic_id: join(reader, topic_id)["reclaim_token"] for topic_id in topics}
+    for topic_id in topics:
+        join(writer, topic_id)
+        sent = send(writer, topic_id, *"123")
+    read, acked, reset = topics
+    sync(reader, read, max_items=2)
+    sync(reader, acked, auto_advance=False, ack_through=sent[1])
+    reader.call("cursor_reset", topic_id=reset, last_seq=sent[1])
+    again = restarted(ctx, reader, tokens)
+    got = [bodies(sync(again, topic_id)) for topic_id in topics]
+    ctx.expect(
+        "topics.cursor.38",
+        got == [["3"]] * 3,
+        f"read, acknowledged and reset up to 2 of 1, 2, 3; after a kill {got} were unread",
+    )
+
+
+# ────────── cursor_reset
+
+
+@scenario("cursor.reset")
+def reset(ctx: Ctx) -> None:
+    """A reader goes back, or forward, and nobody else with it."""
+    topic_id, (reader, writer, other) = lane(ctx, "reader", "writer", "other")
+    elsewhere = topic(reader)
+    for session in (reader, writer):
+        join(session, elsewhere)
+    send(writer, elsewhere, "old", "new")
+    sync(reader, elsewhere, max_items=1)
+    sent = send(writer, topic_id, *"1234")
+    sync(reader, topic_id)
+    sync(other, topic_id, max_items=3)
+    told = stands(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[1]))
+    rest = seqs(sync(reader, topic_id))
+    ctx.expect(
+        "topics.cursor.42",
+        told == sent[1] and rest == sent[2:],
+        f"reset to {sent[1]}: the reply said {told}, and the next sync received {rest}",
+    )
+    reader.call("cursor_reset", topic_id=topic_id, last_seq=0)
+    replay = seqs(sync(reader, topic_id))
+    ctx.expect("topics.cursor.40", replay == sent, f"of {sent} a reset to 0 replayed {replay}")
+    reader.call("cursor_reset", topic_id=topic_id)
+    unsaid = seqs(sync(reader, topic_id))
+    ctx.expect("topics.cursor.41", unsaid == sent, f"of {sent} a reset without last_seq replayed {unsaid}")
+    theirs, there = seqs(sync(other, topic_id)), bodies(sync(reader, elsewhere))
+    ctx.expect(
+        "topics.cursor.43",
+        theirs == sent[3:] and there == ["new"],
+        f"after resets another agent received {theirs} of {sent[3:]}, and on another topic the caller {there}",
+    )
+
+
+@scenario("cursor.bad_reset")
+def bad_reset(ctx: Ctx) -> None:
+    """A cursor can only be set to what exists, by who has joined."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+    sent = send(writer, topic_id, *"12")
+    sync(reader, topic_id, max_items=1)
+    wanted = stands(look(reader, topic_id))
+    answers = [reader.refusal("cursor_reset", topic_id=topic_id, last_seq=seq) for seq in (-1, sent[1] + 1)]
+    at = stands(look(reader, topic_id))
+    for row, answer in zip(("topics.cursor.44", "topics.cursor.45"), answers, strict=True):
+        good = definite(answer, "INVALID_ARGUMENT") and at == wanted
+        ctx.expect(row, good, f"{said(answer)}; the cursor stands at {at}, the newest is {sent[1]}")
+    at = stands(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[1]))
+    ctx.expect("topics.cursor.45", at == sent[1], f"a reset to the newest, {sent[1]}, gave {at}")
+    strange = topic(writer)
+    answer = reader.refusal("cursor_reset", topic_id=strange)
+    ctx.expect(
+        "topics.cursor.46", definite(answer, "AGENT_NOT_JOINED"), f"on a topic not joined: {said(answer)}"
+    )

@@ -1,0 +1,31 @@
+"""A wait ends with any message in the file, whether it is for the reader or not."""
+
+from refbus.topics import sync
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.29",)
+
+
+class Call(SyncCall):
+    seen: int | None = None
+    is_woken = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.is_woken or super().is_done
+
+    def has_news(self) -> bool:
+        with self._bus._snapshot() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM messages").fetchone()
+        self.is_woken = self.seen not in (None, count)
+        self.seen = count
+        return self.is_woken or super().has_news()
+
+
+sync.SyncCall = Call
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TopicsBus))

@@ -1,0 +1,19 @@
+"""Unsaid, the cursor does not advance."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.12",)
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
+        kwargs.setdefault("auto_advance", False)
+        return super().begin_sync(*args, **kwargs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

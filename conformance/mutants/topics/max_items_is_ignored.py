@@ -1,0 +1,19 @@
+"""A sync returns twenty messages, however few were asked for."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.05",)
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
+        kwargs["max_items"] = 20
+        return super().begin_sync(*args, **kwargs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

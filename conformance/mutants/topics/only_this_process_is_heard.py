@@ -1,0 +1,28 @@
+"""A wait is woken by messages of its own process alone."""
+
+from refbus.topics import sync
+from refbus.topics.bus import TopicsBus
+from refbus.topics.message import Draft
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.28",)
+
+
+class Call(SyncCall):
+    sends = 0
+
+    def exchange(self, items: list[Draft], ack_through: int | None) -> None:
+        super().exchange(items, ack_through)
+        Call.sends += len(items)
+        self.seen = Call.sends
+
+    def has_news(self) -> bool:
+        return Call.sends > self.seen and super().has_news()
+
+
+sync.SyncCall = Call
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(TopicsBus))

@@ -1,0 +1,19 @@
+"""include_self is ignored."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.08",)
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
+        kwargs["include_self"] = False
+        return super().begin_sync(*args, **kwargs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))
