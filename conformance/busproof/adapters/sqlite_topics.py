@@ -43,6 +43,8 @@ CREATE TABLE IF NOT EXISTS agent_name_reservations (topic_id TEXT, agent_name TE
 class TopicsParticipant(Participant):
     """One session, on one connection."""
 
+    BUSY = "DB_BUSY"
+
     def __init__(self) -> None:
         super().__init__()
         self._mine: dict[str, tuple[str, float]] = {}  # topic → agent name, when it was claimed
@@ -140,7 +142,8 @@ class TopicsParticipant(Participant):
         allow_closed: bool = False,
         reclaim_token: str | None = None,
     ) -> dict[str, Any]:
-        _check(type(agent_name) is str and 0 < len(agent_name.strip()) <= 64, "agent_name")
+        agent_name = agent_name.strip() if type(agent_name) is str else ""
+        _check(0 < len(agent_name) <= 64, "agent_name")
         _check((topic_id is None) != (name is None), "exactly one of topic_id and name")
         if topic_id is None:
             topic_id = self._topic_resolve(str(name), allow_closed)["topic_id"]
