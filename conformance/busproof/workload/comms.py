@@ -21,9 +21,22 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     rng = random.Random(seed)
     per_session = max(2, calls // (PHASES * len(AGENTS) * 2))
     kinds = ["send"] * 5 + ["work"] * 5 + ["heartbeat"] * ("presence" in nouns)
-    return [
+    plan = [
         [[_step(rng, rng.choice(kinds)) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)
     ]
+    return _with_doomed(plan)
+
+
+def _with_doomed(plan: Plan) -> Plan:
+    """Messages that fail whenever they are claimed, sent as the first phase ends; three looks are three failures."""
+    first, *others = plan
+    for session, steps in enumerate(first):
+        said = {"message_type": "doomed", "payload": {}, "channel": "general", "priority": 10}
+        steps.append(Step("send_message", {**said, "to_agent": NAMES[session % len(NAMES)]}))
+    for phase in others:
+        for steps in phase:
+            steps.insert(0, Step("work", {"limit": 20, "channels": sorted(set(CHANNELS))}))
+    return plan
 
 
 def _step(rng: random.Random, kind: str) -> Step:
@@ -52,7 +65,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
     messages = session.call("receive_messages", **step.params)["messages"]
     for message in messages:
         claim = session.call("claim_message", message_id=message["id"])
-        fate = rng.random()
+        fate = rng.random() if message["type"] != "doomed" else ABANDON_SHARE
         if not claim["claimed"] or fate < ABANDON_SHARE:
             continue
         params = {"message_id": message["id"]}
