@@ -7,13 +7,13 @@ import pytest
 from busproof import scenarios
 from busproof.catalogue import catalogue
 from busproof.checks import CHECKS
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 from busproof.machines import MACHINES
 from busproof.protocol import FEATURES
 from busproof.suite import SCENARIOS, rows_of, stage
 
-SYSTEMS = ("worker", "comms")
-FEWEST_ROWS = {"worker": 90, "comms": 100}
+SYSTEMS = ("worker", "comms", "topics")
+FEWEST_ROWS = {"worker": 90, "comms": 100, "topics": 120}
 CHAOS = {"chaos.kill_points", "chaos.random_kills", "chaos.disk_full"}
 assert scenarios.__all__
 
@@ -55,7 +55,7 @@ def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
 @pytest.fixture(scope="module")
 def fleets():
     """The reference, warm for all scenarios of a system."""
-    fleets = {system: Fleet([REFERENCE], system=system) for system in SYSTEMS}
+    fleets = {system: Fleet([reference(system)], system=system) for system in SYSTEMS}
     yield fleets
     for fleet in fleets.values():
         fleet.close()
@@ -67,7 +67,7 @@ def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_pass
 ) -> None:
     """Both directions of sentence → row → check, by a real run."""
     scenario = SCENARIOS[system][name]
-    with stage(fleets[system], run=name, options=scenario.options) as ctx:
+    with stage(fleets[system], run=name, options=scenario.options, alone=scenario.alone) as ctx:
         scenario.play(ctx)
         decided = {finding.requirement for finding in ctx.findings}
         assert decided == {row.id for row in rows_of(system, name)}
