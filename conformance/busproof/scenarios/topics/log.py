@@ -56,14 +56,18 @@ SEED_COLUMNS = {
     "topics.log.23": ("meta", "key TEXT, value TEXT"),
     "topics.log.24": (
         "topics",
-        "topic_id TEXT, name TEXT, created_at REAL, status TEXT, "
-        + "closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL",
+        (
+            "topic_id TEXT, name TEXT, created_at REAL, status TEXT, "
+            "closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL"
+        ),
     ),
     "topics.log.25": ("topic_seq", "topic_id TEXT, next_seq INTEGER, updated_at REAL"),
     "topics.log.26": (
         "messages",
-        "message_id TEXT, topic_id TEXT, seq INTEGER, sender TEXT, message_type TEXT, reply_to TEXT NULL, "
-        + "content_markdown TEXT, metadata_json TEXT NULL, client_message_id TEXT NULL, created_at REAL",
+        (
+            "message_id TEXT, topic_id TEXT, seq INTEGER, sender TEXT, message_type TEXT, reply_to TEXT NULL, "
+            "content_markdown TEXT, metadata_json TEXT NULL, client_message_id TEXT NULL, created_at REAL"
+        ),
     ),
     "topics.log.27": ("cursors", "topic_id TEXT, agent_name TEXT, last_seq INTEGER, updated_at REAL"),
     "topics.log.28": (
