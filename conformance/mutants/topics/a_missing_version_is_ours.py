@@ -3,7 +3,7 @@
 from refbus.topics import store
 from refbus.topics.server import main
 
-KILLED_BY = ("topics.log.19",)
+KILLED_BY = ("topics.log.19", "topics.log.21", "topics.log.22")
 
 version = store._version
 store._version = lambda connection: version(connection) or store.SCHEMA_VERSION

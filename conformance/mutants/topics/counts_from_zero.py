@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from refbus.topics import join
+from refbus.topics import join, tools
 from refbus.topics.bus import TopicsBus
 from refbus.topics.server import main
 
@@ -10,6 +10,7 @@ KILLED_BY = ("topics.log.40",)
 
 join._STANDING = join._STANDING.replace("max(seq) FROM messages WHERE topic_id = :topic), 0)",
                                         "max(seq) FROM messages WHERE topic_id = :topic), -1)")  # fmt: skip
+del tools._MESSAGE["properties"]["seq"]["minimum"]
 
 
 class Mutant(TopicsBus):

@@ -3,7 +3,7 @@
 from refbus.topics.server import main
 from refbus.topics.tools import TOOLS
 
-KILLED_BY = ("topics.log.03", "topics.log.04")
+KILLED_BY = ("topics.log.01", "topics.log.03", "topics.log.04")
 
 for tool in TOOLS.values():
     schema = tool["input_schema"]

@@ -4,7 +4,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.server import main
 from refbus.topics.store import create_missing
 
-KILLED_BY = ("topics.log.19", "topics.log.20", "topics.log.22")
+KILLED_BY = ("topics.log.19", "topics.log.20", "topics.log.21", "topics.log.22")
 
 
 class Mutant(TopicsBus):
