@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,12 @@ class McpDoor:
 
     def _tools(self) -> list[Any]:
         assert self._portal is not None
-        return list(self._portal.call(self._client.list_tools).tools)
+        page = self._portal.call(self._client.list_tools)
+        tools = list(page.tools)
+        while page.next_cursor:  # a server may spread its list over pages
+            page = self._portal.call(partial(self._client.list_tools, cursor=page.next_cursor))
+            tools += page.tools
+        return tools
 
     # -- hello, from outside
 
