@@ -1,5 +1,5 @@
 """Scripts of `topics`, one module a noun."""
 
-from busproof.scenarios.topics import log
+from busproof.scenarios.topics import lease, log, route
 
-__all__ = ["log"]
+__all__ = ["lease", "log", "route"]
