@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, at_once, definite, said
 from busproof.scenarios.topics.common import (
     bodies,
     database,
+    is_recent,
     join,
     lane,
     scenario,
@@ -24,7 +24,6 @@ from busproof.suite import Ctx
 
 NOBODY = "00000dead0"
 RACES = 12
-CLOCKS_AGREE_S = 3600  # far more than any run takes, far less than milliseconds or another epoch would be off
 
 
 def restart(ctx: Ctx, session: Session) -> None:
@@ -280,8 +279,7 @@ def table(ctx: Ctx) -> None:
     join(a, one, reclaim_token=wanted[0][1])
     rows = reservations(ctx, one)
     kept = [[(row["agent_name"], row["reclaim_token"]) for row in some] for some in (before, rows)]
-    times: list[Any] = [row[column] for row in rows for column in ("created_at", "last_claimed_at")]
-    timed = all(type(at) in (int, float) and abs(at - time.time()) < CLOCKS_AGREE_S for at in times)
+    timed = all(is_recent(row["created_at"]) and is_recent(row["last_claimed_at"]) for row in rows)
     ctx.expect("topics.lease.24", kept == [wanted, wanted] and timed,
                f"the tokens are {wanted}; stored {before}, and after a claim again {rows}")  # fmt: skip
 
