@@ -1,4 +1,4 @@
-"""Planted fault: topic_close is answered, then committed. A kill between the two opens the topic again."""
+"""Planted fault: cursor_reset is answered, then committed. A kill between the two leaves the cursor where it was."""
 
 from typing import Any
 
@@ -7,18 +7,19 @@ from refbus.topics.server import main
 
 
 class AnswersBeforeCommit(TopicsBus):
-    """Keeps each close until the next call."""
+    """Keeps each reset until the next call."""
 
     _waiting: str | None = None
 
-    def topic_close(self, topic_id: str, reason: str | None = None) -> dict[str, Any]:
+    def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         self._waiting = topic_id
-        return {"topic_id": topic_id, "status": "closed"}
+        cursor = {"last_seq": last_seq, "updated_at": self._now()}
+        return {"topic_id": topic_id, "agent_name": self._my_name(topic_id), "cursor": cursor}
 
     def topic_list(self, status: str = "open") -> dict[str, Any]:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            super().topic_close(waiting, "done")
+            super().cursor_reset(waiting)
         return super().topic_list(status)
 
 
