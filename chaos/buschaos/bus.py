@@ -15,9 +15,11 @@ class NotAProcess(RunFailed):
 
 
 def argv_of(spec: str) -> list[str]:
-    """The command of an `exec:CMD…`; no other bus can be killed."""
+    """The command of an `exec:CMD…` or `mcp:CMD…`; no other bus can be killed."""
     scheme, _, rest = spec.partition(":")
     command = shlex.split(rest)
-    if scheme != "exec" or not command:
-        raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… here")
+    if scheme not in ("exec", "mcp") or not command:
+        raise NotAProcess(
+            f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… or mcp:CMD… here"
+        )
     return [os.path.expanduser(command[0]), *command[1:]]

@@ -17,13 +17,14 @@ from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
-from busproof.fleet import REFERENCE, BusSpecError
+from busproof.fleet import BusSpecError, reference
 from busproof.report.lines import EXIT_CODES, Report
 
 KILLS = 200
 PROBLEMS_SHOWN = 10
 _EPILOG = """\
-Without --kills, --points and --disk-full, all three acts are played (200 kills); with any of them, only those.
+Without --kills, --points, --disk-full and --gone, all acts that the system knows are played (200 kills); with any of
+them, only those. worker and comms know the first three, topics knows --points and --gone.
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
 
 examples:
@@ -31,6 +32,7 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
+  busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
 """
 
 
@@ -46,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--bus",
         action="append",
-        metavar="exec:CMD…",
+        metavar="exec:CMD…|mcp:CMD…",
         help="the bus; again for a mixed fleet; default: the reference",
     )
     made.add_argument("--kills", type=int, metavar="N", help="kill N sessions while agents work side by side")
@@ -59,6 +61,11 @@ def parser() -> argparse.ArgumentParser:
         "--disk-full",
         action="store_true",
         help="fill the disk to every level, and inject ENOSPC and EIO once each",
+    )
+    made.add_argument(
+        "--gone",
+        action="store_true",
+        help="cancel a sync, or close its connection, at each change it makes",
     )
     made.add_argument(
         "--disk",
@@ -76,15 +83,17 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
-    everything = args.kills is None and not args.points and not args.disk_full
+    everything = args.kills is None and not (args.points or args.disk_full or args.gone)
+    acts = SUBJECTS[args.system].acts if everything else frozenset()
     settings = Settings(
-        specs=args.bus or [REFERENCE],
+        specs=args.bus or [reference(args.system)],
         out=args.out,
         system=args.system,
         seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
-        kills=KILLS if everything else args.kills,
-        points=args.points or everything,
-        disk_full=args.disk_full or everything,
+        kills=KILLS if "chaos.random_kills" in acts else args.kills,
+        points=args.points or "chaos.kill_points" in acts,
+        disk_full=args.disk_full or "chaos.disk_full" in acts,
+        gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,
     )
     try:

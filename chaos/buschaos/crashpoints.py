@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from buschaos.bus import RunFailed, argv_of
+from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
 from buschaos.operations import Operation, applicable, prepare_store
@@ -129,7 +129,7 @@ class CrashPoints:
 
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
-        victims = Victims(argv_of(self._fleet.specs[0]), self._fleet.system, start_ahead=self._kills)
+        victims = Victims(self._fleet.specs[0], self._fleet.system, start_ahead=self._kills)
         work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         try:
             with Inspector(self._fleet.system) as inspector:

@@ -47,6 +47,8 @@ class Operation:
     params: Callable[[Prepared], dict[str, Any]]
     needs: tuple[str, ...] = ()
     empty_store: bool = False  # played on an empty folder
+    is_first: bool = False  # the session's first call: nothing has been said who it is
+    again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
     says: tuple[
         str, ...
     ] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention

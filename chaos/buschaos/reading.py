@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from busproof.adapters.base import Refused
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -28,3 +33,36 @@ def dump(session: Session, store: Path, hello: HelloReply) -> dict[str, Any]:
         return Session(door, session.recorder, process=session.process, agent=session.agent).call("dump")
     finally:
         door.close()
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A door that answers `dump`, from the files alone."""
+
+    read: Callable[[Path], dict[str, Any]]
+    store: Path
+    stderr = ""
+
+    def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """The state."""
+        try:
+            return self.read(self.store)
+        except (sqlite3.Error, OSError) as error:
+            raise Refused("UNREADABLE", str(error), definite=True) from error
+
+    def kill(self) -> None:
+        """Nothing is held."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def integrity(path: Path) -> str | None:
+    """What SQLite says of a database file; None where there is none."""
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
+            return "; ".join(str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)"))
+    except sqlite3.Error as error:
+        return f"cannot be read: {error}"

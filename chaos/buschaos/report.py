@@ -11,7 +11,7 @@ from buschaos.run import Act, Run, Settings
 from buschaos.state import Problem
 from busproof import __version__
 from busproof.catalogue import Requirement, catalogue
-from busproof.fleet import REFERENCE
+from busproof.fleet import reference
 from busproof.history import read
 from busproof.protocol import HelloReply
 from busproof.report import html, junit, lines
@@ -71,7 +71,7 @@ def write(run: Run, settings: Settings) -> lines.Report:
     """report.jsonl, and from it JUnit and HTML."""
     header = {
         "busproof": __version__, "system": settings.system, "hello": run.hello.model_dump(), "seed": settings.seed,
-        "bus": " + ".join(spec for spec in settings.specs if spec != REFERENCE),
+        "bus": " + ".join(spec for spec in settings.specs if spec != reference(settings.system)),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "again": {act.name: again(settings, act.name) for act in run.acts},
     }  # fmt: skip
@@ -87,6 +87,9 @@ def again(settings: Settings, act: str) -> str:
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.disk_full": "--disk-full",
+        "chaos.gone_callers": "--gone",
     }[act]
-    buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != REFERENCE)
+    buses = "".join(
+        f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system)
+    )
     return f"busproof chaos {settings.system}{buses} {flag}"

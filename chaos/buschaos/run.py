@@ -1,14 +1,17 @@
-"""A run of chaos: up to three acts, each deciding the catalogue rows whose check is named after it.
+"""A run of chaos: up to four acts, each deciding the catalogue rows whose check is named after it.
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
+    chaos.gone_callers   a call is cancelled, or its client disconnects, at each change that it makes
 
-An act that was not asked for decides nothing. One that could not run is never green.
+An act that was not asked for decides nothing. One that could not run is never green. One that is not known for a
+system (`Subject.acts`) cannot be asked for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -21,8 +24,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from buschaos import diskfull, judge, plan, reading, workload
-from buschaos.bus import argv_of
-from buschaos.crashpoints import CrashPoints, cuts
+from buschaos.bus import RunFailed, argv_of
+from buschaos.crashpoints import CrashPoints, cuts, in_the_middle
+from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
 from buschaos.state import Problem
@@ -30,7 +34,7 @@ from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.protocol import HelloReply
 
-ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full"]
+ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"]
 Say = Callable[[str], None]
 
 
@@ -61,11 +65,22 @@ class Settings:
     kills: int | None = None
     points: bool = False
     disk_full: bool = False
+    gone: bool = False
     disk_folder: Path | None = None
     operations: tuple[Operation, ...] | None = None  # all of the system's
-    torn: Callable[[int], set[int]] = cuts
+    torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
+    cases: tuple[Case, ...] = CASES
     levels: tuple[int, ...] = diskfull.LEVELS
     errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
+
+    @property
+    def asked(self) -> set[str]:
+        """The acts that are asked for."""
+        flags = {
+            "chaos.random_kills": self.kills is not None, "chaos.kill_points": self.points,
+            "chaos.disk_full": self.disk_full, "chaos.gone_callers": self.gone,
+        }  # fmt: skip
+        return {act for act, asked in flags.items() if asked}
 
 
 @dataclass
@@ -81,8 +96,10 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
     """Play the acts that are asked for."""
     for spec in settings.specs:
         argv_of(spec)
+    if unknown := settings.asked - SUBJECTS[settings.system].acts:
+        raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", "disk", "store"):
+    for stale in ("points", "disk", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     fleet = Fleet(settings.specs, system=settings.system)
     try:
@@ -94,6 +111,8 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
             result.acts.append(kill_points(settings, fleet, say))
         if settings.disk_full:
             result.acts.append(disk_full(settings, fleet, say))
+        if settings.gone:
+            result.acts.append(gone_callers(settings, fleet, say))
     finally:
         fleet.close()
     return result
@@ -205,6 +224,18 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
     return act
 
 
+def gone_callers(settings: Settings, fleet: Fleet, say: Say) -> Act:
+    """Every case, gone at every point; in a mixed fleet each member serves once."""
+    act = Act("chaos.gone_callers", could_not_run=_why_no_points(fleet))
+    for spec in settings.specs if act.could_not_run is None else []:
+        with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
+            for result in GoneCallers(alone, settings.out, settings.cases).run():
+                act.counts["points"] += result.points
+                act.problems += result.problems
+                say(f"gone callers: {result.case}: {result.points} points, {len(result.problems)} problems")
+    return act
+
+
 def _why_no_points(fleet: Fleet) -> str | None:
     if not reading.can_dump(fleet.hello):
         return reading.WHY_NOT
@@ -213,12 +244,13 @@ def _why_no_points(fleet: Fleet) -> str | None:
 
 def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tuple[int, ...]) -> None:
     what = "points killed" if kills else "errors injected"
+    torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
     for turn in range(len(settings.specs)):
         fleet = Fleet(settings.specs[turn:] + settings.specs[:turn], system=settings.system)
         try:
             points = CrashPoints(
                 fleet, settings.out, judge=lambda history: judge.of_history(history).problems,
-                kills=kills, torn=settings.torn, errors=errors, operations=settings.operations,
+                kills=kills, torn=torn, errors=errors, operations=settings.operations,
             )  # fmt: skip
             for result in points.run():
                 act.counts[what] += len(result.points)

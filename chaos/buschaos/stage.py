@@ -15,6 +15,7 @@ from typing import Any
 
 from buschaos import reading, state
 from buschaos.inspector import Inspector
+from buschaos.nemeses.mcp_door import watched_door
 from buschaos.nemeses.syscalls import Change, Verdict, Watch, WatchedDoor
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.state import Evidence, Problem
@@ -33,8 +34,8 @@ Decide = Callable[[Change], Verdict]
 class Victims:
     """Processes under the supervisor that said hello and have no store. One more is always starting up."""
 
-    def __init__(self, argv: list[str], system: str, *, start_ahead: bool) -> None:
-        self._argv, self._system, self._start_ahead = argv, system, start_ahead
+    def __init__(self, spec: str, system: str, *, start_ahead: bool) -> None:
+        self._spec, self._system, self._start_ahead = spec, system, start_ahead
         self._starting: WatchedDoor | None = None
         self._alive: list[WatchedDoor] = []
 
@@ -42,18 +43,21 @@ class Victims:
         """One of them."""
         if self._alive:
             return self._alive.pop()
-        victim = self._starting or WatchedDoor(self._argv)
-        self._starting = WatchedDoor(self._argv) if self._start_ahead else None
+        victim = self._starting or watched_door(self._spec)
+        self._starting = watched_door(self._spec) if self._start_ahead else None
         victim.call("hello", {"protocol": ["1"], "system": self._system})
         return victim
 
     def give_back(self, door: WatchedDoor) -> None:
-        """Keep one that lived through its point."""
+        """Keep one that lived through its point, if it can serve another store."""
+        if not door.serves_many:
+            return door.kill()
         try:
             door.call("close", {})
             self._alive.append(door)
         except DoorError:
             door.kill()
+        return None
 
     def close(self) -> None:
         """End them all."""
@@ -112,15 +116,19 @@ class Stage:
 
     def look(self) -> dict[str, Any]:
         """What a process that was not there finds."""
-        fleet = self._ground.fleet
-        if self._survivor is None:
-            door = fleet.door(1, self._store, {})
-            self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent="bob")
-            self._tell_time(self._survivor)
+        subject, hello = self._ground.subject, self._ground.fleet.hello
+        if subject.read is None:
+            self._come()
         # Files first, as the victim left them: the survivor may repair what it reads.
-        files = {"files": self._ground.subject.files(self._store)}
-        found = reading.dump(self._survivor, self._store, fleet.hello)
-        return files | self._ground.subject.comparable(found, self._known_ids, fleet.hello.clock)
+        files = {"files": subject.files(self._store)}
+        return files | subject.comparable(self._dump(), self._known_ids, hello.clock)
+
+    def _dump(self) -> dict[str, Any]:
+        subject = self._ground.subject
+        if subject.read is None:
+            return reading.dump(self._come(), self._store, self._ground.fleet.hello)
+        outside = reading.Outside(subject.read, self._store)
+        return Session(outside, self._recorder, process=_SURVIVOR, agent="kit").call("dump")
 
     def play(self, decide: Decide, *, kill_after_answer: bool = False) -> Outcome:
         """The victim opens the store and plays the operation while `decide` judges its changes."""
@@ -129,6 +137,7 @@ class Stage:
         if self._operation.method != "open":
             door.call("open", {"store": str(self._store), "options": {}})
             self._tell_time(victim)
+            self._enter(victim)
         with door.watched(self._store, decide) as watch:
             outcome = self._call(victim, watch)
             if kill_after_answer:
@@ -205,16 +214,14 @@ class Stage:
                 return [
                     self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")
                 ]
-            survivor = self._survivor
-            assert survivor is not None
             if (
                 "ref" in reply
-                and survivor.call("load_blob", ref=reply["ref"])["content"] != self._params["content"]
+                and self._come().call("load_blob", ref=reply["ref"])["content"] != self._params["content"]
             ):
                 return [self._problem("again saves another content")]
             if exported and subject.export is not None:
-                survivor.call(subject.export)
-            dump = reading.dump(survivor, self._store, self._ground.fleet.hello)
+                self._come().call(subject.export)
+            dump = self._dump()
         except DoorError as error:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
@@ -224,8 +231,8 @@ class Stage:
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim
         if victim is None or victim.retired:
-            assert self._survivor is not None  # it opened the store already
-            return {} if method in _SESSION_METHODS else self._survivor.call(method, **self._params)
+            survivor = self._come()  # and so it has opened the store
+            return {} if method in _SESSION_METHODS else self._call_again(survivor)
         if method not in _SESSION_METHODS:
             with contextlib.suppress(
                 Refused
@@ -234,6 +241,15 @@ class Stage:
         victim.door.call("open", {"store": str(self._store), "options": {}})
         self._tell_time(victim)
         return {} if method in _SESSION_METHODS else victim.call(method, **self._params)
+
+    def _call_again(self, survivor: Session) -> dict[str, Any]:
+        self._enter(survivor)
+        try:
+            return survivor.call(self._operation.method, **self._params)
+        except Refused as error:
+            if error.code in self._operation.again:
+                return {}
+            raise
 
     def _problem(self, what: str) -> Problem:
         return Problem(self._operation.noun, f"{self._operation.name} {what}")
@@ -248,6 +264,20 @@ class Stage:
         return whole
 
     # -- the survivor, and the end
+
+    def _come(self) -> Session:
+        """The survivor; where a session is somebody, it comes as the victim did."""
+        if self._survivor is None:
+            agent = "bob" if self._ground.subject.enter is None else "alice"
+            door = self._ground.fleet.door(1, self._store, {})
+            self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent=agent)
+            self._tell_time(self._survivor)
+        return self._survivor
+
+    def _enter(self, session: Session) -> None:
+        enter = self._ground.subject.enter
+        if enter is not None and not self._operation.is_first:
+            enter(session, self._ground.prepared)
 
     def _let_survivor_go(self) -> None:
         session, self._survivor = self._survivor, None

@@ -15,6 +15,7 @@ def faulty() -> Callable[[str], str]:
     """The --bus of a reference bus with one planted fault."""
 
     def spec(name: str) -> str:
-        return f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'faults' / name))}.py"
+        scheme = "mcp" if name.startswith("topics_") else "exec"
+        return f"{scheme}:{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'faults' / name))}.py"
 
     return spec

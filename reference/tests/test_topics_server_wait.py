@@ -5,12 +5,16 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 from mcp import Client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 from reference.tests.mcp_agent import Agent, server
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.server import Answers, make_server
 
 
 def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
@@ -112,6 +116,43 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
     began = time.monotonic()
     anyio.run(session)
     assert time.monotonic() - began < 20
+
+
+def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tmp_path: Path) -> None:
+    """What it consumed would be seen by nobody: the client sent more than it reads at once, and closed its end."""
+
+    async def session() -> None:
+        with TopicsBus(tmp_path) as alice, TopicsBus(tmp_path) as bob:
+            topic_id = alice.topic_create("lane")["topic_id"]
+            for name, bus in (("alice", alice), ("bob", bob)):
+                bus.topic_join(name, topic_id)
+            alice.sync(topic_id, [{"content_markdown": "1"}], wait_seconds=0)
+            asking, reading = anyio.create_memory_object_stream[SessionMessage | Exception](9)
+            writing, answers = anyio.create_memory_object_stream[SessionMessage](0)
+            server = make_server(bob)
+            async with answers, anyio.create_task_group() as tasks:
+                tasks.start_soon(
+                    server.run, reading, Answers(writing), server.create_initialization_options()
+                )
+                who = {"name": "test", "version": "1"}
+                params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who}
+                await asking.send(_line(id=1, method="initialize", params=params))
+                await answers.receive()
+                await asking.send(_line(method="notifications/initialized"))
+                params = {"name": "sync", "arguments": {"topic_id": topic_id, "wait_seconds": 0}}
+                await asking.send(_line(id=2, method="tools/call", params=params))
+                while writing.statistics().tasks_waiting_send == 0:
+                    await anyio.sleep(0.001)
+                await asking.aclose()
+                await anyio.wait_all_tasks_blocked()
+                answer = (await answers.receive()).message.model_dump(by_alias=True)
+            assert answer["result"]["structuredContent"]["received_count"] == 1
+
+    anyio.run(session)
+
+
+def _line(**message: Any) -> SessionMessage:
+    return SessionMessage(jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}))
 
 
 def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:

@@ -96,6 +96,17 @@ def test_what_a_caller_that_has_gone_received_is_given_back(join: Join) -> None:
     assert bob.seqs() == [2]
 
 
+def test_what_a_caller_that_came_back_has_missed_is_given_back(join: Join) -> None:
+    """A new session took the name over before the old one could give back."""
+    alice, old = join("alice"), join("bob")
+    alice.sync("1", "2")
+    call = old.bus.begin_sync(old.topic_id)
+    new = join("carol").bus
+    new.topic_join("bob", old.topic_id, reclaim_token=old.token)
+    call.give_back()
+    assert new.sync(old.topic_id, wait_seconds=0)["received_count"] == 2
+
+
 def test_two_waits_of_one_session_share_one_message(join: Join) -> None:
     """One gets it; the other goes on waiting."""
     alice, bob = join("alice"), join("bob")

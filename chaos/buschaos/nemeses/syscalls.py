@@ -32,6 +32,7 @@ from buschaos.nemeses.notify import Gone, Listener, Stopped
 from busproof.adapters.stdio import StdioDoor
 
 LAUNCH_LIMIT_S = 20.0
+ANSWER = "the answer"
 
 
 class Unavailable(RuntimeError):
@@ -85,7 +86,7 @@ class Change:
 
     ordinal: int  # from 1, since the watch began
     call: str
-    path: str  # below the watched folder
+    path: str  # below the watched folder, or ANSWER
     size: int | None  # bytes that a writing call means to write
 
     def __str__(self) -> str:
@@ -104,6 +105,7 @@ class Watch:
     folder: str
     decide: Decide
     changes: list[Change] = field(default_factory=list)
+    answers: str | None = None  # where the process answers, if that is to be judged, too
     struck: Change | None = None  # the last change that was not simply let happen
     is_killed: bool = False
 
@@ -111,7 +113,9 @@ class Watch:
 class WatchedDoor(StdioDoor):
     """A session whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
 
-    def __init__(self, argv: list[str]) -> None:
+    serves_many = True  # stores, one after the other
+
+    def __init__(self, argv: list[str], env: dict[str, str] | None = None) -> None:
         machine = bpf.machine()
         if machine is None:
             raise Unavailable(f"no system-call table for {os.uname().machine}")
@@ -119,7 +123,7 @@ class WatchedDoor(StdioDoor):
         with ours:
             with theirs:
                 launcher = [sys.executable, "-I", "-S", launch.__file__, str(theirs.fileno()), "--"]
-                super().__init__([*launcher, *argv], pass_fds=(theirs.fileno(),))
+                super().__init__([*launcher, *argv], env=env, pass_fds=(theirs.fileno(),))
             try:
                 listener = self._receive_listener(ours, bpf.program(machine))
             except Unavailable:
@@ -131,9 +135,11 @@ class WatchedDoor(StdioDoor):
         self._judge.start()
 
     @contextlib.contextmanager
-    def watched(self, folder: Path, decide: Decide) -> Iterator[Watch]:
-        """Judge every change under the folder while the block runs; ordinals start at 1."""
-        self._watch = watch = Watch(os.path.realpath(folder), decide)
+    def watched(self, folder: Path, decide: Decide, *, answers: bool = False) -> Iterator[Watch]:
+        """Judge every change under the folder, and every answer if asked, while the block runs; from ordinal 1."""
+        assert self._process.stdout is not None
+        pipe = f"pipe:[{os.fstat(self._process.stdout.fileno()).st_ino}]" if answers else None
+        self._watch = watch = Watch(os.path.realpath(folder), decide, answers=pipe)
         try:
             yield watch
         finally:
@@ -168,7 +174,7 @@ class WatchedDoor(StdioDoor):
 
     def _judge_one(self, call: Stopped) -> None:
         watch = self._watch
-        path = None if watch is None else _path_below(call, watch.folder)
+        path = None if watch is None else _path_watched(call, watch)
         if watch is None or path is None or not self._listener.is_alive(call):
             self._listener.let_go(call)
             return
@@ -202,9 +208,12 @@ class WatchedDoor(StdioDoor):
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _path_below(call: Stopped, folder: str) -> str | None:
-    """The path that the call changes, relative to the folder; None where it lies elsewhere."""
+def _path_watched(call: Stopped, watch: Watch) -> str | None:
+    """The path that the call changes, relative to the watched folder; None where it lies elsewhere."""
+    folder = watch.folder
     for path in _paths(call):
+        if path == watch.answers:
+            return ANSWER
         if path == folder or path.startswith(folder + "/"):
             return os.path.relpath(path, folder)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from buschaos.subjects.base import Subject
 from buschaos.subjects.comms.subject import SUBJECT as COMMS
+from buschaos.subjects.topics.subject import SUBJECT as TOPICS
 from buschaos.subjects.worker.subject import SUBJECT as WORKER
 
-SUBJECTS: dict[str, Subject] = {"worker": WORKER, "comms": COMMS}
+SUBJECTS: dict[str, Subject] = {"worker": WORKER, "comms": COMMS, "topics": TOPICS}

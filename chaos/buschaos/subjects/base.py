@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from buschaos.operations import Operation, Prepare
+from buschaos.operations import Operation, Prepare, Prepared
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
 from busproof.history import Event
@@ -47,3 +47,8 @@ class Subject:
     problems: Callable[[Evidence], list[Problem]]
     read_all: Callable[[Session], None]  # an agent takes all that waits for it
     settle_ms: int  # how much later than the last round the last reading is
+    # Where a session must say who it is before it works, what it says: the second call of the same session.
+    enter: Callable[[Session, Prepared], None] | None = None
+    read: Callable[[Path], dict[str, Any]] | None = None  # the whole state from outside, leaving all as it is
+    acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"})
+    is_slow_to_start: bool = False  # and a process serves one store: writes are torn in the middle alone

@@ -4,7 +4,8 @@
 
 Every call of the bus runs in a worker thread, and a sync that waits is in none: it sleeps in the event loop until the
 bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose client closes the
-connection, consumes nothing: what its last transaction may have consumed by then is given back (B3).
+connection, consumes nothing: what its last transaction may have consumed by then is given back (B3). From then on it
+is answered, come what may.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -22,6 +23,7 @@ from anyio import to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -149,11 +151,34 @@ def make_server(bus: TopicsBus) -> Server[Any]:
     )  # fmt: skip
 
 
+class Answers:
+    """The way out. An answer that waits here for its turn is not dropped when the connection closes: what it consumed
+    would never be seen."""
+
+    def __init__(self, writing: Any) -> None:
+        self._writing = writing
+
+    async def send(self, message: SessionMessage, /) -> None:
+        """Whoever is cancelled meanwhile."""
+        with anyio.CancelScope(shield=True):
+            await self._writing.send(message)
+
+    async def aclose(self) -> None:
+        """No more answers."""
+        await self._writing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
 async def serve(bus: TopicsBus) -> None:
     """Answer on stdin and stdout until the client closes them."""
     server = make_server(bus)
     async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+        await server.run(reading, Answers(writing), server.create_initialization_options())
 
 
 def main(bus_class: type[TopicsBus] = TopicsBus) -> int:

@@ -188,12 +188,14 @@ class SyncCall:
             self.reply["status"] = "ready"
 
     def give_back(self) -> None:
-        """Undo what the last transaction consumed, for a caller that went before it could have the reply."""
+        """Undo what the last transaction consumed, for a caller that went before it could have the reply.
+
+        Also where the name was taken over since (B10): the caller who came back is who misses these messages.
+        """
         if self._consumed is None or self._consumed[0] == self._consumed[1]:
             return
         before, after = self._consumed
         with self._bus._transaction() as connection:
-            self._bus._standing(connection, self._topic_id)
             connection.execute(_GIVE_BACK, (before, self._topic_id, self._agent_name, after))
         self._consumed = None
 

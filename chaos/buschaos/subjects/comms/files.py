@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
+from buschaos import reading
 from busproof.oddities.comms import torn_artifacts
 
 
@@ -16,7 +15,7 @@ def facts(store: Path) -> dict[str, Any]:
     """Facts about the project's folder, whatever the bus says."""
     claude = store / ".claude"
     return {
-        **_database(claude / "communications" / "messages.db"),
+        "integrity": reading.integrity(claude / "communications" / "messages.db"),
         "torn_artifacts": torn_artifacts(claude / "artifacts"),
         **_trail(claude / "audit-trail.jsonl"),
     }
@@ -35,17 +34,6 @@ def _short(data: bytes) -> str:
     if len(data) <= 200:
         return data.decode(errors="replace")
     return f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()[:16]}"
-
-
-def _database(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {"integrity": None}
-    try:
-        with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
-            said = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
-        return {"integrity": "; ".join(map(str, said))}
-    except sqlite3.Error as error:
-        return {"integrity": f"cannot be read: {error}"}
 
 
 def _trail(path: Path) -> dict[str, Any]:

@@ -1,0 +1,272 @@
+"""Callers that go: a sync is cancelled, or its client closes the connection, at each point of its way.
+
+The points are the changes that the sync makes to its database, its answer, and the wait for news. At a point the
+server stands still in a system call; the caller goes, the server has time to hear of it, and moves on. When it has
+ended, the kit itself comes as the same agent and reads. With auto_advance=true it must receive what was not returned
+and nothing that was; with auto_advance=false, all.
+
+One sync is played without a nemesis first: what it returned is all there was to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from buschaos.nemeses.mcp_door import WatchedMcpDoor
+from buschaos.nemeses.syscalls import Change, Continue, Verdict
+from buschaos.operations import Prepared, prepare_store
+from buschaos.stage import Victims
+from buschaos.state import Problem, short
+from buschaos.subjects import SUBJECTS
+from busproof.adapters.base import Lost
+from busproof.adapters.sqlite import SqliteDoor
+from busproof.fleet import Fleet
+from busproof.history import Recorder
+from busproof.protocol.topics import DB_NAME
+from busproof.session import Session
+
+Way = Literal["cancelled", "disconnected"]
+WHILE_IT_WAITS = -1  # an ordinal
+PAUSE_S = 0.05  # for the server to hear that the caller went, while its call stands still
+GIVING_BACK_S = 1.0
+ENDING_S = 10.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One sync, and how its caller goes."""
+
+    waits: bool
+    auto_advance: bool
+    way: Way
+
+    def __str__(self) -> str:
+        kind = "a sync that waits" if self.waits else "a sync with news"
+        return f"{kind}, auto_advance={'true' if self.auto_advance else 'false'}, {self.way}"
+
+
+CASES = tuple(
+    Case(waits, auto_advance, way)
+    for waits in (False, True)
+    for auto_advance in (True, False)
+    for way in ("cancelled", "disconnected")
+)
+
+
+@dataclass
+class CaseResult:
+    """All points of a case; each problem with its history."""
+
+    case: Case
+    points: int = 0
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+
+
+@dataclass
+class Played:
+    """One sync and its end."""
+
+    changes: list[Change]
+    struck: str | None  # where the caller went
+    returned: list[int]  # seqs
+    left: list[int]  # what another session of the same agent received then
+    has_ended: bool
+
+
+class GoneCallers:
+    """Plays cases on a fleet's first bus."""
+
+    def __init__(self, fleet: Fleet, out: Path, cases: tuple[Case, ...] = CASES) -> None:
+        self._fleet, self._out, self._cases = fleet, out, cases
+        self._subject = SUBJECTS[fleet.system]
+
+    def run(self) -> Iterator[CaseResult]:
+        """One result a case, as they come."""
+        with (
+            tempfile.TemporaryDirectory(prefix="busproof-gone-") as folder,
+            contextlib.closing(
+                Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)
+            ) as victims,
+        ):
+            work = Path(folder)
+            prepared = prepare_store(
+                self._fleet, work / "prepared", work / "prepared.jsonl", self._subject.prepare
+            )
+            for case in self._cases:
+                yield self._all_points(case, prepared, victims, work)
+
+    def _all_points(self, case: Case, prepared: Prepared, victims: Victims, work: Path) -> CaseResult:
+        result = CaseResult(case)
+        unread: list[int] = []
+        ordinals = [0]
+        for ordinal in ordinals:  # 0 is nobody's: the sync is answered, and says what there is to do
+            with contextlib.closing(_Point(case, prepared, victims, work / "point")) as point:
+                played = point.play(ordinal)
+                if ordinal == 0:
+                    unread = played.returned
+                    ordinals += [n + 1 for n in range(len(played.changes))]
+                    ordinals += [WHILE_IT_WAITS] if case.waits else []
+                result.points += 1
+                for why in _wrong(case, unread, played):
+                    kept = point.keep(self._out / "gone" / f"{self._cases.index(case)}-at-{ordinal}")
+                    told = Problem("cursor", why, point=f"{case} {played.struck or 'never'}")
+                    result.problems.append((told, kept / "history.jsonl"))
+        return result
+
+
+def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
+    """What was returned is consumed where the cursor moves by itself; all else is still there."""
+    consumed = played.returned if case.auto_advance else []
+    expected = [seq for seq in unread if seq not in consumed]
+    if lost := [seq for seq in expected if seq not in played.left]:
+        yield f"lost: {short(lost)} was not returned, and is not received again"
+    if doubled := [seq for seq in played.left if seq not in expected]:
+        yield f"doubled: {short(doubled)} was returned and consumed, and is received again"
+    if not unread:
+        yield "a sync without a nemesis returns nothing"
+    if not played.has_ended:
+        yield f"the server still runs {ENDING_S:g} s after its client closed the connection"
+
+
+class _Point:
+    """One server on a copy of the prepared store, and the caller that goes."""
+
+    def __init__(self, case: Case, prepared: Prepared, victims: Victims, folder: Path) -> None:
+        self._case, self._topic = case, prepared.messages["topic"]
+        self._alice = {"agent_name": "alice", **self._topic, **prepared.messages["alice"]}
+        self._folder, self._store = folder, folder / "store"
+        shutil.copytree(folder.parent / "prepared", self._store)
+        self._recorder = Recorder(folder / "history.jsonl", run="gone", system="topics")
+        door = victims.take()
+        assert isinstance(door, WatchedMcpDoor)
+        self._door = door
+        self._victim = Session(door, self._recorder, process=2, agent="alice")
+        self._kit = self._join(3, {**self._topic, "agent_name": "kit"})
+        self._ordinal = 0
+        self._gone = threading.Event()
+        self._struck: str | None = None
+        self._request = 0
+        self._heard: list[Any] = []
+        self._before = (0, 0.0)
+
+    def _join(self, process: int, who: dict[str, Any]) -> Session:
+        """The kit itself, as somebody on the topic."""
+        door = SqliteDoor()
+        door.call("hello", {"protocol": ["1"], "system": "topics"})
+        door.call("open", {"store": str(self._store), "options": {}})
+        session = Session(door, self._recorder, process=process, agent=who["agent_name"])
+        session.call("topic_join", **who)
+        return session
+
+    def play(self, ordinal: int) -> Played:
+        """The sync, the going, the end of the server, and what is left to read."""
+        self._ordinal = ordinal
+        self._door.call("open", {"store": str(self._store)})
+        self._victim.call("topic_join", **self._alice)
+        if self._case.waits:
+            self._victim.call("sync", **self._topic, wait_seconds=0)
+        self._before = self._cursor()
+        with self._door.watched(self._store, self._decide, answers=True) as watch:
+            self._sync()
+        if self._case.way == "cancelled" and self._gone.is_set():
+            self._let_it_give_back()
+        self._door.disconnect()
+        has_ended = self._hear_to_the_end()
+        self._door.kill()
+        returned = self._returned()
+        self._recorder.record("nemesis", process=2, op="returned", value={"seqs": returned})
+        fresh = self._join(4, self._alice)
+        left = [message["seq"] for message in fresh.call("sync", **self._topic, wait_seconds=0)["received"]]
+        fresh.door.close()
+        self._recorder.close()
+        return Played(watch.changes, self._struck, returned, left, has_ended)
+
+    def _sync(self) -> None:
+        """Ask, let news come if it waits for some, and listen until there is an answer or the caller went."""
+        how = {**self._topic, "wait_seconds": 30 * self._case.waits, "auto_advance": self._case.auto_advance}
+        self._recorder.record("invoke", process=2, op="sync", agent="alice", value=how)
+        self._request = self._door.begin("sync", how)
+        if self._case.waits:
+            _until(lambda: self._cursor() != self._before)  # every sync touches it
+            if self._ordinal == WHILE_IT_WAITS:
+                self._go("while it waits")
+            self._kit.call("sync", **self._topic, outbox=[{"content_markdown": "news"}], wait_seconds=0)
+        _until(lambda: self._hear(0.01) or self._gone.is_set())
+
+    def _decide(self, change: Change) -> Verdict:
+        if change.ordinal == self._ordinal:
+            self._go(f"before {change}")
+        return Continue()
+
+    def _go(self, where: str) -> None:
+        self._struck = f"{self._case.way} {where}"
+        self._recorder.record("nemesis", process=2, op=self._case.way, agent="alice", value={"when": where})
+        if self._case.way == "cancelled":
+            self._door.cancel(self._request)
+        else:
+            self._door.disconnect()
+        time.sleep(PAUSE_S)
+        self._gone.set()
+
+    def _let_it_give_back(self) -> None:
+        """Before the connection closes: a cancel alone must do it. The kit's write comes after what stood still."""
+        self._kit.call("sync", **self._topic, wait_seconds=0)
+        time.sleep(PAUSE_S if self._case.waits else 0)
+        if self._case.auto_advance:
+            _until(lambda: self._hear(0.01) or self._cursor()[0] == self._before[0], GIVING_BACK_S)
+
+    # -- what is known
+
+    def _hear(self, timeout_s: float) -> bool:
+        """One more line of the server, if there is one."""
+        with contextlib.suppress(Lost):
+            self._heard.append(json.loads(self._door.receive_line("sync", timeout_s)))
+            return True
+        return False
+
+    def _hear_to_the_end(self) -> bool:
+        _until(lambda: not self._hear(0.1) and self._door.has_ended)
+        return self._door.has_ended
+
+    def _returned(self) -> list[int]:
+        """The seqs in the answer to the sync, if one came."""
+        results = [line.get("result", {}) for line in self._heard if line.get("id") == self._request]
+        return [m["seq"] for r in results for m in (r.get("structuredContent") or {}).get("received", [])]
+
+    def _cursor(self) -> tuple[int, float]:
+        with contextlib.closing(sqlite3.connect(self._store / DB_NAME, timeout=10)) as connection:
+            row = connection.execute(
+                "SELECT last_seq, updated_at FROM cursors WHERE topic_id = ? AND agent_name = 'alice'",
+                (self._topic["topic_id"],),
+            ).fetchone()
+        return row or (0, 0.0)
+
+    def keep(self, kept: Path) -> Path:
+        """Save store and history as evidence."""
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(self._folder, kept)
+        return kept
+
+    def close(self) -> None:
+        """End what still runs."""
+        self._door.kill()
+        self._kit.door.close()
+        with contextlib.suppress(ValueError):  # closed already
+            self._recorder.close()
+        shutil.rmtree(self._folder)
+
+
+def _until(is_so: Callable[[], bool], limit_s: float = ENDING_S) -> None:
+    deadline = time.monotonic() + limit_s
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.001)

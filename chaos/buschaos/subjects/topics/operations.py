@@ -1,0 +1,73 @@
+"""The operations of `topics`, and a database with a topic on which alice has something to read.
+
+A session is nobody until it joins, so each comes as alice first (`enter`), unless the operation is its first call.
+Idempotent is what leaves the same state: a sync with auto_advance is at most once and returns nothing again (B4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buschaos.operations import Operation, Prepared
+from busproof.protocol import HelloReply
+from busproof.session import Session
+
+
+def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
+    """Bob sent four messages, alice one between them; she has acknowledged the first."""
+    topic = alice.call("topic_create", name="work")["topic_id"]
+    token = alice.call("topic_join", topic_id=topic, agent_name="alice")["reclaim_token"]
+    bob.call("topic_join", topic_id=topic, agent_name="bob")
+    for sender, name in ((bob, "first"), (bob, "second"), (alice, "own"), (bob, "third"), (bob, "fourth")):
+        how = {"auto_advance": False, "ack_through": 1 if name == "own" else 0, "wait_seconds": 0}
+        sender.call("sync", topic_id=topic, outbox=[_item(name)], **how)
+    return Prepared(messages={"topic": {"topic_id": topic}, "alice": {"reclaim_token": token}})
+
+
+def enter(session: Session, prepared: Prepared) -> None:
+    """Be alice, whoever was she before."""
+    session.call("topic_join", **_as_alice(prepared))
+
+
+def _as_alice(prepared: Prepared) -> dict[str, Any]:
+    return {**prepared.messages["topic"], "agent_name": "alice", **prepared.messages["alice"]}
+
+
+def _item(name: str, **more: Any) -> dict[str, Any]:
+    return {"content_markdown": name, "client_message_id": name, **more}
+
+
+def _on_topic(prepared: Prepared, **more: Any) -> dict[str, Any]:
+    return {**prepared.messages["topic"], **more}
+
+
+def _sync(prepared: Prepared, **more: Any) -> dict[str, Any]:
+    return _on_topic(prepared, wait_seconds=0, **more)
+
+
+_KEEPS: dict[str, Any] = {"auto_advance": False}
+
+OPERATIONS = (
+    Operation(
+        "topic_create on no database", "log", "topic_create", lambda _: {"name": "first"},
+        empty_store=True, is_first=True,
+    ),
+    Operation("topic_create", "route", "topic_create", lambda _: {"name": "new", "metadata": {"n": 1}}),
+    Operation(
+        # Who never saw the answer has no token, and the name is reserved for the life of the topic (seed, 2.3).
+        "topic_join", "lease", "topic_join", lambda p: _on_topic(p, agent_name="carol"),
+        is_first=True, again=("AGENT_NAME_IN_USE",),
+    ),
+    Operation("topic_join, reclaimed", "lease", "topic_join", _as_alice, is_first=True),
+    Operation(
+        "sync that sends", "log", "sync",
+        lambda p: _sync(p, outbox=[_item("new"), _item("newer", metadata={"n": 1})], **_KEEPS),
+    ),
+    # All there is, or the second call would read on.
+    Operation("sync that receives", "cursor", "sync", _sync),
+    Operation("sync that looks", "cursor", "sync", lambda p: _sync(p, **_KEEPS)),
+    Operation("sync that acknowledges", "cursor", "sync", lambda p: _sync(p, ack_through=4, **_KEEPS)),
+    Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("new")])),
+    Operation("cursor_reset", "cursor", "cursor_reset", _on_topic),
+    Operation("topic_close", "route", "topic_close", lambda p: _on_topic(p, reason="done")),
+)  # fmt: skip

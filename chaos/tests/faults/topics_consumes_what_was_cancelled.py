@@ -1,0 +1,13 @@
+"""Planted fault: what a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
+
+from refbus.topics import sync
+from refbus.topics.server import main
+
+
+def give_back(_call: sync.SyncCall) -> None:
+    """Nothing."""
+
+
+if __name__ == "__main__":
+    sync.SyncCall.give_back = give_back  # type: ignore[method-assign]
+    main()
