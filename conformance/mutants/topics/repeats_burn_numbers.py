@@ -5,7 +5,10 @@ from typing import Any
 from refbus.topics import sync
 from refbus.topics.server import main
 
-KILLED_BY = ("topics.log.42",)
+KILLED_BY = (
+    "topics.log.42",
+    "topics.log.45",
+)
 
 send = sync._send
 
