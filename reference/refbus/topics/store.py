@@ -52,7 +52,7 @@ class Store:
             make_folder(folder)
         self.db = Database(self.path, synchronous=synchronous)
         self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal", self._version)
-        self.bell = Bell(self.waiters, self._version)
+        self.bell = Bell(self.waiters, self._version, self._snapshot)
         # In memory and no longer: a client joins again after a restart (seed, 2.3).
         self._joined: dict[str, Identity] = {}
         self._is_open = self._is_closed = False

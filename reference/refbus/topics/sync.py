@@ -51,10 +51,9 @@ class Sync(Joining):
         )
         while not call.is_done:
             rung = threading.Event()
-            with self.bell.heard(rung.set):
-                while not (call.is_over or call.has_news()):
+            with self.bell.heard(rung.set, call.sees_news):
+                if not call.has_news():
                     rung.wait(call.left_s)
-                    rung.clear()
             call.receive()
         return call.reply
 
@@ -134,8 +133,11 @@ class SyncCall:
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
         with self._not_definite_any_more(), self._bus._snapshot() as connection:
-            after = connection.execute(_POSITION, (self._topic_id, self._agent_name)).fetchone()[0]
-            return bool(connection.execute(_UNREAD, self._unread | {"after": after, "limit": 1}).fetchone())
+            return self.sees_news(connection)
+
+    def sees_news(self, connection: sqlite3.Connection) -> bool:
+        """The same, in a snapshot that others look at, too."""
+        return connection.execute(_NEWS, self._unread).fetchone() is not None
 
     def exchange(self, items: list[Draft], ack_through: int | None) -> None:
         """The first transaction: send, acknowledge, receive."""
@@ -300,8 +302,11 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-_POSITION = """
-    SELECT coalesce((SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?), 0)
+_NEWS = """
+    SELECT 1 FROM messages
+    WHERE topic_id = :topic AND (:include_self OR sender <> :agent) AND seq > coalesce(
+        (SELECT last_seq FROM cursors WHERE topic_id = :topic AND agent_name = :agent), 0)
+    LIMIT 1
 """
 
 _SET_NEXT_SEQ = """
