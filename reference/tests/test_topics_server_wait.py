@@ -111,7 +111,7 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
 
     began = time.monotonic()
     anyio.run(session)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
 
 
 def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:
