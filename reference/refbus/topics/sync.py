@@ -26,7 +26,7 @@ from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
 from refbus.topics.join import Joining, Standing
 from refbus.topics.message import Draft, as_message, drafts
-from refbus.topics.store import new_id
+from refbus.topics.store import id_of_time, new_id
 
 ITEMS_MAX = 20
 WAIT_S_MAX = 24 * 60 * 60
@@ -239,11 +239,10 @@ def _send(
         if standing.status == "closed":
             raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
         _refuse_strange_reply(connection, topic_id, item, at)
-        row = (
-            _free_id(connection), topic_id, seq, sender, item.type, item.reply_to,
-            item.body, item.metadata_json, item.client_id, now,
+        row = _insert(
+            connection, now, topic_id, seq, sender, item.type, item.reply_to,
+            item.body, item.metadata_json, item.client_id,
         )  # fmt: skip
-        connection.execute(_INSERT, row)
         sent.append({"message": as_message(row), "duplicate": False})
         seq += 1
     if seq > standing.next_seq:
@@ -275,11 +274,19 @@ def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, item: D
         )
 
 
-def _free_id(connection: sqlite3.Connection) -> str:
+def _insert(connection: sqlite3.Connection, now: float, *values: Any) -> tuple[Any, ...]:
+    """The row as stored, under a new id. Whether the id was free, the insert itself tells."""
+    message_id = id_of_time(now)
     while True:
-        message_id = new_id()
-        if not connection.execute("SELECT 1 FROM messages WHERE message_id = ?", (message_id,)).fetchone():
-            return message_id
+        row = (message_id, *values, now)
+        try:
+            connection.execute(_INSERT, row)
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+                raise
+            message_id = new_id()
+        else:
+            return row
 
 
 _UNREAD = """
