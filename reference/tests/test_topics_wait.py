@@ -54,6 +54,23 @@ def test_without_news_it_ends_in_time(join: Join) -> None:
     assert bob.sync()["status"] == "empty"
 
 
+def test_a_commit_rings_for_those_whose_news_it_is(join: Join) -> None:
+    """The others are looked for, and sleep on."""
+    alice, bob = join("alice"), join("bob")
+    bob_waits = bob.bus.begin_sync(bob.topic_id, wait_seconds=60)
+    alice_waits = alice.bus.begin_sync(alice.topic_id, wait_seconds=60)
+    for_bob, for_alice = threading.Event(), threading.Event()
+    with (
+        bob.bus.bell.heard(for_bob.set, bob_waits.sees_news),
+        bob.bus.bell.heard(for_alice.set, alice_waits.sees_news),
+    ):
+        alice.sync("1")
+        assert for_bob.wait(10)
+        assert not for_alice.is_set()
+        bob.sync("2")
+        assert for_alice.wait(10)
+
+
 def test_a_sync_that_need_not_wait_does_not(join: Join) -> None:
     """The default is a minute."""
     alice, bob = join("alice"), join("bob")

@@ -8,9 +8,8 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database, statements
@@ -27,8 +26,7 @@ SPEC_VERSION = "v6.3"
 _HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """Who this session is on a topic: a name, and the claim of it that must still be the latest (B10)."""
 
     agent_name: str
@@ -104,7 +102,8 @@ class Store:
         finally:
             with self._user_left:
                 self._users -= 1
-                self._user_left.notify_all()
+                if self._is_closed:
+                    self._user_left.notify_all()
 
     def _open(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""

@@ -25,7 +25,7 @@ from refbus.kernel import limit as limits
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
 from refbus.topics.join import Joining, Standing
-from refbus.topics.message import Draft, as_message, drafts
+from refbus.topics.message import Draft, as_message, as_messages, drafts
 from refbus.topics.store import id_of_time, new_id
 
 ITEMS_MAX = 20
@@ -214,7 +214,7 @@ class SyncCall:
         """What is unread, whether there is more, and the seq up to which nothing unread remains."""
         rows = fetch(connection, _UNREAD, self._unread | {"after": after})
         has_more = len(rows) > self._max_items
-        messages = [as_message(row) for row in rows[: self._max_items]]
+        messages = as_messages(rows[: self._max_items])
         return messages, has_more, max(after, rows[-1][2] - 1 if has_more else newest)
 
 
@@ -254,7 +254,7 @@ def _stored(connection: sqlite3.Connection, topic_id: str, sender: str, item: Dr
     if item.client_id is None:
         return None
     rows = fetch(connection, _BY_CLIENT_ID, (topic_id, sender, item.client_id))
-    return as_message(rows[0]) if rows else None
+    return as_messages(rows)[0] if rows else None
 
 
 def _content_mismatch(at: int, known: dict[str, Any]) -> dict[str, Any]:
