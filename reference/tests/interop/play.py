@@ -46,7 +46,7 @@ class Masks:
             return [self.mask(part, field) for part in value]
         if isinstance(value, str) and field not in MASK_OF and field not in PLAIN:
             return self.mask_text(value)
-        if value is None or field not in MASK_OF and field not in PLAIN:
+        if value is None or (field not in MASK_OF and field not in PLAIN):
             return value
         if field in PLAIN:
             return f"<{field}>" if re.fullmatch(PLAIN[field], str(value)) else value
