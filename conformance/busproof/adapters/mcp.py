@@ -185,10 +185,14 @@ class McpDoor:
             info = self._client.server_info
             with contextlib.suppress(Refused):
                 self._tool("topic_create", {"name": "hello"}, START_S)
+            # Many servers leave the handshake's version to their SDK, which says its own; ping says the package's.
+            version = info.version if info else "?"
+            with contextlib.suppress(Refused):
+                version = str(self._tool("ping", {}, START_S).get("package_version", version))
             features = ["sqlite"] if _tables(Path(folder) / DB_NAME) >= SEED_TABLES else []
             self._stop()
         return {
-            "protocol": "1", "name": info.name if info else "?", "version": info.version if info else "?",
+            "protocol": "1", "name": info.name if info else "?", "version": version,
             "language": "?", "systems": ["topics"], "clock": "wall", "durability": "process-crash",
             "nouns": list(dict.fromkeys(noun for tool, noun in TOOL_NOUNS if tool in known)),
             "features": features,
