@@ -159,7 +159,8 @@ class CrashPoints:
     def _rehearse(self, ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
         """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
         before = None
-        if not operation.empty_store:
+        # Who opens an empty store to look at it makes it; from outside there is nothing, which is a state too.
+        if not operation.empty_store or self._subject.read is not None:
             with contextlib.closing(Stage(ground, operation, folder)) as stage:
                 before = stage.look()
         with contextlib.closing(Stage(ground, operation, folder)) as stage:

@@ -39,7 +39,7 @@ Way = Literal["cancelled", "disconnected"]
 WHILE_IT_WAITS = -1  # an ordinal
 PAUSE_S = 0.05  # for the server to hear that the caller went, while its call stands still
 GIVING_BACK_S = 1.0
-ENDING_S = 10.0
+ENDING_S = 30.0
 
 
 @dataclass(frozen=True)

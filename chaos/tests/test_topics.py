@@ -11,9 +11,13 @@ import pytest
 
 from buschaos import cli, report
 from buschaos.gone import CASES, Case
+from buschaos.nemeses.mcp_door import watched_door
+from buschaos.nemeses.syscalls import ANSWER, Continue
 from buschaos.run import Run, Settings, run
 from buschaos.subjects.topics.operations import OPERATIONS
+from buschaos.subjects.topics.state import read
 from busproof.fleet import reference
+from busproof.protocol.topics import DB_NAME
 
 
 def play(bus: str, out: Path, *names: str, **how: Any) -> Run:
@@ -50,6 +54,23 @@ def test_what_was_returned_and_comes_again_is_found(tmp_path: Path, faulty: Call
     case = Case(waits=False, auto_advance=True, way="disconnected")
     played = play(faulty("topics_gives_back_what_was_returned"), tmp_path, gone=True, cases=(case,))
     assert any("doubled" in line for line in told(played))
+
+
+@pytest.mark.parametrize("server", ["topics_harmless", "topics_opens_at_once"])
+def test_a_server_that_was_started_ahead_serves_the_store(
+    tmp_path: Path, faulty: Callable[[str], str], server: str
+) -> None:
+    """Whether it opens its file at its first call or at its start; and its changes there are seen."""
+    door = watched_door(faulty(server))
+    try:
+        door.call("hello", {})
+        door.call("open", {"store": str(tmp_path)})
+        with door.watched(tmp_path, lambda _: Continue(), answers=True) as watch:
+            assert door.call("topic_create", {"name": "work"})["name"] == "work"
+    finally:
+        door.kill()
+    assert [row["name"] for row in read(tmp_path)["topics"]] == ["work"]
+    assert [change.path for change in watch.changes][-2:] == [f"{DB_NAME}-wal", ANSWER]
 
 
 def test_what_is_not_known_for_a_system_is_never_green(

@@ -14,7 +14,7 @@ from busproof.suite import SCENARIOS, rows_of, stage
 
 SYSTEMS = ("worker", "comms", "topics")
 FEWEST_ROWS = {"worker": 90, "comms": 100, "topics": 120}
-CHAOS = {"chaos.kill_points", "chaos.random_kills", "chaos.disk_full"}
+CHAOS = {"chaos.kill_points", "chaos.random_kills", "chaos.disk_full", "chaos.gone_callers"}
 assert scenarios.__all__
 
 
