@@ -4,7 +4,7 @@
     python reference/bench/topics.py wakeup  [--messages 500] [--waiting 0]
     python reference/bench/topics.py waiting [--servers 10] [--topics 20] [--idle-s 20]
     python reference/bench/topics.py ping    [--wait-s 60]
-    python reference/bench/topics.py sync    [--stored 1000000] [--rounds 300]
+    python reference/bench/topics.py sync    [--stored 1000000] [--rounds 80]
 
 Exits with 1 where something was lost, doubled, out of order or stuck. Speed only says met or NOT MET: it is the
 machine's, too. Needs the extras chaos and mcp.
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     ping.set_defaults(run=topics_ping.run)
     sync = commands.add_parser("sync", help="sync of 20 messages beside bare SQL, and in a long topic")
     sync.add_argument("--stored", type=int, default=1_000_000)
-    sync.add_argument("--rounds", type=int, default=300)
+    sync.add_argument("--rounds", type=int, default=80)
     sync.set_defaults(run=topics_sync.run)
     return parser
 

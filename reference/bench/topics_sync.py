@@ -8,6 +8,7 @@ It has rows; a reader wants messages. So bare SQL that makes each row a dict, an
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -127,7 +128,10 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     """Two ratios for each way: to bare SQL, and to a short topic."""
     small, large = Lane(folder / "small.sqlite", SMALL), Lane(folder / "large.sqlite", arguments.stored)
 
+    turns = itertools.count(1)
+
     def reset() -> None:
+        print(f"\rturn {next(turns)} ", end="", file=sys.stderr, flush=True)
         small.reset()
         large.reset()
 
@@ -147,7 +151,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
 
 def _tell(way: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
     us = {who: describe(took)["us"] for who, took in seconds.items()}
-    print(f"{way} {BATCH}: " + ", ".join(f"{who} {took:.0f} µs" for who, took in us.items()))
+    print(f"\r{way} {BATCH}: " + ", ".join(f"{who} {took:.0f} µs" for who, took in us.items()))
     figures: dict[str, Any] = {"us": us}
     for of, to, bar in _RATIOS:
         if to in seconds:
