@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--gone",
         action="store_true",
-        help="cancel a sync, or close its connection, at each change it makes",
+        help="cancel a sync, close its connection, or kill both, at each change it makes",
     )
     made.add_argument(
         "--disk",

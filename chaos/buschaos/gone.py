@@ -1,9 +1,9 @@
-"""Callers that go: a sync is cancelled, or its client closes the connection, at each point of its way.
+"""Callers that go: a sync is cancelled, its client closes the connection, or both are killed, at each point of its way.
 
 The points are the changes that the sync makes to its database, its answer, and the wait for news. At a point the
 server stands still in a system call; the caller goes, the server has time to hear of it, and moves on. When it has
 ended, the kit itself comes as the same agent and reads. With auto_advance=true it must receive what was not returned
-and nothing that was; with auto_advance=false, all.
+and nothing that was; with auto_advance=false, all. Only a kill may take the answer with all that it consumed (B4).
 
 One sync is played without a nemesis first: what it returned is all there was to read.
 """
@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from buschaos.nemeses.mcp_door import WatchedMcpDoor
-from buschaos.nemeses.syscalls import Change, Continue, Verdict
+from buschaos.nemeses.syscalls import Change, Continue, Kill, Verdict
 from buschaos.operations import Prepared, prepare_store
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
@@ -35,7 +35,7 @@ from busproof.history import Recorder
 from busproof.protocol.topics import DB_NAME
 from busproof.session import Session
 
-Way = Literal["cancelled", "disconnected"]
+Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal
 PAUSE_S = 0.05  # for the server to hear that the caller went, while its call stands still
 GIVING_BACK_S = 1.0
@@ -59,7 +59,7 @@ CASES = tuple(
     Case(waits, auto_advance, way)
     for waits in (False, True)
     for auto_advance in (True, False)
-    for way in ("cancelled", "disconnected")
+    for way in get_args(Way)
 )
 
 
@@ -127,6 +127,8 @@ class GoneCallers:
 def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
     """What was returned is consumed where the cursor moves by itself; all else is still there."""
     consumed = played.returned if case.auto_advance else []
+    if case.way == "killed" and case.auto_advance and not played.left:
+        consumed = unread
     expected = [seq for seq in unread if seq not in consumed]
     if lost := [seq for seq in expected if seq not in played.left]:
         yield f"lost: {short(lost)} was not returned, and is not received again"
@@ -200,21 +202,25 @@ class _Point:
             _until(lambda: self._cursor() != self._before)  # every sync touches it
             if self._ordinal == WHILE_IT_WAITS:
                 self._go("while it waits")
+                if self._case.way == "killed":
+                    self._door.kill()
             self._kit.call("sync", **self._topic, outbox=[{"content_markdown": "news"}], wait_seconds=0)
         _until(lambda: self._hear(0.01) or self._gone.is_set())
 
     def _decide(self, change: Change) -> Verdict:
-        if change.ordinal == self._ordinal:
-            self._go(f"before {change}")
-        return Continue()
+        if change.ordinal != self._ordinal:
+            return Continue()
+        self._go(f"before {change}")
+        return Kill() if self._case.way == "killed" else Continue()
 
     def _go(self, where: str) -> None:
         self._struck = f"{self._case.way} {where}"
         self._recorder.record("nemesis", process=2, op=self._case.way, agent="alice", value={"when": where})
-        if self._case.way == "cancelled":
-            self._door.cancel(self._request)
-        else:
-            self._door.disconnect()
+        match self._case.way:
+            case "cancelled":
+                self._door.cancel(self._request)
+            case "disconnected":
+                self._door.disconnect()
         time.sleep(PAUSE_S)
         self._gone.set()
 

@@ -3,7 +3,7 @@
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
-    chaos.gone_callers   a call is cancelled, or its client disconnects, at each change that it makes
+    chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
 An act that was not asked for decides nothing. One that could not run is never green. One that is not known for a
 system (`Subject.acts`) cannot be asked for.
@@ -227,6 +227,8 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
 def gone_callers(settings: Settings, fleet: Fleet, say: Say) -> Act:
     """Every case, gone at every point; in a mixed fleet each member serves once."""
     act = Act("chaos.gone_callers", could_not_run=_why_no_points(fleet))
+    if not all(spec.startswith("mcp:") for spec in settings.specs):
+        act.could_not_run = "only an MCP server can be told that its caller went: --bus is mcp:CMD… here"
     for spec in settings.specs if act.could_not_run is None else []:
         with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
             for result in GoneCallers(alone, settings.out, settings.cases).run():
