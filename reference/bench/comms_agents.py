@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import comms_floor
-from comms_crew import UNLIMITED, Crew, Stalled, Watch, context, crew, is_wanted
+from comms_rate import UNLIMITED
 from compare import verdict
+from crew import Crew, Stalled, Watch, context, crew, is_wanted
 
 from busproof.adapters.python import PythonDoor
 from busproof.checks import overall, run_checks

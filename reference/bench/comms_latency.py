@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from comms_crew import UNLIMITED, Stalled, context, crew, is_wanted
+from comms_rate import UNLIMITED
 from compare import verdict
+from crew import Stalled, context, crew, is_wanted
 
 from refbus.comms.bus import CommsBus
 

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import comms_floor
-from comms_crew import UNLIMITED, Stalled, Watch, crew, is_wanted
+from comms_rate import UNLIMITED
 from compare import verdict
+from crew import Stalled, Watch, crew, is_wanted
 
 from refbus.comms.bus import CommsBus
 from refbus.kernel.errors import NotClaimed

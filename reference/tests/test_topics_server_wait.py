@@ -115,7 +115,7 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
 
     began = time.monotonic()
     anyio.run(session)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
 
 
 def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tmp_path: Path) -> None:

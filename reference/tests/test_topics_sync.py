@@ -190,6 +190,15 @@ def test_the_limits_are_reached_and_not_passed(join: Join) -> None:
     assert len(bob.seqs()) == 20
 
 
+def test_an_id_that_is_taken_is_not_given_again(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 2**16 that begin with a given second."""
+    monkeypatch.setattr("refbus.topics.sync.id_of_time", lambda _now: "0123456789")
+    alice, bob = join("alice"), join("bob")
+    ids = [record["message"]["message_id"] for record in alice.sync("1", "2", "3")["sent"]]
+    assert ids[0] == "0123456789" and len(set(ids)) == 3
+    assert [message["message_id"] for message in bob.sync()["received"]] == ids
+
+
 def test_who_has_not_joined_cannot_sync(join: Join) -> None:
     """The session's memory counts, not what the file knows."""
     alice = join("alice")

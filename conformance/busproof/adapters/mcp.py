@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,12 @@ class McpDoor:
 
     def _tools(self) -> list[Any]:
         assert self._portal is not None
-        return list(self._portal.call(self._client.list_tools).tools)
+        page = self._portal.call(self._client.list_tools)
+        tools = list(page.tools)
+        while page.next_cursor:  # a server may spread its list over pages
+            page = self._portal.call(partial(self._client.list_tools, cursor=page.next_cursor))
+            tools += page.tools
+        return tools
 
     # -- hello, from outside
 
@@ -179,10 +185,14 @@ class McpDoor:
             info = self._client.server_info
             with contextlib.suppress(Refused):
                 self._tool("topic_create", {"name": "hello"}, START_S)
+            # Many servers leave the handshake's version to their SDK, which says its own; ping says the package's.
+            version = info.version if info else "?"
+            with contextlib.suppress(Refused):
+                version = str(self._tool("ping", {}, START_S).get("package_version", version))
             features = ["sqlite"] if _tables(Path(folder) / DB_NAME) >= SEED_TABLES else []
             self._stop()
         return {
-            "protocol": "1", "name": info.name if info else "?", "version": info.version if info else "?",
+            "protocol": "1", "name": info.name if info else "?", "version": version,
             "language": "?", "systems": ["topics"], "clock": "wall", "durability": "process-crash",
             "nouns": list(dict.fromkeys(noun for tool, noun in TOOL_NOUNS if tool in known)),
             "features": features,

@@ -21,7 +21,7 @@ CAPS = {"content_markdown": 65_536, "message_type": 32, "client_message_id": 128
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
-INSERT OR IGNORE INTO meta VALUES ('schema_version', '6');
+INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '6');
 CREATE TABLE IF NOT EXISTS topics (topic_id TEXT PRIMARY KEY, name TEXT, created_at REAL, status TEXT,
   closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL);
 CREATE INDEX IF NOT EXISTS idx_topics_name_status_created_at ON topics (name, status, created_at);
@@ -38,6 +38,12 @@ CREATE TABLE IF NOT EXISTS cursors (topic_id TEXT, agent_name TEXT, last_seq INT
 CREATE TABLE IF NOT EXISTS agent_name_reservations (topic_id TEXT, agent_name TEXT, reclaim_token TEXT,
   created_at REAL, last_claimed_at REAL, PRIMARY KEY (topic_id, agent_name));
 """
+
+# Columns are named everywhere: another make may have its own order, or more of them.
+_SET_NEXT_SEQ = "INSERT OR REPLACE INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, ?, ?)"
+_SET_CURSOR = (
+    "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, ?, ?, ?)"
+)
 
 
 class TopicsParticipant(Participant):
@@ -83,9 +89,10 @@ class TopicsParticipant(Participant):
             name = name or f"topic-{topic_id}"
             kept = None if metadata is None else json.dumps(metadata)
             self._conn.execute(
-                "INSERT INTO topics VALUES (?, ?, ?, 'open', NULL, NULL, ?)", (topic_id, name, now, kept)
+                "INSERT INTO topics (topic_id, name, created_at, status, metadata_json) VALUES (?, ?, ?, 'open', ?)",
+                (topic_id, name, now, kept),
             )
-            self._conn.execute("INSERT INTO topic_seq VALUES (?, 1, ?)", (topic_id, now))
+            self._conn.execute(_SET_NEXT_SEQ, (topic_id, 1, now))
             found = {"topic_id": topic_id, "name": name, "status": "open"}
         self._conn.execute("COMMIT")
         return found
@@ -154,7 +161,8 @@ class TopicsParticipant(Participant):
         if row is None:
             token = secrets.token_hex(16)
             self._conn.execute(
-                "INSERT INTO agent_name_reservations VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO agent_name_reservations (topic_id, agent_name, reclaim_token, created_at,"
+                " last_claimed_at) VALUES (?, ?, ?, ?, ?)",
                 (topic_id, agent_name, token, now, now),
             )
         else:
@@ -252,9 +260,7 @@ class TopicsParticipant(Participant):
         received = [_message(row) for row in rows[:max_items]]
         if auto_advance:
             position = rows[max_items]["seq"] - 1 if len(rows) > max_items else max(position, newest)
-        self._conn.execute(
-            "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)", (topic_id, me, position, now)
-        )
+        self._conn.execute(_SET_CURSOR, (topic_id, me, position, now))
         self._conn.execute("COMMIT")
         return {
             "topic_id": topic_id, "agent_name": me, "received": received, "received_count": len(received),
@@ -285,13 +291,14 @@ class TopicsParticipant(Participant):
         metadata = None if item["metadata"] is None else json.dumps(item["metadata"])
         message_id = secrets.token_hex(5)
         self._conn.execute(
-            "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, reply_to, content_markdown,"
+            " metadata_json, client_message_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 message_id, topic_id, seq, me, item["message_type"], item["reply_to"], item["content_markdown"],
                 metadata, key, now,
             ),
         )  # fmt: skip
-        self._conn.execute("INSERT OR REPLACE INTO topic_seq VALUES (?, ?, ?)", (topic_id, seq + 1, now))
+        self._conn.execute(_SET_NEXT_SEQ, (topic_id, seq + 1, now))
         row = self._conn.execute("SELECT * FROM messages WHERE message_id = ?", (message_id,)).fetchone()
         return {"message": _message(row), "duplicate": False}, False
 
@@ -299,9 +306,7 @@ class TopicsParticipant(Participant):
         self._conn.execute("BEGIN IMMEDIATE")
         me, now = self._me(topic_id), time.time()
         _number("last_seq", last_seq, 0, self._newest_seq(topic_id))
-        self._conn.execute(
-            "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?, ?)", (topic_id, me, last_seq, now)
-        )
+        self._conn.execute(_SET_CURSOR, (topic_id, me, last_seq, now))
         self._conn.execute("COMMIT")
         return {"topic_id": topic_id, "agent_name": me, "cursor": {"last_seq": last_seq, "updated_at": now}}
 

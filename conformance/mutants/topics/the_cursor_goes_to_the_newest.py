@@ -12,6 +12,7 @@ KILLED_BY = (
     "topics.cursor.10",
     "topics.cursor.11",
     "topics.cursor.37",
+    "topics.cursor.47",
 )
 
 

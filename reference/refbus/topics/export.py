@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from refbus.kernel.db import fetch
-from refbus.topics.message import as_message
+from refbus.topics.message import as_messages
 from refbus.topics.topic import Topics, no_topic
 
 ROWS_AT_ONCE = 500
@@ -46,7 +46,7 @@ class Export(Topics):
                 rows = fetch(connection, _AFTER, (topic_id, after, ROWS_AT_ONCE))
             if not rows:
                 return
-            yield from map(as_message, rows)
+            yield from as_messages(rows)
             after = rows[-1][2]
 
     def topic_row(self, topic_id: str) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from refbus.kernel import jsontext
 from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument
+
+Row = tuple[Any, ...]
 
 OUTBOX_MAX = 50
 BODY_CHARS_MAX = 65_536
@@ -70,15 +73,22 @@ def drafts(outbox: Any) -> list[Draft]:
     return [Draft(item, f"outbox[{at}]") for at, item in enumerate(outbox)]
 
 
-def as_message(row: tuple[Any, ...]) -> dict[str, Any]:
-    """A row of `messages` as its reader sees it."""
-    if bytes in map(type, row):  # a stranger's: shown as text, rather than breaking the reply
-        row = tuple(cell.decode("utf-8", "replace") if type(cell) is bytes else cell for cell in row)
+def as_messages(rows: list[Row]) -> list[dict[str, Any]]:
+    """Rows of `messages` as their reader sees them."""
+    if bytes in map(type, chain.from_iterable(rows)):
+        # A stranger's: shown as text, rather than breaking the reply.
+        rows = [tuple(map(_readable, row)) for row in rows]
+    return list(map(as_message, rows))
+
+
+def as_message(row: Row) -> dict[str, Any]:
+    """One row that this bus wrote."""
     message_id, topic_id, seq, sender, type_, reply_to, body, metadata_json, client_id, created_at = row
+    metadata = None if metadata_json is None else metadata_value(metadata_json)
     return {
         "message_id": message_id, "topic_id": topic_id, "seq": seq, "sender": sender,
         "message_type": type_, "reply_to": reply_to, "content_markdown": body,
-        "metadata": metadata_value(metadata_json), "client_message_id": client_id, "created_at": created_at,
+        "metadata": metadata, "client_message_id": client_id, "created_at": created_at,
     }  # fmt: skip
 
 
@@ -106,6 +116,10 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     except (ValueError, TypeError):
         return None
     return value if type(value) is dict else None
+
+
+def _readable(cell: Any) -> Any:
+    return cell.decode("utf-8", "replace") if type(cell) is bytes else cell
 
 
 def _strip(value: Any) -> Any:

@@ -108,11 +108,10 @@ class Session:
         def ring() -> None:
             loop.call_soon_threadsafe(rung.set)
 
-        with self._bus.bell.heard(ring):
-            while not (call.is_over or await self._in_thread(call.has_news)):
+        with self._bus.bell.heard(ring, call.sees_news):
+            if not await self._in_thread(call.has_news):
                 with anyio.move_on_after(call.left_s):
                     await rung.wait()
-                rung.clear()
 
     async def _give_back(self, call: SyncCall) -> None:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database, statements
@@ -26,8 +26,7 @@ SPEC_VERSION = "v6.3"
 _HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """Who this session is on a topic: a name, and the claim of it that must still be the latest (B10)."""
 
     agent_name: str
@@ -52,7 +51,7 @@ class Store:
             make_folder(folder)
         self.db = Database(self.path, synchronous=synchronous)
         self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal", self._version)
-        self.bell = Bell(self.waiters, self._version)
+        self.bell = Bell(self.waiters, self._version, self._snapshot)
         # In memory and no longer: a client joins again after a restart (seed, 2.3).
         self._joined: dict[str, Identity] = {}
         self._is_open = self._is_closed = False
@@ -103,7 +102,8 @@ class Store:
         finally:
             with self._user_left:
                 self._users -= 1
-                self._user_left.notify_all()
+                if self._is_closed:
+                    self._user_left.notify_all()
 
     def _open(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
@@ -148,8 +148,16 @@ def create_missing(connection: sqlite3.Connection) -> None:
 
 
 def new_id() -> str:
-    """A short UUID: ten hex digits. Who stores it looks first whether it is taken: there are only 2**40."""
+    """A short UUID: ten hex digits. Who stores it must expect that it is taken: there are only 2**40."""
     return secrets.token_hex(5)
+
+
+def id_of_time(now: float) -> str:
+    """A short UUID that begins with the second, as version 7 of the long ones does with the millisecond.
+
+    So what is sent together lies together in the index of ids; random ones would dirty a page of it for each message.
+    """
+    return f"{int(now) % 2**24:06x}{random.getrandbits(16):04x}"
 
 
 def _schema_version(connection: sqlite3.Connection) -> Any:

@@ -25,8 +25,8 @@ from refbus.kernel import limit as limits
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
 from refbus.topics.join import Joining, Standing
-from refbus.topics.message import Draft, as_message, drafts
-from refbus.topics.store import new_id
+from refbus.topics.message import Draft, as_message, as_messages, drafts
+from refbus.topics.store import id_of_time, new_id
 
 ITEMS_MAX = 20
 WAIT_S_MAX = 24 * 60 * 60
@@ -51,10 +51,9 @@ class Sync(Joining):
         )
         while not call.is_done:
             rung = threading.Event()
-            with self.bell.heard(rung.set):
-                while not (call.is_over or call.has_news()):
+            with self.bell.heard(rung.set, call.sees_news):
+                if not call.has_news():
                     rung.wait(call.left_s)
-                    rung.clear()
             call.receive()
         return call.reply
 
@@ -134,8 +133,11 @@ class SyncCall:
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
         with self._not_definite_any_more(), self._bus._snapshot() as connection:
-            after = connection.execute(_POSITION, (self._topic_id, self._agent_name)).fetchone()[0]
-            return bool(connection.execute(_UNREAD, self._unread | {"after": after, "limit": 1}).fetchone())
+            return self.sees_news(connection)
+
+    def sees_news(self, connection: sqlite3.Connection) -> bool:
+        """The same, in a snapshot that others look at, too."""
+        return connection.execute(_NEWS, self._unread).fetchone() is not None
 
     def exchange(self, items: list[Draft], ack_through: int | None) -> None:
         """The first transaction: send, acknowledge, receive."""
@@ -214,7 +216,7 @@ class SyncCall:
         """What is unread, whether there is more, and the seq up to which nothing unread remains."""
         rows = fetch(connection, _UNREAD, self._unread | {"after": after})
         has_more = len(rows) > self._max_items
-        messages = [as_message(row) for row in rows[: self._max_items]]
+        messages = as_messages(rows[: self._max_items])
         return messages, has_more, max(after, rows[-1][2] - 1 if has_more else newest)
 
 
@@ -239,11 +241,10 @@ def _send(
         if standing.status == "closed":
             raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
         _refuse_strange_reply(connection, topic_id, item, at)
-        row = (
-            _free_id(connection), topic_id, seq, sender, item.type, item.reply_to,
-            item.body, item.metadata_json, item.client_id, now,
+        row = _insert(
+            connection, now, topic_id, seq, sender, item.type, item.reply_to,
+            item.body, item.metadata_json, item.client_id,
         )  # fmt: skip
-        connection.execute(_INSERT, row)
         sent.append({"message": as_message(row), "duplicate": False})
         seq += 1
     if seq > standing.next_seq:
@@ -255,7 +256,7 @@ def _stored(connection: sqlite3.Connection, topic_id: str, sender: str, item: Dr
     if item.client_id is None:
         return None
     rows = fetch(connection, _BY_CLIENT_ID, (topic_id, sender, item.client_id))
-    return as_message(rows[0]) if rows else None
+    return as_messages(rows)[0] if rows else None
 
 
 def _content_mismatch(at: int, known: dict[str, Any]) -> dict[str, Any]:
@@ -275,11 +276,19 @@ def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, item: D
         )
 
 
-def _free_id(connection: sqlite3.Connection) -> str:
+def _insert(connection: sqlite3.Connection, now: float, *values: Any) -> tuple[Any, ...]:
+    """The row as stored, under a new id. Whether the id was free, the insert itself tells."""
+    message_id = id_of_time(now)
     while True:
-        message_id = new_id()
-        if not connection.execute("SELECT 1 FROM messages WHERE message_id = ?", (message_id,)).fetchone():
-            return message_id
+        row = (message_id, *values, now)
+        try:
+            connection.execute(_INSERT, row)
+        except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+                raise
+            message_id = new_id()
+        else:
+            return row
 
 
 _UNREAD = """
@@ -302,8 +311,11 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-_POSITION = """
-    SELECT coalesce((SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?), 0)
+_NEWS = """
+    SELECT 1 FROM messages
+    WHERE topic_id = :topic AND (:include_self OR sender <> :agent) AND seq > coalesce(
+        (SELECT last_seq FROM cursors WHERE topic_id = :topic AND agent_name = :agent), 0)
+    LIMIT 1
 """
 
 _SET_NEXT_SEQ = """

@@ -1,5 +1,5 @@
 """Scripts of `topics`, one module a noun."""
 
-from busproof.scenarios.topics import cursor, limit, log, presence, search
+from busproof.scenarios.topics import cursor, lease, limit, log, presence, route, search
 
-__all__ = ["cursor", "limit", "log", "presence", "search"]
+__all__ = ["cursor", "lease", "limit", "log", "presence", "route", "search"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -77,6 +78,11 @@ def seqs(reply: Row) -> list[int]:
 def warned(reply: Row) -> list[str]:
     """The codes of a reply's warnings."""
     return [str(warning.get("code")) for warning in reply.get("warnings") or []]
+
+
+def is_recent(value: object) -> bool:
+    """Is it a time of the last hour in unix seconds? Milliseconds, or another epoch, would be off by far more."""
+    return isinstance(value, int | float) and abs(value - time.time()) < 3600
 
 
 def server(session: Session) -> McpDoor:

@@ -1,7 +1,7 @@
 """Processes of a bench: started warm, watched for progress, never left behind.
 
-A fork server that has imported the bus starts a process in some 10 ms, and from a parent without threads: what is
-killed every 50 ms must be replaced faster than that, and a spawned interpreter takes longer.
+A fork server that has imported what they need starts a process in some 10 ms, and from a parent without threads: what
+is killed every 50 ms must be replaced faster than that, and a spawned interpreter takes longer.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any
 
 import multiprocess
 
-# The seed's token bucket, lifted: it limits agents, not the bus.
-UNLIMITED = {"rate_capacity": 1e9, "rate_refill_per_s": 1e9}
 STALLED_S = 60.0
 JOIN_LIMIT_S = 30.0
 
 context = multiprocess.get_context("forkserver")
-context.set_forkserver_preload(["refbus.comms.bus", "busproof.session"])
+# What cannot be imported here is left out by the fork server.
+context.set_forkserver_preload(["refbus.comms.bus", "busproof.session", "busproof.adapters.mcp"])
 
 
 def is_wanted() -> bool:

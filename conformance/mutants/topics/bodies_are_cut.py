@@ -1,0 +1,21 @@
+"""Of a long body the first 32,768 characters are kept."""
+
+from typing import Any
+
+from refbus.topics import message
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.log.56",)
+
+
+class Cut(message.Draft):
+    def __init__(self, item: Any, where: str) -> None:
+        super().__init__(item, where)
+        self.body = self.body[:32_768]
+
+
+message.Draft = Cut
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

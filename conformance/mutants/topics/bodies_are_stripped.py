@@ -1,0 +1,21 @@
+"""Blanks around a body are taken away."""
+
+from typing import Any
+
+from refbus.topics import message
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.log.56",)
+
+
+class Stripped(message.Draft):
+    def __init__(self, item: Any, where: str) -> None:
+        super().__init__(item, where)
+        self.body = self.body.strip()
+
+
+message.Draft = Stripped
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

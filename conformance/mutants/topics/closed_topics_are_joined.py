@@ -1,0 +1,17 @@
+"""A name leads who joins to a closed topic as well."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.lease.26",)
+
+
+class Mutant(TopicsBus):
+    def topic_join(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return super().topic_join(*args, **kwargs | {"allow_closed": True})
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

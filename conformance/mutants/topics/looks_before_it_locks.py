@@ -1,0 +1,29 @@
+"""Whether a message is there is asked before the lock is taken."""
+
+import time
+from typing import Any
+
+from refbus.topics import message, store, sync
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.log.67",)
+
+statements = store.statements
+store.statements = lambda file: [text for text in statements(file) if "client_id_unique" not in text]
+
+stored = sync._stored
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, topic_id: str, outbox: Any = None, *args: Any, **kwargs: Any) -> sync.SyncCall:
+        with self._snapshot() as connection:
+            name, items = self._my_name(topic_id), message.drafts(outbox)
+            known = {item.client_id: stored(connection, topic_id, name, item) for item in items}
+        time.sleep(0.05)
+        sync._stored = lambda _connection, _topic, _sender, item: known.get(item.client_id)
+        return super().begin_sync(topic_id, outbox, *args, **kwargs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

@@ -1,0 +1,22 @@
+"""What has another type is turned into text, and metadata that is no object is dropped."""
+
+from typing import Any
+
+from refbus.topics import message
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.log.59",)
+
+
+class Fitting(message.Draft):
+    def __init__(self, item: Any, where: str) -> None:
+        fitted = {name: value if value is None else str(value) for name, value in item.items()}
+        metadata = item.get("metadata")
+        super().__init__({**fitted, "metadata": metadata if type(metadata) is dict else None}, where)
+
+
+message.Draft = Fitting
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

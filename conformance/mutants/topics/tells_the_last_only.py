@@ -1,0 +1,20 @@
+"""Of several messages sent, only the last is told."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.log.48",)
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
+        call = super().begin_sync(*args, **kwargs)
+        call.reply["sent"] = call.reply["sent"][-1:]
+        return call
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

@@ -1,0 +1,13 @@
+"""The columns of times are whole numbers."""
+
+from refbus.topics import store
+from refbus.topics.server import main
+
+KILLED_BY = ("topics.log.24", "topics.log.25", "topics.log.26", "topics.log.27", "topics.log.28")
+
+statements = store.statements
+store.statements = lambda file: [text.replace(" REAL", " INTEGER") for text in statements(file)]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
