@@ -1,5 +1,7 @@
 """A wait ends with any message in the file, whether it is for the reader or not."""
 
+import sqlite3
+
 from refbus.topics import sync
 from refbus.topics.bus import TopicsBus
 from refbus.topics.server import main
@@ -16,12 +18,11 @@ class Call(SyncCall):
     def is_done(self) -> bool:
         return self.is_woken or super().is_done
 
-    def has_news(self) -> bool:
-        with self._bus._snapshot() as connection:
-            (count,) = connection.execute("SELECT count(*) FROM messages").fetchone()
-        self.is_woken = self.seen not in (None, count)
+    def sees_news(self, connection: sqlite3.Connection) -> bool:
+        (count,) = connection.execute("SELECT count(*) FROM messages").fetchone()
+        self.is_woken = self.is_woken or self.seen not in (None, count)
         self.seen = count
-        return self.is_woken or super().has_news()
+        return self.is_woken or super().sees_news(connection)
 
 
 sync.SyncCall = Call

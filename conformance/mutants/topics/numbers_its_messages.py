@@ -12,7 +12,7 @@ statements = store.statements
 store.statements = lambda file: [
     text.replace("message_id TEXT PRIMARY KEY", "message_id TEXT") for text in statements(file)
 ]
-sync._free_id = lambda _connection: f"m-{next(numbers)}"
+sync.id_of_time = lambda _now: f"m-{next(numbers)}"
 
 
 if __name__ == "__main__":

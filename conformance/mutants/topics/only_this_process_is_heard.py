@@ -1,5 +1,7 @@
 """A wait is woken by messages of its own process alone."""
 
+import sqlite3
+
 from refbus.topics import sync
 from refbus.topics.bus import TopicsBus
 from refbus.topics.message import Draft
@@ -17,8 +19,8 @@ class Call(SyncCall):
         Call.sends += len(items)
         self.seen = Call.sends
 
-    def has_news(self) -> bool:
-        return Call.sends > self.seen and super().has_news()
+    def sees_news(self, connection: sqlite3.Connection) -> bool:
+        return Call.sends > self.seen and super().sees_news(connection)
 
 
 sync.SyncCall = Call

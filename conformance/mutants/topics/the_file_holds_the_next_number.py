@@ -7,7 +7,7 @@ from refbus.topics.server import main
 KILLED_BY = ("topics.cursor.39",)
 
 sync._SET_CURSOR = sync._SET_CURSOR.replace("VALUES (?, ?, ?, ?)", "VALUES (?, ?, ? + 1, ?)")
-sync._POSITION = sync._POSITION.replace("last_seq", "last_seq - 1")
+sync._NEWS = sync._NEWS.replace("last_seq", "last_seq - 1")
 join._STANDING = join._STANDING.replace("c.last_seq", "c.last_seq - 1")
 
 
