@@ -43,11 +43,17 @@ def _head(message: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def same_json(a: Any, b: Any) -> bool:
-    """Is it the same JSON value? Numbers are compared by value, and true is not 1."""
+    """Is it the same JSON value? Numbers are compared by value, and true is not 1.
+
+    A float may come back written as an integer, as JavaScript writes those below 1e21: in as many digits as tell the
+    double, and zeros. So beside a float an integer is the double that it reads as.
+    """
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same_json(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(same_json, a, b))
+    if isinstance(a, int | float) and isinstance(b, int | float) and float in (type(a), type(b)):
+        return float(a) == float(b)
     return bool(a == b)

@@ -5,8 +5,8 @@ from refbus.topics.server import main
 
 KILLED_BY = ("topics.log.19", "topics.log.21", "topics.log.22")
 
-version = store._version
-store._version = lambda connection: version(connection) or store.SCHEMA_VERSION
+version = store._schema_version
+store._schema_version = lambda connection: version(connection) or store.SCHEMA_VERSION
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from refbus.topics.server import main
 
 KILLED_BY = ("topics.log.19", "topics.log.20", "topics.log.21", "topics.log.22")
 
-store._version = lambda _connection: store.SCHEMA_VERSION
+store._schema_version = lambda _connection: store.SCHEMA_VERSION
 
 
 if __name__ == "__main__":
