@@ -10,6 +10,7 @@ from hypothesis.stateful import rule
 from busproof.fleet import Fleet
 from busproof.machines import comms
 from busproof.machines.common import BusMachine, play
+from busproof.models.log import same_json
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,3 +50,20 @@ def test_a_violation_that_does_not_come_again_is_still_one() -> None:
     assert not finding.ok
     assert finding.why == "a throw of the dice (once; the same program did not always do it)"
     assert run.script and {call["method"] for call in run.script} == {"get_subscribed_channels"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (4.037514835685975e16, 40375148356859750, True),  # as Node writes it
+        (1, 1.0, True),
+        (2**53 + 1, 2**53, False),
+        (1.5, 10**400, False),
+        (True, 1, False),
+        ({"a": [1e20]}, {"a": [100000000000000000000]}, True),
+        ("1", 1, False),
+    ],
+)
+def test_numbers_are_the_same_however_they_are_written(one: object, other: object, same: bool) -> None:
+    """The oracle's comparison of JSON, in both directions."""
+    assert same_json(one, other) is same_json(other, one) is same
