@@ -73,6 +73,10 @@ class Settings:
     levels: tuple[int, ...] = diskfull.LEVELS
     errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
 
+    def __post_init__(self) -> None:
+        # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
+        object.__setattr__(self, "out", self.out.resolve())
+
     @property
     def asked(self) -> set[str]:
         """The acts that are asked for."""

@@ -25,6 +25,13 @@ def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {row["requirement"] for row in report.rows} == {"worker.log.54"}
 
 
+def test_out_may_be_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the default is: every act then still hands the bus an absolute store."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["worker", "--kills", "2", "--seed", "5", "--out", "here/chaos"]) == 0
+    assert (tmp_path / "here" / "chaos" / "history.jsonl").exists()
+
+
 def test_a_bad_bus_is_invalid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
 ) -> None:

@@ -1,0 +1,17 @@
+"""`busproof demo`, the first of the README's two commands. It stands here because its last act needs Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_every_act_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
+    """As a newcomer runs it: without options, in a folder of their own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "busproof", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 of 4 acts ended as they must" in done.stdout
+    assert (tmp_path / "busproof-out" / "demo" / "check" / "report.html").exists()
