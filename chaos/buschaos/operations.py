@@ -22,9 +22,8 @@ from busproof.session import Session
 from busproof.suite import T0_MS
 
 LATER_MS = 90_000  # from the first part of the preparation to the second: longer than a lease
-WHEN_MS = (
-    T0_MS + LATER_MS + 10_000
-)  # when the operations happen: later again, or a renewal would change nothing
+# When the operations happen: later again, or a renewal would change nothing.
+WHEN_MS = T0_MS + LATER_MS + 10_000
 BIG = "x" * 9000  # a payload for a blob, three pages long
 
 

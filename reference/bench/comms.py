@@ -11,42 +11,17 @@ The token bucket (100 messages and 10 a second for each agent) is lifted by the 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import benches
 import comms_agents
 import comms_latency
 import comms_race
-from compare import save
-
-
-def main() -> int:
-    """Run one of them in a folder of its own, write the figures, say what is broken."""
-    arguments = _parser().parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
-    run: Callable[[Path, argparse.Namespace], tuple[dict[str, Any], list[str]]] = arguments.run
-    print("The token bucket of 100 messages and 10 a second is lifted: it would be all that is measured.")
-    try:
-        figures, broken = run(folder, arguments)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    for fault in broken:
-        print(f"BROKEN: {fault}")
-    save(f"comms-{arguments.command}", {**figures, "broken": broken})
-    return 1 if broken else 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
-    )
+    parser = benches.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     latency = commands.add_parser("latency", help="from send in one process to receive in another")
     latency.add_argument("--messages", type=int, default=500)
@@ -67,4 +42,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("The token bucket of 100 messages and 10 a second is lifted: it would be all that is measured.")
+    sys.exit(benches.main("comms", _parser().parse_args()))

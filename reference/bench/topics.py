@@ -13,43 +13,19 @@ machine's, too. Needs the extras chaos and mcp.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import benches
 import topics_load
 import topics_ping
 import topics_sync
 import topics_waiting
 import topics_wakeup
-from compare import save
-
-
-def main() -> int:
-    """Run one of them in a folder of its own, write the figures, say what is broken."""
-    arguments = _parser().parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
-    run: Callable[[Path, argparse.Namespace], tuple[dict[str, Any], list[str]]] = arguments.run
-    try:
-        figures, broken = run(folder, arguments)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    for fault in broken:
-        print(f"BROKEN: {fault}")
-    save(f"topics-{arguments.command}", {**figures, "broken": broken})
-    return 1 if broken else 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
-    )
+    parser = benches.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     load = commands.add_parser("load", help="sessions that all send to and read all topics at once")
     load.add_argument("--sessions", type=int, default=8)
@@ -81,4 +57,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(benches.main("topics", _parser().parse_args()))

@@ -51,6 +51,24 @@ class Call:
         return begun.bus_ms if begun.bus_ms is not None else (self.ended or begun).wall_ms
 
 
+@dataclass(kw_only=True)
+class Completeness:
+    """What of a history is there to be judged; the facts of each system are one of these."""
+
+    dump_at: int | None = None  # the event of the final state
+    is_whole: bool = False
+
+    @property
+    def unknown_because(self) -> str:
+        """Why no verdict can be valid."""
+        return "" if self.is_whole else "the history has no footer: it was cut"
+
+    @property
+    def no_dump(self) -> str:
+        """Why what needs the final state cannot be told."""
+        return "" if self.dump_at is not None else "the history has no final dump"
+
+
 class Calls:
     """Iterates over the calls of a history; afterwards `is_whole` says whether it had its footer."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.checks.calls import Call, Calls
+from busproof.checks.calls import Call, Calls, Completeness
 from busproof.history import Event
 
 SENDS = ("send_message", "send_with_retry", "send_response")
@@ -78,7 +78,7 @@ class Completion:
 
 
 @dataclass
-class CommsFacts:
+class CommsFacts(Completeness):
     """All of a history that the checks look at."""
 
     sends: list[Send] = field(default_factory=list)
@@ -89,19 +89,7 @@ class CommsFacts:
     redriven: set[str] = field(default_factory=set)  # message ids
     messages: list[str] = field(default_factory=list)  # ids in the final state
     letters: list[str] = field(default_factory=list)  # ids of original messages, one a dead letter
-    dump_at: int | None = None
     newest_ms: int = 0  # the latest time of the bus in the history
-    is_whole: bool = False
-
-    @property
-    def unknown_because(self) -> str:
-        """Why no verdict can be valid."""
-        return "" if self.is_whole else "the history has no footer: it was cut"
-
-    @property
-    def no_dump(self) -> str:
-        """Why what needs the final state cannot be told."""
-        return "" if self.dump_at is not None else "the history has no final dump"
 
 
 def extract(events: Iterable[Event]) -> CommsFacts:

@@ -33,8 +33,7 @@ def check(facts: Facts) -> Verdict:
                 witnesses.append(
                     Witness((event, facts.dump_at), "cursor_lost", facts.cursors.get(agent, 0), seq)
                 )
-    missing = "" if facts.dump_at is not None else "the history has no final dump"
-    return judged("cursor_monotonic", witnesses, len(facts.acks), facts.unknown_because or missing)
+    return judged("cursor_monotonic", witnesses, len(facts.acks), facts.unknown_because or facts.no_dump)
 
 
 class _Acked:

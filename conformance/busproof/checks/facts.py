@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.checks.calls import NEVER, Call, Calls
+from busproof.checks.calls import NEVER, Call, Calls, Completeness
 from busproof.history import Event
 
 __all__ = ["NEVER", "Ack", "Facts", "Hold", "Poll", "Publish", "Stored", "extract"]
@@ -73,7 +73,7 @@ class Stored:
 
 
 @dataclass
-class Facts:
+class Facts(Completeness):
     """All of a history that the checks look at."""
 
     publishes: list[Publish] = field(default_factory=list)
@@ -83,14 +83,7 @@ class Facts:
     stored: list[Stored] = field(default_factory=list)
     cursors: dict[str, int] = field(default_factory=dict)
     export: tuple[int, list[int], bool] | None = None  # event, seq of its lines, torn
-    dump_at: int | None = None
     redriven_agents: set[str] = field(default_factory=set)
-    is_whole: bool = False
-
-    @property
-    def unknown_because(self) -> str:
-        """Why no verdict can be valid."""
-        return "" if self.is_whole else "the history has no footer: it was cut"
 
 
 def extract(events: Iterable[Event]) -> Facts:

@@ -34,8 +34,7 @@ def check(facts: Facts) -> Verdict:
             newest = published.before(poll.agent, poll.begin)
             if len(seqs) < poll.limit and newest > max([cursor, *seqs]):
                 witnesses.append(Witness((poll.end,), "stale", newest))
-    missing = "" if facts.dump_at is not None else "the history has no final dump"
-    return judged("log_delivery", witnesses, len(facts.polls), facts.unknown_because or missing)
+    return judged("log_delivery", witnesses, len(facts.polls), facts.unknown_because or facts.no_dump)
 
 
 def _left_out(poll: Poll, seqs: list[int], view: list[int], cursor: int) -> list[Witness]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.checks.calls import Call, Calls
+from busproof.checks.calls import Call, Calls, Completeness
 from busproof.history import Event
 
 
@@ -52,27 +52,14 @@ class StoredMessage:
 
 
 @dataclass
-class TopicsFacts:
+class TopicsFacts(Completeness):
     """Everything the checks look at."""
 
     sent: list[Sent] = field(default_factory=list)
     synced: list[Synced] = field(default_factory=list)
-    unanswered: set[tuple[str, str]] = field(
-        default_factory=set
-    )  # (reader, topic): a sync whose fate is unknown
+    # (reader, topic): a sync whose fate is unknown
+    unanswered: set[tuple[str, str]] = field(default_factory=set)
     stored: list[StoredMessage] = field(default_factory=list)
-    dump_at: int | None = None
-    is_whole: bool = False
-
-    @property
-    def unknown_because(self) -> str:
-        """Why nothing can be valid."""
-        return "" if self.is_whole else "the history has no footer: it was cut"
-
-    @property
-    def no_dump(self) -> str:
-        """Why what needs the final state cannot be told."""
-        return "" if self.dump_at is not None else "the history has no final dump"
 
 
 def extract(events: Iterable[Event]) -> TopicsFacts:

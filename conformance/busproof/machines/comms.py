@@ -108,10 +108,10 @@ class CommsMachine(BusMachine):
 
     @rule(agent=agents, place=places, is_failure=st.booleans())
     def complete(self, agent: str, place: int, is_failure: bool) -> None:
-        """By a holder whose claim lives."""
+        """By a holder whose claim lives. Failures only on a clock of ours: a retry delay would pass on any other."""
         held = [m for m in self.sent if self._holds(agent, m)]
         if held:
-            self._complete(agent, held[place % len(held)], is_failure)
+            self._complete(agent, held[place % len(held)], is_failure and "clock" in self.has)
 
     def _holds(self, agent: str, message: Sent) -> bool:
         delivery = message.of(agent)

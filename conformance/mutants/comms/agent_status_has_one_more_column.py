@@ -6,8 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.19",)
 
-statements = store._statements
-store._statements = lambda file: [
+statements = store.statements
+store.statements = lambda file: [
     text.replace("CREATE TABLE agent_status (", "CREATE TABLE agent_status (\n    extra TEXT,")
     for text in statements(file)
 ]

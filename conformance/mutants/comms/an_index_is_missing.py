@@ -6,8 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.21",)
 
-statements = store._statements
-store._statements = lambda file: [text for text in statements(file) if "idx_expiration" not in text]
+statements = store.statements
+store.statements = lambda file: [text for text in statements(file) if "idx_expiration" not in text]
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.18",)
 
-statements = store._statements
-store._statements = lambda file: [
+statements = store.statements
+store.statements = lambda file: [
     text.replace(
         "CREATE TABLE channel_subscriptions (", "CREATE TABLE channel_subscriptions (\n    extra TEXT,"
     )

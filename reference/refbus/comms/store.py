@@ -10,15 +10,16 @@ from typing import Any
 from refbus.kernel import bucket, delivery, iso
 from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
-from refbus.kernel.db import Database
+from refbus.kernel.db import Database, statements
 from refbus.kernel.errors import BusError, InvalidArgument, SchemaMismatch
-from refbus.kernel.files import atomic_write, make_folder
+from refbus.kernel.files import atomic_write, existing_folder, make_folder
 from refbus.kernel.wake import Waiters
 
 DB_NAME = "messages.db"
 PROTOCOL_VERSION = "1.0"
 # The seed's "required pragmas on every connection"; journal_mode, synchronous and busy_timeout are the kernel's.
 PRAGMAS = ("PRAGMA cache_size = -64000",)
+_HERE = Path(__file__).parent
 SECONDS_MAX = 10 * 365 * 24 * 60 * 60
 
 
@@ -43,7 +44,7 @@ class Store:
         self.rate_capacity = limits.number("rate_capacity", rate_capacity)
         self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s)
         self._retry_jitter = None if retry_jitter is None else limits.number("retry_jitter", retry_jitter)
-        self.root = _folder(project_root)
+        self.root = existing_folder("project_root", project_root)
         self.folder = self.root / ".claude" / "communications"
         self.artifacts = self.root / ".claude" / "artifacts"
         for folder in (self.root / ".claude", self.folder, self.artifacts):
@@ -97,21 +98,6 @@ def initialize_communication_system(project_root: str) -> None:
     Store(project_root).close()
 
 
-def _folder(project_root: Path | str) -> Path:
-    if not isinstance(project_root, str | Path) or "\0" in str(project_root):
-        raise InvalidArgument("project_root must be the path of a folder")
-    folder = Path(project_root)
-    try:
-        is_folder = folder.is_dir()
-    except (OSError, ValueError):
-        is_folder = False
-    if not folder.is_absolute() or not is_folder:
-        raise InvalidArgument(
-            f"project_root must be the absolute path of a folder that exists: {str(project_root)!a:.200}"
-        )
-    return folder
-
-
 def _create_tables(database: Database) -> None:
     """Make what is missing; refuse a table of another shape, which is somebody else's."""
     extra = "SELECT 1 FROM sqlite_master WHERE name = 'audit_log'"
@@ -119,18 +105,18 @@ def _create_tables(database: Database) -> None:
         return
     with database.transaction() as connection:
         _refuse_strange_columns(connection)
-        for statement in _statements("schema.sql"):
+        for statement in statements(_HERE / "schema.sql"):
             name = statement.partition("CREATE")[2].split()[1]
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
                 connection.execute(statement)
-        for statement in _statements("extra.sql"):
+        for statement in statements(_HERE / "extra.sql"):
             connection.execute(statement)
 
 
 def _refuse_strange_columns(connection: sqlite3.Connection) -> None:
     pristine = sqlite3.connect(":memory:")
     try:
-        for statement in _statements("schema.sql"):
+        for statement in statements(_HERE / "schema.sql"):
             pristine.execute(statement)
         query = "SELECT m.name, p.name FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
         present = set(connection.execute(query).fetchall())
@@ -142,14 +128,3 @@ def _refuse_strange_columns(connection: sqlite3.Connection) -> None:
             )
     finally:
         pristine.close()
-
-
-def _statements(file: str) -> list[str]:
-    text = Path(__file__).with_name(file).read_text("utf-8")
-    statements, pending = [], ""
-    for line in text.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            statements.append(pending.strip())
-            pending = ""
-    return statements

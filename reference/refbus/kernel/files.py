@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from refbus.kernel.errors import of_os_error
+from refbus.kernel.errors import InvalidArgument, of_os_error
 
 
 def atomic_write(path: Path, data: bytes) -> None:
@@ -35,6 +35,22 @@ def write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def existing_folder(name: str, value: Path | str) -> Path:
+    """The argument `name` as a path, if it is the absolute one of a folder that is there."""
+    if not isinstance(value, str | Path) or "\0" in str(value):
+        raise InvalidArgument(f"{name} must be the path of a folder")
+    folder = Path(value)
+    try:
+        is_folder = folder.is_dir()
+    except (OSError, ValueError):
+        is_folder = False
+    if not folder.is_absolute() or not is_folder:
+        raise InvalidArgument(
+            f"{name} must be the absolute path of a folder that exists: {str(value)!a:.200}"
+        )
+    return folder
 
 
 def make_folder(path: Path) -> None:

@@ -11,7 +11,7 @@ from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, InvalidArgument
-from refbus.kernel.files import make_folder
+from refbus.kernel.files import existing_folder, make_folder
 from refbus.kernel.wake import Waiters
 from refbus.worker.migrate import bring_up_to_date
 
@@ -42,7 +42,7 @@ class Store:
             None if deliveries_max is None else limits.integer("deliveries_max", deliveries_max, 1)
         )
         self._signing_key = _key(signing_key)
-        self.folder = _folder(store)
+        self.folder = existing_folder("store", store)
         self.blobs, self.workers = self.folder / "blobs", self.folder / "workers"
         make_folder(self.blobs)
         make_folder(self.workers)
@@ -67,19 +67,6 @@ class Store:
 
     def _now_ms(self) -> int:
         return self.clock.now_ms()
-
-
-def _folder(store: Path | str) -> Path:
-    if not isinstance(store, str | Path) or "\0" in str(store):
-        raise InvalidArgument("store must be the path of a folder")
-    folder = Path(store)
-    try:
-        is_folder = folder.is_dir()
-    except (OSError, ValueError):
-        is_folder = False
-    if not folder.is_absolute() or not is_folder:
-        raise InvalidArgument(f"store must be the absolute path of a folder that exists: {str(store)!a:.200}")
-    return folder
 
 
 def _key(signing_key: str | None) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict
 from busspark.calls import Frames
 from busspark.checks import (
@@ -22,13 +23,13 @@ from busspark.checks import (
     topic_durable,
     topic_order,
 )
-from busspark.checks.about import About, about
+from busspark.checks.about import about
 from busspark.comms_streams import CommsStreams
 from busspark.topics_streams import TopicsStreams
 
 __all__ = ["CHECKS", "run_checks"]
 
-CHECKS: dict[str, dict[str, Callable[[Any, About], Verdict]]] = {
+CHECKS: dict[str, dict[str, Callable[[Any, Completeness], Verdict]]] = {
     "worker": {
         "log_order": log_order.check,
         "log_durable": log_durable.check,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.asof import before
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.cursor_monotonic, which says why."""
     acked = streams.acks.where("outcome = 'ok'")
     # Of equal acks the first one is the witness: the largest pair of seq and minus its event.
@@ -41,6 +41,5 @@ def check(streams: Streams, about: About) -> Verdict:
         )
         events = [-F.col("best.event"), F.lit(about.dump_at)]
         frames.append(violations(final, "cursor_lost", events, "position", "best.seq"))
-    missing = "" if about.dump_at is not None else "the history has no final dump"
     found = witnesses(*frames)
-    return judged("cursor_monotonic", found, streams.acks.count(), about.unknown_because or missing)
+    return judged("cursor_monotonic", found, streams.acks.count(), about.unknown_because or about.no_dump)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.dead_letters_exact import FAILURES_MAX
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.comms_streams import CommsStreams
 
 
-def check(streams: CommsStreams, about: About) -> Verdict:
+def check(streams: CommsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.dead_letters_exact, which says why."""
     failures = streams.completions.where("is_error AND coalesce(status, '') <> 'done'")
     claims = streams.claims.groupBy("message", "agent").agg(F.count("*").alias("claims"))

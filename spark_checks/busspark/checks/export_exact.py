@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.export_exact, which says why."""
     looked = streams.export.selectExpr("at", "size(lines) AS n").collect()
     if not looked:
@@ -27,5 +27,4 @@ def check(streams: Streams, about: About) -> Verdict:
         violations(neighbours.where("b < a"), "export_unordered", [at], "a", "b"),
         violations(streams.stored.join(counts, "seq", "left_anti"), "export_missing", [at], "seq"),
     )
-    missing = "" if about.dump_at is not None else "the history has no final dump"
-    return judged("export_exact", found, looked[0].n + 1, about.unknown_because or missing)
+    return judged("export_exact", found, looked[0].n + 1, about.unknown_because or about.no_dump)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.asof import before
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.lease_exclusive, which says why."""
     held = streams.holds.where("outcome = 'ok' AND granted AND op <> 'release_claim'")
     grants = held.where("op = 'try_claim_task'")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.asof import before
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.log_delivery, which says why."""
     polls = streams.polls
     neighbours = polls.where("size(rows) > 1").selectExpr(
@@ -32,8 +32,7 @@ def check(streams: Streams, about: About) -> Verdict:
     ]
     if about.dump_at is not None:
         frames += _left_out_and_stale(streams)
-    missing = "" if about.dump_at is not None else "the history has no final dump"
-    return judged("log_delivery", witnesses(*frames), polls.count(), about.unknown_because or missing)
+    return judged("log_delivery", witnesses(*frames), polls.count(), about.unknown_because or about.no_dump)
 
 
 def _left_out_and_stale(streams: Streams) -> list[DataFrame]:

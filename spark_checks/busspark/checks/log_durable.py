@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.log_durable import OWN_TYPES
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.log_durable, which says why."""
     if about.dump_at is None:
         return judged("log_durable", [], 0, "the history has no final dump")

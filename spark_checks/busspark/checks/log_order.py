@@ -9,15 +9,15 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.streams import Streams
 
 BUCKET = 65_536
 
 
-def check(streams: Streams, about: About) -> Verdict:
+def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.log_order, which says why."""
     acknowledged = streams.publishes.where("outcome = 'ok' AND id IS NOT NULL AND seq IS NOT NULL")
     pairs = acknowledged.groupBy("id", "seq").agg(F.min("end").alias("end"))

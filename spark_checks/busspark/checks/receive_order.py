@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.comms_streams import CommsStreams
 
 
-def check(streams: CommsStreams, about: About) -> Verdict:
+def check(streams: CommsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.receive_order, which says why."""
     received = streams.received
     following = F.lead(F.struct("place", "priority", "timestamp")).over(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.topics_streams import TopicsStreams
 
 
-def check(streams: TopicsStreams, about: About) -> Verdict:
+def check(streams: TopicsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.topic_delivery, which says why."""
     got = streams.got.join(streams.synced.select("end", "topic", "reader", "include_self"), "end")
     following = got.withColumn("next", F.lead("seq").over(Window.partitionBy("end").orderBy("place")))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from busproof.checks.calls import Completeness
 from busproof.checks.verdict import Verdict, judged
-from busspark.checks.about import About
 from busspark.checks.collect import violations, witnesses
 from busspark.topics_streams import TopicsStreams
 
 
-def check(streams: TopicsStreams, about: About) -> Verdict:
+def check(streams: TopicsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.topic_order, which says why."""
     acknowledged = streams.sent.where("outcome = 'ok' AND seq IS NOT NULL")
     tries = acknowledged.groupBy("topic", "seq").agg(

@@ -29,9 +29,8 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 WAIT_S = 20
-PAUSE_S = (
-    0.5  # for a wait to begin; where that is too short, the script sees less and still says nothing wrong
-)
+# For a wait to begin; where that is too short, the script sees less and still says nothing wrong.
+PAUSE_S = 0.5
 PAGES_MAX = 60
 
 

@@ -183,9 +183,8 @@ def output_schemas(ctx: Ctx) -> None:
     """What a tool answers is described."""
     a = ctx.agent("a")
     listed = {tool["name"]: tool.get("outputSchema") for tool in a.call("tools.list")["tools"]}
-    walk(
-        a
-    )  # the official client holds each answer against the schema, and ends the session over one that differs
+    # The official client holds each answer against the schema, and ends the session over one that differs.
+    walk(a)
     without = sorted(name for name in TOOLS if not listed.get(name))
     ctx.expect("topics.log.05", not without, f"without an output schema: {without}")
 

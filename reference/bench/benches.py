@@ -1,0 +1,39 @@
+"""How a file of several benches is run: each in a folder of its own, its figures saved, what is broken told."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compare import save
+
+Bench = Callable[[Path, argparse.Namespace], tuple[dict[str, Any], list[str]]]
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """What all of them take; the benches are added as subcommands whose default `run` is a Bench."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument(
+        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
+    )
+    return made
+
+
+def main(system: str, arguments: argparse.Namespace) -> int:
+    """Run the one that is asked for. Exits with 1 where something is broken; speed only says met or NOT MET."""
+    folder = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
+    run: Bench = arguments.run
+    try:
+        figures, broken = run(folder, arguments)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for fault in broken:
+        print(f"BROKEN: {fault}")
+    save(f"{system}-{arguments.command}", {**figures, "broken": broken})
+    return 1 if broken else 0
