@@ -13,10 +13,12 @@ store.statements = lambda file: [text for text in statements(file) if "client_id
 stored, seen = sync._stored, set()
 
 
-def remembered(connection: Any, topic_id: str, sender: str, item: Any) -> Any:
-    key = topic_id, sender, item.client_id
-    known = stored(connection, *key[:2], item) if key in seen else None
-    seen.add(key)
+def remembered(connection: Any, topic_id: str, sender: str, items: Any) -> Any:
+    keys = [(topic_id, sender, item.client_id) for item in items]
+    known = stored(
+        connection, topic_id, sender, [i for i, key in zip(items, keys, strict=True) if key in seen]
+    )
+    seen.update(keys)
     return known
 
 

@@ -12,7 +12,7 @@ statements = store.statements
 store.statements = lambda file: [
     text.replace("message_id TEXT PRIMARY KEY", "message_id TEXT") for text in statements(file)
 ]
-sync.id_of_time = lambda _now: f"m-{next(numbers)}"
+sync.ids_of_time = lambda _now, count: [f"m-{next(numbers)}" for _ in range(count)]
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ send = sync._send
 
 
 def burning(connection: Any, topic_id: str, *args: Any) -> Any:
-    sent, warnings = send(connection, topic_id, *args)
+    sent, warnings, next_seq = send(connection, topic_id, *args)
     burnt = sum(record["duplicate"] for record in sent)
     sql = "UPDATE topic_seq SET next_seq = next_seq + ? WHERE topic_id = ?"
     connection.execute(sql, (burnt, topic_id))
-    return sent, warnings
+    return sent, warnings, next_seq
 
 
 sync._send = burning

@@ -23,26 +23,20 @@ COLUMNS = (
 
 
 class Draft:
-    """A checked item of an outbox."""
+    """A checked item of an outbox. An error says what is wrong with it, to be read after its place there."""
 
     __slots__ = ("body", "client_id", "metadata_json", "reply_to", "type")
 
-    def __init__(self, item: Any, where: str) -> None:
+    def __init__(self, item: Any) -> None:
         if type(item) is not dict:
-            raise InvalidArgument(f"{where} must be an object with content_markdown")
-        self.body = limits.body(f"{where}.content_markdown", item.get("content_markdown"), BODY_CHARS_MAX)
-        said_type, reply_to, client_id = map(item.get, ("message_type", "reply_to", "client_message_id"))
-        self.type = (
-            "message"
-            if said_type is None
-            else limits.text(f"{where}.message_type", _strip(said_type), TYPE_CHARS_MAX)
-        )
-        self.reply_to = None if reply_to is None else limits.text(f"{where}.reply_to", reply_to)
-        self.metadata_json = metadata_text(f"{where}.metadata", item.get("metadata"))
-        self.client_id = (
-            None
-            if client_id is None
-            else limits.text(f"{where}.client_message_id", _strip(client_id), CLIENT_ID_CHARS_MAX)
+            raise InvalidArgument(" must be an object with content_markdown")
+        said = item.get
+        self.body = limits.body(".content_markdown", said("content_markdown"), BODY_CHARS_MAX)
+        self.type = _optional_text(".message_type", _strip(said("message_type")), TYPE_CHARS_MAX) or "message"
+        self.reply_to = _optional_text(".reply_to", said("reply_to"))
+        self.metadata_json = metadata_text(".metadata", said("metadata"))
+        self.client_id = _optional_text(
+            ".client_message_id", _strip(said("client_message_id")), CLIENT_ID_CHARS_MAX
         )
 
     def says_the_same(self, message: dict[str, Any]) -> bool:
@@ -70,7 +64,13 @@ def drafts(outbox: Any) -> list[Draft]:
         raise InvalidArgument("outbox must be a list of objects")
     if len(outbox) > OUTBOX_MAX:
         raise InvalidArgument(f"outbox must have at most {OUTBOX_MAX} items, not {len(outbox)}")
-    return [Draft(item, f"outbox[{at}]") for at, item in enumerate(outbox)]
+    checked: list[Draft] = []
+    try:
+        for item in outbox:
+            checked.append(Draft(item))
+    except InvalidArgument as error:
+        raise InvalidArgument(f"outbox[{len(checked)}]{error}") from error
+    return checked
 
 
 def as_messages(rows: list[Row]) -> list[dict[str, Any]]:
@@ -116,6 +116,10 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     except (ValueError, TypeError):
         return None
     return value if type(value) is dict else None
+
+
+def _optional_text(what: str, value: Any, chars_max: int = limits.TEXT_CHARS_MAX) -> str | None:
+    return None if value is None else limits.text(what, value, chars_max)
 
 
 def _readable(cell: Any) -> Any:

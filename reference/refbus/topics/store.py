@@ -152,12 +152,13 @@ def new_id() -> str:
     return secrets.token_hex(5)
 
 
-def id_of_time(now: float) -> str:
-    """A short UUID that begins with the second, as version 7 of the long ones does with the millisecond.
+def ids_of_time(now: float, count: int) -> list[str]:
+    """Short UUIDs that begin with the second, as version 7 of the long ones does with the millisecond.
 
     So what is sent together lies together in the index of ids; random ones would dirty a page of it for each message.
     """
-    return f"{int(now) % 2**24:06x}{random.getrandbits(16):04x}"
+    second, start = f"{int(now) % 2**24:06x}", random.getrandbits(16)
+    return [f"{second}{(start + n) % 2**16:04x}" for n in range(count)]
 
 
 def _schema_version(connection: sqlite3.Connection) -> Any:

@@ -25,8 +25,8 @@ from refbus.kernel import limit as limits
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
 from refbus.topics.join import Joining, Standing
-from refbus.topics.message import Draft, as_message, as_messages, drafts
-from refbus.topics.store import id_of_time, new_id
+from refbus.topics.message import Draft, Row, as_message, as_messages, drafts
+from refbus.topics.store import ids_of_time, new_id
 
 ITEMS_MAX = 20
 WAIT_S_MAX = 24 * 60 * 60
@@ -145,8 +145,11 @@ class SyncCall:
         with bus._transaction() as connection:
             standing = bus._standing(connection, self._topic_id)
             now = bus._now()
-            sent, warnings = _send(connection, self._topic_id, self._agent_name, standing, items, now)
-            newest = standing.next_seq - 1 + sum(not record["duplicate"] for record in sent)
+            sent, warnings, next_seq = _send(
+                connection, self._topic_id, self._agent_name, standing, items, now,
+                iter(ids_of_time(now, len(items))),
+            )  # fmt: skip
+            newest = next_seq - 1
             position = before = standing.last_seq
             if ack_through is not None:
                 position = before = cursor.advance(position, ack_through, newest)
@@ -227,36 +230,52 @@ def _send(
     standing: Standing,
     items: list[Draft],
     now: float,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Insert what is new. An item whose client_message_id is known is its stored record, closed topic or not (B7)."""
-    sent, warnings = [], []
+    ids: Iterator[str],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
+    """Insert what is new: what was sent, warnings, and the number that comes next.
+
+    An item whose client_message_id is known is its stored record, closed topic or not (B7).
+    """
+    known = _stored(connection, topic_id, sender, items)
+    sent, warnings, rows = [], [], []
     seq = standing.next_seq
     for at, item in enumerate(items):
-        known = _stored(connection, topic_id, sender, item)
-        if known is not None:
-            sent.append({"message": known, "duplicate": True})
-            if not item.says_the_same(known):
-                warnings.append(_content_mismatch(at, known))
+        if (message := known.get(item.client_id)) is not None:
+            sent.append({"message": message, "duplicate": True})
+            if not item.says_the_same(message):
+                warnings.append(_content_mismatch(at, message))
             continue
         if standing.status == "closed":
             raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
-        _refuse_strange_reply(connection, topic_id, item, at)
-        row = _insert(
-            connection, now, topic_id, seq, sender, item.type, item.reply_to,
-            item.body, item.metadata_json, item.client_id,
+        if item.reply_to is not None:
+            _refuse_strange_reply(connection, topic_id, item.reply_to, at)
+        row = (
+            next(ids), topic_id, seq, sender, item.type, item.reply_to,
+            item.body, item.metadata_json, item.client_id, now,
         )  # fmt: skip
-        sent.append({"message": as_message(row), "duplicate": False})
+        message = as_message(row)
+        rows.append(row)
+        sent.append({"message": message, "duplicate": False})
+        if item.client_id is not None:
+            known[item.client_id] = message
         seq += 1
-    if seq > standing.next_seq:
+    if rows and not _insert(connection, rows):
+        return _send(connection, topic_id, sender, standing, items, now, iter(new_id, None))
+    if rows:
         connection.execute(_SET_NEXT_SEQ, (topic_id, seq, now))
-    return sent, warnings
+    return sent, warnings, seq
 
 
-def _stored(connection: sqlite3.Connection, topic_id: str, sender: str, item: Draft) -> dict[str, Any] | None:
-    if item.client_id is None:
-        return None
-    rows = fetch(connection, _BY_CLIENT_ID, (topic_id, sender, item.client_id))
-    return as_messages(rows)[0] if rows else None
+def _stored(
+    connection: sqlite3.Connection, topic_id: str, sender: str, items: list[Draft]
+) -> dict[str | None, dict[str, Any]]:
+    """The messages that have the client_message_id of an item already, by it."""
+    found: dict[str | None, dict[str, Any]] = {}
+    for item in items:
+        if item.client_id is not None:
+            rows = fetch(connection, _BY_CLIENT_ID, (topic_id, sender, item.client_id))
+            found.update((item.client_id, message) for message in as_messages(rows))
+    return found
 
 
 def _content_mismatch(at: int, known: dict[str, Any]) -> dict[str, Any]:
@@ -266,29 +285,25 @@ def _content_mismatch(at: int, known: dict[str, Any]) -> dict[str, Any]:
     return {"code": "CONTENT_MISMATCH", "message": said, "context": context}
 
 
-def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, item: Draft, at: int) -> None:
-    if item.reply_to is None:
-        return
+def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, reply_to: str, at: int) -> None:
     sql = "SELECT 1 FROM messages WHERE message_id = ? AND topic_id = ?"
-    if not connection.execute(sql, (item.reply_to, topic_id)).fetchone():
+    if not connection.execute(sql, (reply_to, topic_id)).fetchone():
         raise InvalidArgument(
-            f"outbox[{at}].reply_to must be the message_id of a message on this topic, not {item.reply_to!r:.80}"
+            f"outbox[{at}].reply_to must be the message_id of a message on this topic, not {reply_to!r:.80}"
         )
 
 
-def _insert(connection: sqlite3.Connection, now: float, *values: Any) -> tuple[Any, ...]:
-    """The row as stored, under a new id. Whether the id was free, the insert itself tells."""
-    message_id = id_of_time(now)
-    while True:
-        row = (message_id, *values, now)
-        try:
-            connection.execute(_INSERT, row)
-        except sqlite3.IntegrityError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
-                raise
-            message_id = new_id()
-        else:
-            return row
+def _insert(connection: sqlite3.Connection, rows: list[Row]) -> bool:
+    """All or none: False if an id is taken, which the insert itself tells."""
+    try:
+        connection.executemany(_INSERT, rows)
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+            raise
+        _, topic_id, first_seq, *_ = rows[0]
+        connection.execute("DELETE FROM messages WHERE topic_id = ? AND seq >= ?", (topic_id, first_seq))
+        return False
+    return True
 
 
 _UNREAD = """
