@@ -164,6 +164,7 @@ def _check(args: argparse.Namespace) -> int:
     jobs = str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else args.jobs
     options = [
         "-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider", "-q", "--tb=no", "-r", "N", "--no-header",
+        "--capture=sys",  # so that a machine can tell how far it is; the bus's own words go to a pipe
         "-n", "0" if args.only and len(args.only) == 1 and "." in args.only[0] else jobs, "--dist", "worksteal",
         "--pyargs", "busproof.pytest_suite", "--busproof-out", str(out), "--busproof-system", args.system,
         "--busproof-bus", args.bus, "--busproof-mixed-with", _partner(args), "--busproof-profile", args.profile or "",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +27,8 @@ PROFILES = {
     "pr": settings(max_examples=60, stateful_step_count=25),
     "nightly": settings(max_examples=10_000, stateful_step_count=30),
 }
+
+PROGRESS_S = 10.0
 
 AGENTS = ("ada", "bob", "cy")
 
@@ -61,6 +65,8 @@ class BusMachine(RuleBasedStateMachine):
 
     fleet: Fleet
     examples = 0
+    examples_max = 0
+    told_at = 0.0  # when progress was
     script: list[dict[str, Any]]
     seen: Violation | None = None  # the latest, of any example
     options: dict[str, Any] = {}  # noqa: RUF012
@@ -69,6 +75,7 @@ class BusMachine(RuleBasedStateMachine):
         super().__init__()
         cls = type(self)
         cls.examples += 1
+        cls._tell_progress()
         cls.script = []
         self.folder = Path(tempfile.mkdtemp(prefix="busproof-"))
         self.store = self.folder / "store"
@@ -78,6 +85,14 @@ class BusMachine(RuleBasedStateMachine):
         self.now_ms = T0_MS
         hello = self.fleet.hello
         self.has = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
+
+    @classmethod
+    def _tell_progress(cls) -> None:
+        """To the terminal itself: pytest keeps what a test prints for a failure's report."""
+        if (now := time.monotonic()) - cls.told_at >= PROGRESS_S:
+            told = f"{cls.examples:,} of {cls.examples_max:,} examples" if cls.seen is None else "shrinking"
+            print(f"  machine.{cls.fleet.system}: {told}", file=sys.__stderr__, flush=True)
+            cls.told_at = now
 
     @initialize()
     def open_sessions(self) -> None:
@@ -155,7 +170,8 @@ def play(
     class Machine(machine):  # type: ignore[valid-type, misc]
         """A class of its own for each run: it counts."""
 
-    Machine.fleet, Machine.examples, Machine.script = fleet, 0, []
+    Machine.fleet, Machine.script = fleet, []
+    Machine.examples_max, Machine.told_at = PROFILES[profile].max_examples, time.monotonic()
     test: type[RuleBasedStateMachine] = Machine
     chosen = settings(
         PROFILES[profile],
