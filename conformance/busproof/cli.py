@@ -23,7 +23,7 @@ buses:
   exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
   mcp:CMD…             an MCP server over stdio (system topics; extra mcp)
   py:module:factory    a Python object whose methods are the protocol's
-  sqlite:PATH          an existing bus.db or messages.db, or its folder (doctor reads a copy)
+  sqlite:PATH          an existing bus.db, messages.db or agent_bus.sqlite, or its folder (doctor reads a copy)
   (none)               the reference implementation
 
 a first check of your own bus:

@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from busproof.adapters.sqlite_comms import SEED_SCHEMA
+from busproof.adapters.sqlite_topics import SEED_SCHEMA as TOPICS_SCHEMA
 from busproof.adapters.sqlite_worker import SCHEMA
-from busproof.oddities import comms, worker
+from busproof.oddities import comms, topics, worker
+from busproof.protocol.topics import DB_NAME
 
 # From the folder that was named to the file that is meant.
-PLACES = ("bus.db", ".claude/communications/messages.db", "communications/messages.db", "messages.db")
+PLACES = (
+    "bus.db", ".claude/communications/messages.db", "communications/messages.db", "messages.db", DB_NAME,
+)  # fmt: skip
 
 
 # The copy, the folder of the original, and the time → what is to be said
@@ -41,6 +45,7 @@ class System:
 SYSTEMS = {
     "worker": System(SCHEMA, worker.ODDITIES, worker.NOTES),
     "comms": System(SEED_SCHEMA, comms.ODDITIES, comms.NOTES),
+    "topics": System(TOPICS_SCHEMA, topics.ODDITIES, topics.NOTES),
 }
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from busproof.adapters.sqlite_comms import DELIVERIES, FAILURES_MAX, VISIBILITY_MS, iso
+from busproof.oddities.common import SHOWN, some
 
 SILENT_MS = 90_000  # three of the seed's heartbeats
 BUCKET_CAPACITY, REFILL_PER_S = 100, 10
-SHOWN = 5
 
 
 def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _rows(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     for fault, condition in faults.items():
         ids = [row[0] for row in db.execute(f"SELECT id FROM messages WHERE {condition}")]
         if ids:
-            yield f"{_some(ids)}: {fault}"
+            yield f"{some(ids)}: {fault}"
     lengths = [row[0] for row in db.execute("SELECT DISTINCT length(timestamp) FROM messages ORDER BY 1")]
     if len(lengths) > 1:
         yield (
@@ -64,7 +64,7 @@ def _stuck(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
             status
         ]
         oldest = min(row["since"] for row in rows)
-        yield f"stuck in {status} since {oldest}, {what}: to {agent}, {_some([row['id'] for row in rows])}"
+        yield f"stuck in {status} since {oldest}, {what}: to {agent}, {some([row['id'] for row in rows])}"
 
 
 # By the deliveries, where the bus keeps them; else by the row alone. What has expired is another matter.
@@ -87,7 +87,7 @@ def _broadcasts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[s
         row[0] for row in db.execute("SELECT id FROM messages WHERE to_agent IS NULL AND status <> 'pending'")
     ]
     if ids:
-        yield f"broadcasts that one agent took from all the others: {_some(ids)} (C3)"
+        yield f"broadcasts that one agent took from all the others: {some(ids)} (C3)"
 
 
 def _dead_or_alive(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _dead_or_alive(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterato
     }
     for kind, query in kinds.items():
         if ids := [row[0] for row in db.execute(query)]:
-            yield f"{kind}: {_some(ids)}"
+            yield f"{kind}: {some(ids)}"
 
 
 def _counters(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _artifacts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[st
             yield f"the artifact {path.relative_to(root)} is a symbolic link, to {path.readlink()} (C9)"
     scratch = [str(p.relative_to(root)) for p in inside if p.suffix == ".tmp" or p.name.startswith(".tmp")]
     if scratch:
-        yield f"temporary files of writers that died: {_some(scratch)}"
+        yield f"temporary files of writers that died: {some(scratch)}"
     for message, told in _references(db):
         path = folder.parent.parent / told.replace("\0", "")
         if not path.resolve().is_relative_to(root.resolve()):
@@ -202,12 +202,6 @@ def _references(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     ):
         if isinstance(row[1], str):
             yield row[0], row[1]
-
-
-def _some(names: Sequence[str]) -> str:
-    """How many, and the first few."""
-    more = ", …" if len(names) > SHOWN else ""
-    return f"{len(names)} ({', '.join(map(str, names[:SHOWN]))}{more})"
 
 
 ODDITIES = (_version, _rows, _stuck, _broadcasts, _dead_or_alive, _counters, _artifacts)
