@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from busproof.checks import CHECKS, overall
 from busproof.checks import run_checks as run_in_python
 from busproof.fleet import REFERENCE, Fleet
-from busproof.history import read
+from busproof.history import Recorder, read, typed_columns
 from busproof.workload import play
 from busspark import comms_streams, generate, streams
 from busspark.checks import run_checks as run_in_spark
@@ -63,6 +64,28 @@ def test_both_find_the_fault_of_a_mutant(
     in_spark = {verdict.check: verdict for verdict in run_in_spark(streams.read(spark, path))}
     assert in_python[check].verdict == "invalid"
     assert in_spark == in_python
+
+
+def test_a_claim_without_an_answer_excuses_a_later_renewal_for_both(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its agent was killed in the middle of the claim, and came back."""
+    path = tmp_path / "history.jsonl"
+    with closing(Recorder(path, run="r", system="worker")) as recorder:
+        for process, agent, op, outcome, reply in (
+            (1, "a", "try_claim_task", "ok", {"claimed": True, "token": 1, "lease_until_ms": 10**15}),
+            (1, "a", "release_claim", "ok", {"released": True}),
+            (2, "b", "try_claim_task", "info", None),
+            (3, "b", "renew_claim", "ok", {"renewed": True, "lease_until_ms": 10**15}),
+        ):
+            params = {"task_id": "t", "agent_id": agent}
+            told = {"process": process, "op": op, "bus_ms": 1}
+            recorder.record("invoke", **told, value=params, **typed_columns(op, params, None))
+            recorder.record(outcome, **told, value=reply, **typed_columns(op, params, reply))
+    in_python = run_in_python(read(path))
+    in_spark = run_in_spark(streams.read(spark, path))
+    assert in_spark == in_python
+    assert "invalid" not in {verdict.verdict for verdict in in_spark}
 
 
 def test_a_generated_history_is_valid_for_both(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ that the task is theirs: the classical look-then-take.
 
 A release ends a lease if it may have happened in between. One without an answer (`info`) may happen at any later
 time, so it excuses every later grant: A claims, A's release is lost on the way, B is granted the task: no violation.
+Likewise a claim without an answer may be what a later renewal renews.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def check(facts: Facts) -> Verdict:
 def _task(holds: list[Hold]) -> list[Witness]:
     held = [h for h in holds if h.outcome == "ok" and h.granted and h.op != "release_claim"]
     grants = [h for h in held if h.op == "try_claim_task"]
+    claims = [h for h in holds if h.op == "try_claim_task" and h.outcome != "fail" and h.granted is not False]
     releases = [
         h for h in holds if h.op == "release_claim" and h.outcome != "fail" and h.granted is not False
     ]
@@ -53,7 +55,7 @@ def _task(holds: list[Hold]) -> list[Witness]:
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token, hold.token))
         elif last_grant is not None and last_grant.agent != hold.agent:
             own_later = any(
-                g.agent == hold.agent and g.end > last_grant.begin and g.begin < hold.end for g in grants
+                c.agent == hold.agent and c.end > last_grant.begin and c.begin < hold.end for c in claims
             )
             if not own_later:
                 witnesses.append(Witness((last_grant.end, hold.end), "renewed_after_retake"))

@@ -22,7 +22,7 @@ def check(streams: Streams, about: Completeness) -> Verdict:
         _overlaps(streams, held, asked),
         _at_once(streams, grants),
         _tokens(grants, asked),
-        _retaken(grants, renewals),
+        _retaken(grants, renewals, streams),
     ]
     return judged("lease_exclusive", witnesses(*frames), streams.holds.count(), about.unknown_because)
 
@@ -82,10 +82,12 @@ def _tokens(grants: DataFrame, asked: DataFrame) -> DataFrame:
     return violations(fallen, "token_not_rising", [-F.col("best.event"), "end"], "best.token", "token")
 
 
-def _retaken(grants: DataFrame, renewals: DataFrame) -> DataFrame:
+def _retaken(grants: DataFrame, renewals: DataFrame, streams: Streams) -> DataFrame:
     entries = grants.selectExpr("task", "end AS time", "struct(begin, end, agent AS holder) AS value")
     lost = before(entries, renewals, ["task"], last=True).where("best.holder <> agent")
-    own = grants.selectExpr("task", "agent", "begin AS time", "end AS value")
+    # Without an answer it may have been granted.
+    claims = streams.holds.where("op = 'try_claim_task' AND outcome <> 'fail' AND coalesce(granted, TRUE)")
+    own = claims.selectExpr("task", "agent", "begin AS time", "end AS value")
     suspects = lost.selectExpr(
         "task", "agent", "end AS time", "best.begin AS since", "best.end AS granted_at"
     )
