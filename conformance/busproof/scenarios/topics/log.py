@@ -296,6 +296,21 @@ def index_columns(db: sqlite3.Connection, table: str) -> list[tuple[str, bool, l
     ]
 
 
+@scenario("log.first_calls", needs=("sqlite",), alone=True)
+def first_calls(ctx: Ctx) -> None:
+    """Servers whose first calls come together make one file between them, and none is turned away."""
+    sessions = [ctx.agent(name) for name in ("ada", "bob", "cy", "dan")]
+    wanted = [unique() for _ in sessions]
+    calls = (
+        lambda s=s, name=name: s.call("topic_create", name=name)
+        for s, name in zip(sessions, wanted, strict=True)
+    )
+    failed = [str(result) for result in at_once(*calls) if isinstance(result, DoorError)]
+    there = {row["name"] for row in sessions[0].call("topic_list")["topics"]} if not failed else set()
+    good = not failed and there == set(wanted)
+    ctx.expect("topics.log.74", good, f"four servers make a topic on a new file: {failed or sorted(there)}")
+
+
 @scenario("log.schema_mismatch", needs=("sqlite",), alone=True)
 def schema_mismatch(ctx: Ctx) -> None:
     """A file of another version is neither used nor harmed, and its owner is told what to do."""
