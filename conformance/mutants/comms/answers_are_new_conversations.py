@@ -5,7 +5,10 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.route.24",)
+KILLED_BY = (
+    "comms.route.24",
+    "comms.route.29",
+)
 
 
 class Mutant(CommsBus):

@@ -7,6 +7,7 @@ from refbus.driver import serve
 
 KILLED_BY = (
     "comms.log.30",
+    "comms.log.33",
     "comms.log.70",
 )
 

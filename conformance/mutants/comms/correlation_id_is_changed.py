@@ -5,7 +5,10 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.log.07",)
+KILLED_BY = (
+    "comms.log.07",
+    "comms.log.35",
+)
 
 
 class Mutant(CommsBus):

@@ -5,7 +5,10 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.presence.01",)
+KILLED_BY = (
+    "comms.presence.01",
+    "comms.presence.04",
+)
 
 
 class Mutant(CommsBus):

@@ -5,7 +5,12 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.presence.08",)
+KILLED_BY = (
+    "comms.presence.08",
+    "comms.presence.09",
+    "comms.presence.10",
+    "comms.presence.12",
+)
 
 
 class Mutant(CommsBus):

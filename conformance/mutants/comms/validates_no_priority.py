@@ -5,7 +5,10 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.log.54",)
+KILLED_BY = (
+    "comms.log.54",
+    "comms.log.64",
+)
 
 
 class Mutant(CommsBus):

@@ -44,15 +44,21 @@ def completed(ctx: Ctx) -> None:
     other = ctx.agent("b")
     gone = not sees(b, name) and not claim(b, name) and not claim(other, name)
     ctx.expect("comms.lease.06", gone, "a completed message was received or claimed again")
-    again = b.refusal("complete_message", message_id=name)
-    ctx.expect(
-        "comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}"
-    )
     if ctx.has("sqlite"):
         row = stored(ctx, name)
         ctx.expect(
             "comms.lease.08", (row.get("status"), row.get("error")) == ("done", None), f"its row: {row}"
         )
+    before = a.call("dump") if ctx.has("dump") else None
+    again = b.refusal("complete_message", message_id=name)
+    ctx.expect(
+        "comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}"
+    )
+    # An error after the end may be refused or not; what is done stays done.
+    late = b.refusal("complete_message", message_id=name, error="too late")
+    after = a.call("dump") if ctx.has("dump") else None
+    same = before == after and not sees(other, name) and not claim(other, name)
+    ctx.expect("comms.lease.07", same, f"failing it when it was done changed the store: {said(late)}")
 
 
 @scenario("lease.race", system="comms")
@@ -157,17 +163,17 @@ def broadcast(ctx: Ctx) -> None:
 
 @scenario("lease.unclaimed", system="comms")
 def unclaimed(ctx: Ctx) -> None:
-    """What nobody claimed cannot be completed, and stays."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    name = send(a, "b")
-    answers = (
-        b.refusal("complete_message", message_id=name),
-        b.refusal("complete_message", message_id="00000000-0000-4000-8000-00000000dead"),
-    )
-    good = all(definite(answer) for answer in answers) and sees(b, name)
-    ctx.expect(
-        "comms.lease.23", good, f"completed unclaimed, and unknown: {[said(answer) for answer in answers]}"
-    )
+    """What nobody claimed cannot be completed, and stays; a broadcast that another claimed neither."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    name, shared = send(a, "b"), send(a)
+    claim(c, shared)
+    answers = [
+        b.refusal("complete_message", message_id=message_id)
+        for message_id in (name, shared, "00000000-0000-4000-8000-00000000dead")
+    ]
+    good = all(definite(answer) for answer in answers) and sees(b, name) and sees(b, shared)
+    why = f"a message, a broadcast and an unknown one, unclaimed by b: {[said(answer) for answer in answers]}"
+    ctx.expect("comms.lease.23", good, why)
 
 
 @scenario("lease.pool", system="comms", needs=("wait",))

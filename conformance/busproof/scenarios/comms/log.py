@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import definite, ids, said
+from busproof.scenarios.common import Row, definite, ids, said
 from busproof.scenarios.comms.common import claim, database, receive, sees, send, stored, stranger_sends
 from busproof.suite import Ctx, scenario
 
@@ -388,7 +388,7 @@ def vote_cast(ctx: Ctx) -> None:
     a, b, c = (ctx.agent(name) for name in "abc")
     deadline = "2026-01-10T14:10:00Z"
     opened = {"topic": "t", "options": ["x", "y"], "deadline": deadline}
-    vote = send(a, message_type="vote.initiate", payload=opened)
+    vote, tied = (send(a, message_type="vote.initiate", payload=opened) for _ in range(2))
 
     def cast(session: Any, **said_: Any) -> Any:
         return session.refusal("send_message", message_type="vote.cast", payload={"vote_id": vote, **said_})
@@ -413,17 +413,23 @@ def vote_cast(ctx: Ctx) -> None:
     )
     ctx.expect("comms.log.59", all(definite(r) for r in unknown),
                f"a cast for no option, and for no vote: {[said(r) for r in unknown]}")  # fmt: skip
+    cast(b, option="x", vote_id=tied)
+    cast(c, option="y", vote_id=tied)
     ctx.advance(10 * 60_000 - 1)
     before = a.call("tally", vote_id=vote)
     ctx.advance(1)
+    at = a.call("tally", vote_id=vote)
     late = cast(b, option="y")
     after = a.call("tally", vote_id=vote)
     counts = {"x": 1, "y": 2}
     ctx.expect("comms.log.60", before["counts"] == counts, f"b: x, c: x then y, a: y; the tally is {before}")
     ctx.expect("comms.log.61", definite(late) and after["counts"] == counts,
                f"a cast at the deadline: {said(late)}; the tally is {after}")  # fmt: skip
-    closed = (before["closed"], after["closed"], after["winners"]) == (False, True, ["y"])
-    ctx.expect("comms.log.62", closed, f"the tally 1 ms before the deadline: {before}, at it: {after}")
+    closed = (before["closed"], at["closed"], at["winners"]) == (False, True, ["y"])
+    ctx.expect("comms.log.62", closed, f"the tally 1 ms before the deadline: {before}, at it: {at}")
+    ctx.expect("comms.log.62", after == at, f"the tally at the deadline: {at}, after a late cast: {after}")
+    both = a.call("tally", vote_id=tied)["winners"]
+    ctx.expect("comms.log.62", sorted(both) == ["x", "y"], f"b cast x, c cast y; the winners are {both}")
 
 
 NO_OBJECTS: list[Any] = [[], "text", 1, None, True]
@@ -482,14 +488,16 @@ def idempotent_send(ctx: Ctx) -> None:
     """The same id and content again is the first message; another content is refused."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = str(uuid.UUID(int=12345))
-    replies = [send(a, "b", message_id=name) for _ in range(3)]
-    other = a.refusal("send_message", to_agent="b", message_type="note", payload={"n": 2}, message_id=name)
-    got = [(message["id"], message["payload"]) for message in receive(b)]
+    message: Row = {"to_agent": "b", "message_type": "note", "payload": {"n": 1}, "message_id": name}
+    first = a.call("send_message", **message)["message_id"]
+    changes: list[Row] = [{"payload": {"n": 2}}, {"to_agent": "c"}, {"priority": 9}]
+    others = [a.refusal("send_message", **{**message, **change}) for change in changes]
+    ctx.expect("comms.log.66", all(definite(r, "ID_CONFLICT") for r in others),
+               f"the id again, with {changes}: {[said(r) for r in others]}")  # fmt: skip
+    replies = [first, *(a.call("send_message", **message)["message_id"] for _ in range(2))]
+    got = [(told["id"], told["payload"]) for told in receive(b)]
     good = replies == [name] * 3 and got == [(name, {"n": 1})]
     ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {got}")
-    ctx.expect(
-        "comms.log.66", definite(other, "ID_CONFLICT"), f"the id again with other content: {said(other)}"
-    )
 
 
 @scenario("log.strangers_row", system="comms", needs=("sqlite",))

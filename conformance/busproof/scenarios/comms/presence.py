@@ -56,7 +56,11 @@ def last_heartbeat(ctx: Ctx) -> None:
 def unknown(ctx: Ctx) -> None:
     """An agent that was never seen has no health."""
     answer = ctx.agent("a").refusal("get_agent_health", agent_id="nobody")
-    ctx.expect("comms.presence.07", definite(answer), f"the health of an agent never seen: {said(answer)}")
+    ctx.expect(
+        "comms.presence.07",
+        definite(answer, "NOT_FOUND"),
+        f"the health of an agent never seen: {said(answer)}",
+    )
 
 
 @scenario("presence.counters", system="comms", needs=("clock",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from busproof.scenarios.common import definite, said
+from busproof.scenarios.common import Row, definite, said
 from busproof.scenarios.comms.common import claim, complete, database, fail, receive, sees, send, stored
 from busproof.session import Session
 from busproof.suite import Ctx, scenario
@@ -117,23 +117,37 @@ def third_failure(ctx: Ctx) -> None:
 def redrive(ctx: Ctx) -> None:
     """A dead letter put back is a message again, with three attempts and its time to live before it."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    name = send(a, "b", payload={"k": 1}, ttl_seconds=60)
-    fail_for_good(ctx, b, name)
-    ctx.advance(600_000)
-    first = a.call("redrive", id=name)["redriven"]
-    got = [m for m in receive(b) if m["id"] == name]
-    ctx.expect(
-        "comms.retry.13",
-        first and len(got) == 1 and got[0]["payload"] == {"k": 1},
-        f"{first}; b received {got}",
+    sent = {
+        "type": "task", "from_agent": "a", "to_agent": "b", "channel": "general", "priority": 8,
+        "correlation_id": "c", "payload": {"k": [1, "ü"]},
+    }  # fmt: skip
+    name = send(
+        a, "b", message_type="task", payload=sent["payload"], correlation_id="c", priority=8, ttl_seconds=60
     )
+    left_alone = send(a, "b", ttl_seconds=60)
+    for message_id in (name, left_alone):
+        fail_for_good(ctx, b, message_id)
+    ctx.advance(600_000)
+    redriven = [a.call("redrive", id=message_id)["redriven"] for message_id in (name, left_alone)]
+    got = {message["id"]: message for message in receive(b)}
+    told = {key: got.get(name, {}).get(key) for key in sent}
+    good = redriven == [True, True] and got.keys() == {name, left_alone} and told == sent
+    ctx.expect("comms.retry.13", good, f"redriven {redriven}; sent {sent}, b received {list(got.values())}")
     again = a.call("redrive", id=name)["redriven"]
     left = a.call("dead_letters")["dead_letters"]
     ctx.expect("comms.retry.14", not again and left == [], f"redriven again: {again}; letters left: {left}")
-    fail(b, name)
-    ctx.advance(LONG_MS)
-    back = sees(b, name)
-    ctx.expect("comms.retry.15", back, "after a redrive the first failure was the last")
+    back = []
+    for _ in range(3):
+        fail(b, name)
+        ctx.advance(LONG_MS)
+        back.append(sees(b, name))
+    ctx.expect("comms.retry.15", back == [True, True, False], f"back after each failure since: {back}")
+    ctx.advance(60_000 - 3 * LONG_MS - 1)
+    early = sees(b, left_alone)
+    ctx.advance(1)
+    late = sees(b, left_alone)
+    why = f"redriven with 60 s to live, received 1 ms before they were over: {early}, then: {late}"
+    ctx.expect("comms.retry.13", early and not late, why)
 
 
 @scenario("retry.broadcast", system="comms", needs=("clock",))
@@ -154,8 +168,11 @@ def broadcast(ctx: Ctx) -> None:
         "one agent's dead letter hid a broadcast from another",
     )
     again = a.call("redrive", id=letters[0]["id"])["redriven"] if letters else False
+    shown = {session.agent: sees(session, name) for session in (b, c)}
     ctx.expect(
-        "comms.retry.18", again and sees(b, name), "a broadcast's dead letter did not come back to its agent"
+        "comms.retry.18",
+        again and shown == {"b": True, "c": False},
+        f"b's dead letter of a broadcast that c holds was put back ({again}); shown to: {shown}",
     )
 
 
@@ -182,7 +199,9 @@ def send_with_retry(ctx: Ctx) -> None:
     name = a.call("send_with_retry", to_agent="b", message_type="note", payload={"n": 1})["message_id"]
     got = receive(b)
     ctx.expect("comms.retry.20", [m["id"] for m in got] == [name], f"one call, b received {got}")
-    answer = a.refusal("send_with_retry", to_agent="b", message_type="note", payload=None, base_delay=0.01)
+    # Whoever tried again would first wait for 30 s or more, and is not waited for.
+    bad: Row = {"to_agent": "b", "message_type": "note", "payload": None}
+    answer = a.refusal("send_with_retry", base_delay=60, timeout_s=10, **bad)
     ctx.expect("comms.retry.21", definite(answer) and len(receive(b)) == 1, f"a bad argument: {said(answer)}")
 
 

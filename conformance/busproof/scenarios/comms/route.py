@@ -165,7 +165,8 @@ def subscriptions(ctx: Ctx) -> None:
 def response(ctx: Ctx) -> None:
     """The answer goes back to the sender, with the same correlation id and the path of an artifact."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    send(a, "b", message_type="context.query", payload={"query": "q"}, correlation_id="c-1", channel="work")
+    send(a, "b", message_type="context.query", payload={"query": "q"}, correlation_id="c-1", channel="work",
+         priority=8)  # fmt: skip
     request = receive(b, "work")[0]
     claim(b, request["id"])
     path = ".claude/artifacts/b/t/result.json"
@@ -186,8 +187,8 @@ def response(ctx: Ctx) -> None:
     ctx.expect(
         "comms.route.27", payload == {"context": {"k": 1}, "artifact_path": path}, f"payload: {payload}"
     )
-    good = (told.get("type"), told.get("channel")) == ("context.response", "work")
-    ctx.expect("comms.route.28", good, f"type and channel of an answer to context.query on `work`: {told}")
+    good = (told.get("type"), told.get("channel"), told.get("priority")) == ("context.response", "work", 8)
+    ctx.expect("comms.route.28", good, f"the answer to a context.query on `work` of priority 8: {told}")
     send(a, "b", message_type="do", channel="work")
     other = next(m for m in receive(b, "work") if m["type"] == "do")
     b.call("send_response", original_message=other, response_payload={})

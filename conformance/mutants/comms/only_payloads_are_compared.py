@@ -1,0 +1,21 @@
+"""A known id with its payload is the same message, whoever it is for."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+from refbus.kernel.errors import IdConflict
+
+KILLED_BY = ("comms.log.66",)
+
+
+class Mutant(CommsBus):
+    def _is_known(self, connection: Any, envelope: Any) -> bool:
+        row = connection.execute("SELECT payload FROM messages WHERE id = ?", (envelope.id,)).fetchone()
+        if row is not None and row[0] != envelope.payload:
+            raise IdConflict("another payload")
+        return row is not None
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

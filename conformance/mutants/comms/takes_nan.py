@@ -1,0 +1,16 @@
+"""NaN is taken for JSON."""
+
+import json
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+from refbus.kernel import jsontext
+
+KILLED_BY = ("comms.log.33",)
+
+jsontext.encode = json.dumps
+jsontext.decode = json.loads
+
+
+if __name__ == "__main__":
+    serve({"comms": CommsBus})

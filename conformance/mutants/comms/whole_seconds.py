@@ -1,0 +1,17 @@
+"""Timestamps have no microseconds."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.58",)
+
+
+class Mutant(CommsBus):
+    def _insert(self, connection: Any, envelope: Any, expires_at: Any) -> None:
+        super()._insert(connection, envelope._replace(timestamp=envelope.timestamp[:19] + "Z"), expires_at)
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})
