@@ -348,6 +348,9 @@ def _names(*values: object) -> None:
 def _envelope(row: sqlite3.Row) -> dict[str, Any]:
     message = {name: row[name] for name in ENVELOPE}
     try:
-        return {**message, "payload": json.loads(row["payload"])}
+        payload = json.loads(row["payload"])
     except ValueError:
-        return {**message, "payload": {}, "payload_error": "decode_failed"}
+        payload = None
+    if type(payload) is not dict:
+        return {**message, "payload": {}, "payload_error": "damaged"}
+    return {**message, "payload": payload}

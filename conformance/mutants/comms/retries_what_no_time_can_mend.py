@@ -3,16 +3,11 @@
 from refbus.comms import retry
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
-from refbus.kernel.errors import InvalidArgument
 
 KILLED_BY = ("comms.retry.21",)
 
 
-class NeverRaised(InvalidArgument):
-    pass
-
-
-retry.InvalidArgument = NeverRaised
+retry.HOPELESS = ()
 
 
 if __name__ == "__main__":

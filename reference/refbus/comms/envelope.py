@@ -64,8 +64,9 @@ def as_message(row: tuple[Any, ...]) -> dict[str, Any]:
     try:
         message["payload"] = jsontext.decode(message["payload"])
     except (ValueError, TypeError):
-        message["payload"] = {}
-        message["payload_error"] = "decode_failed"
+        return {**message, "payload": {}, "payload_error": "decode_failed"}
+    if type(message["payload"]) is not dict:
+        return {**message, "payload": {}, "payload_error": "no_object"}
     return message
 
 

@@ -57,18 +57,22 @@ class Log(Health):
 
     def cleanup_expired_messages(self) -> dict[str, Any]:
         """Remove messages past their TTL, except those that are being processed; make due ones pending again."""
-        now = self._now()
         with self.db.transaction() as connection:
             self._make_due_pending(connection, None)
-            gone = connection.execute(_EXPIRED, {"now": now}).fetchall()
-            for message_id, to_agent, status in gone:
-                connection.execute("DELETE FROM messages WHERE id = ?", (message_id,))
-                connection.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
-                if status == "pending" and to_agent is not None:
-                    self._count(connection, to_agent, "messages_pending", -1)
-                self._record(connection, "expired", to_agent, message_id, status=status)
+            deleted = self._remove_expired(connection)
         self._try_to_export()
-        return {"deleted": len(gone)}
+        return {"deleted": deleted}
+
+    def _remove_expired(self, connection: sqlite3.Connection, only: str | None = None) -> int:
+        """All that expired, or one message if it did; how many."""
+        gone = connection.execute(_EXPIRED, {"now": self._now(), "only": only}).fetchall()
+        for message_id, to_agent, status in gone:
+            connection.execute("DELETE FROM messages WHERE id = ?", (message_id,))
+            connection.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
+            if status == "pending" and to_agent is not None:
+                self._count(connection, to_agent, "messages_pending", -1)
+            self._record(connection, "expired", to_agent, message_id, status=status)
+        return len(gone)
 
     def _expires_at(self, channel: str, ttl_seconds: int | None) -> str | None:
         if ttl_seconds is UNSAID:
@@ -142,7 +146,7 @@ _BY_ID = """
 # A claim that lives keeps its message: whoever works on it will want to complete it.
 _EXPIRED = """
     SELECT id, to_agent, status FROM messages AS m
-    WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'processing'
+    WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'processing' AND id = coalesce(:only, id)
       AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d
                       WHERE d.message_id = m.id AND d.status = 'processing' AND d.visible_at > :now)
 """

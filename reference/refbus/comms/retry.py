@@ -12,10 +12,12 @@ from refbus.comms.claim import Claims
 from refbus.comms.envelope import REQUIRED
 from refbus.kernel import iso, jsontext, retry
 from refbus.kernel import limit as limits
-from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.kernel.errors import BusError, IdConflict, InvalidArgument, NotFound, PayloadTooLarge, VoteClosed
 
 ATTEMPTS_MAX = 100
 BASE_DELAY_S_MAX = 3600.0
+# What no time can mend, of all that send_message may raise.
+HOPELESS = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClosed)
 
 
 class Retries(Claims):
@@ -46,20 +48,24 @@ class Retries(Claims):
                 "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
                 (message["id"], agent_id),
             )
-            if not connection.execute("SELECT 1 FROM messages WHERE id = ?", (message["id"],)).fetchone():
-                self._put_back(connection, message, agent_id)
+            # An expired broadcast is gone, whether somebody has cleaned up yet or not.
+            self._remove_expired(connection, message["id"])
+            self._put_back(connection, message, agent_id)
             self._record(connection, "redriven", agent_id, message["id"])
         return {"redriven": True}
 
     def _put_back(
         self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str | None
     ) -> None:
-        """A broadcast that is gone for everybody else comes back for this agent alone."""
+        """A broadcast that is still there lives on, for all; one that is gone comes back for this agent alone."""
         now_us = self.clock.now_us()
         expires_at = message["expires_at"]
         if expires_at is not None:
             lifetime_us = iso.parse("expires_at", expires_at) - iso.parse("created_at", message["created_at"])
             expires_at = iso.text(now_us + lifetime_us)
+        renew = "UPDATE messages SET expires_at = ? WHERE id = ?"
+        if connection.execute(renew, (expires_at, message["id"])).rowcount:
+            return
         connection.execute(
             """
             INSERT INTO messages (id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority,
@@ -80,8 +86,8 @@ class Retries(Claims):
     ) -> dict[str, Any]:
         """send_message, again after base_delay × 2^n × jitter seconds where it fails; the last error is raised.
 
-        Every attempt carries the same id, so a send whose answer was lost is not doubled. What no time can mend (a
-        bad argument) is raised at once.
+        Every attempt carries the same id, so a send whose answer was lost is not doubled. What no time can mend
+        is raised at once.
         """
         _check_retry(max_attempts, base_delay)
         message_args.setdefault("message_id", str(uuid.uuid4()))
@@ -102,7 +108,7 @@ class Retries(Claims):
             try:
                 return send()
             except BusError as error:
-                if attempt == max_attempts - 1 or isinstance(error, InvalidArgument):
+                if attempt == max_attempts - 1 or isinstance(error, HOPELESS):
                     raise
                 time.sleep(retry.send_delay_s(attempt, base_delay, self._jitter()))
         raise AssertionError("unreachable: max_attempts is at least 1")

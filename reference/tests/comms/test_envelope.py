@@ -195,9 +195,10 @@ def test_a_damaged_payload_breaks_its_message_alone(
     stranger_sends("s1", payload="{no JSON", priority=9)
     stranger_sends("s2", payload=b"\xff\xfe", priority=8)
     stranger_sends("s3", payload='{"x": NaN}', priority=7)
+    stranger_sends("s4", payload="[1]", priority=6)
     *damaged, whole = bus.receive_messages("bob", ["general"])["messages"]
     assert [(m["id"], m["payload"], m["payload_error"]) for m in damaged] == [
-        (each, {}, "decode_failed") for each in ("s1", "s2", "s3")
-    ]
+        *((each, {}, "decode_failed") for each in ("s1", "s2", "s3")), ("s4", {}, "no_object"),
+    ]  # fmt: skip
     assert "payload_error" not in whole
     assert bus.claim_message("bob", "s1")["claimed"]

@@ -12,7 +12,7 @@ import pytest
 
 from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument, IoError, NotClaimed, RateLimited
+from refbus.kernel.errors import InvalidArgument, IoError, NotClaimed, PayloadTooLarge, RateLimited
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 OpenBus = Callable[..., CommsBus]
@@ -110,16 +110,31 @@ def test_a_broadcast_dies_for_one_agent_alone_and_comes_back_to_it(
     assert bus.claim_message(agent, sent)["delivery_count"] == 1
 
 
-def test_a_broadcast_that_is_gone_comes_back_to_one_agent(bus: CommsBus, send: Send, clock: Clock) -> None:
-    """To nobody else: the others had their time."""
+@pytest.mark.parametrize("is_cleaned_up", [True, False])
+def test_a_broadcast_that_is_gone_comes_back_to_one_agent(
+    bus: CommsBus, send: Send, clock: Clock, is_cleaned_up: bool
+) -> None:
+    """To nobody else: the others had their time, whether its row is still there or not."""
     sent = send(None)
     fail(bus, sent, "team:bob")
     clock.set(T0_MS + 3_600_000)
-    assert bus.cleanup_expired_messages() == {"deleted": 1}
+    if is_cleaned_up:
+        assert bus.cleanup_expired_messages() == {"deleted": 1}
     (letter,) = bus.dead_letters()["dead_letters"]
     bus.redrive(letter["id"])
     assert [(m["id"], m["to_agent"]) for m in shown(bus, "team:bob")] == [(sent, "team:bob")]
     assert shown(bus, "bob") == shown(bus, "carol") == []
+
+
+def test_a_broadcast_that_lives_gets_its_time_anew(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """For all: there is one row, and one agent's letter must not expire unseen."""
+    sent = send(None)
+    fail(bus, sent, "bob")
+    clock.set(T0_MS + 3_599_000)
+    (letter,) = bus.dead_letters()["dead_letters"]
+    bus.redrive(letter["id"])
+    clock.set(T0_MS + 2 * 3_599_000)
+    assert [message["id"] for message in shown(bus, "bob")] == [sent]
 
 
 def test_a_redriven_message_begins_anew(bus: CommsBus, send: Send, clock: Clock) -> None:
@@ -221,8 +236,11 @@ def test_it_gives_up_after_the_last_attempt_with_the_last_error(open_bus: OpenBu
         bus.send_with_retry(
             base_delay=0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}
         )
-    with pytest.raises(InvalidArgument):
-        bus.send_with_retry(3, 3600.0, from_agent="a/b", to_agent="bob", message_type="note", payload={})
+    good = {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}
+    hopeless = {InvalidArgument: {"from_agent": "a/b"}, PayloadTooLarge: {"payload": {"n": "x" * 5_000_000}}}
+    for error, wrong in hopeless.items():
+        with pytest.raises(error):
+            bus.send_with_retry(3, 3600.0, **good | wrong)
 
 
 def test_the_delays_double_from_the_base(bus: CommsBus) -> None:

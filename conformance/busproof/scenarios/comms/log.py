@@ -337,16 +337,17 @@ STANDARD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 
 @scenario("log.damaged_row", system="comms", needs=("sqlite",))
 def damaged_row(ctx: Ctx) -> None:
-    """A stranger's payload that is no JSON breaks its own message alone."""
+    """A stranger's payload that is no JSON, or no object, breaks its own message alone."""
     a, b = ctx.agent("a"), ctx.agent("b")
     stranger_sends(ctx, "00000000-0000-4000-8000-000000000002", to_agent="b", payload="{no JSON")
+    stranger_sends(ctx, "00000000-0000-4000-8000-000000000003", to_agent="b", payload="[1]")
     name = send(a, "b")
     try:
         shown = sees(b, name)
         why = "the message beside it was not received"
     except DoorError as error:
         shown, why = False, str(error)
-    ctx.expect("comms.log.88", shown, f"one row's payload is no JSON: {why}")
+    ctx.expect("comms.log.88", shown, f"a row's payload is no JSON, another's a list: {why}")
 
 
 @scenario("log.standard_types", system="comms")
