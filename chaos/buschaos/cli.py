@@ -33,6 +33,7 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
+  busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
 """
 

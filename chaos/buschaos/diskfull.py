@@ -129,8 +129,10 @@ class _FullDisk:
                         is_in = session is not None and self._try_to_enter(session, level)
                     if session is not None and is_in:
                         refused = self._all_calls(session, level)
-                if session is None or session.retired:
-                    session = self._open(store, recorder, 3)
+                if session is not None and session.retired:
+                    self._fleet.give_back(session.door, retired=True)
+                    session = None
+                session = session or self._open(store, recorder, 3)
                 self._enter(session)
                 evidence = self._look_and_retry(store, session, recorder, level, refused)
             whole = self._work / "level-whole.jsonl"
