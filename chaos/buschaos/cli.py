@@ -21,10 +21,11 @@ from busproof.fleet import BusSpecError, reference
 from busproof.report.lines import EXIT_CODES, Report
 
 KILLS = 200
+KILLS_OF_SLOW_STARTERS = 40
 PROBLEMS_SHOWN = 10
 _EPILOG = """\
-Without --kills, --points, --disk-full and --gone, all acts that the system knows are played (200 kills); with any of
-them, only those. worker and comms know the first three, topics knows --points and --gone.
+Without --kills, --points, --disk-full and --gone, all acts that the system knows are played (200 kills, 40 of MCP
+servers); with any of them, only those. worker and comms know the first three, topics all.
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
 
 examples:
@@ -32,6 +33,7 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
+  busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
 """
 
@@ -84,13 +86,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
     everything = args.kills is None and not (args.points or args.disk_full or args.gone)
-    acts = SUBJECTS[args.system].acts if everything else frozenset()
+    subject = SUBJECTS[args.system]
+    acts = subject.acts if everything else frozenset()
+    kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     settings = Settings(
         specs=args.bus or [reference(args.system)],
         out=args.out,
         system=args.system,
         seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
-        kills=KILLS if "chaos.random_kills" in acts else args.kills,
+        kills=kills if "chaos.random_kills" in acts else args.kills,
         points=args.points or "chaos.kill_points" in acts,
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         gone=args.gone or "chaos.gone_callers" in acts,
@@ -141,7 +145,7 @@ def _tell_problems(act: Act) -> None:
         )
     for found in list(alike.values())[:PROBLEMS_SHOWN]:
         problem, history = found[0]
-        print(f"  ✗ {problem.noun}: {problem.why}")
+        print(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {problem.why}")
         if len(found) > 1 or problem.point:
             times = [f"{len(found)} times, this one first"] if len(found) > 1 else []
             print(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")

@@ -129,7 +129,11 @@ class CrashPoints:
 
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
-        victims = Victims(self._fleet.specs[0], self._fleet.system, start_ahead=self._kills)
+        victims = Victims(
+            self._fleet.specs[0],
+            self._fleet.system,
+            start_ahead=self._kills or self._subject.is_slow_to_start,
+        )
         work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         try:
             with Inspector(self._fleet.system) as inspector:

@@ -20,6 +20,7 @@ from busproof.suite import T0_MS
 
 # Checks whose names do not begin with their noun.
 _NOUNS = {
+    "topic_order": "log", "topic_durable": "log", "topic_delivery": "cursor",
     "send_durable": "log", "receive_order": "route", "claim_exclusive": "lease", "dead_letters_exact": "retry",
 }  # fmt: skip
 
@@ -43,7 +44,8 @@ def read_to_the_end(
     now_ms: int = T0_MS,
 ) -> Evidence:
     """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
-    first = 1 + max((event.process for part in parts for event in read(part)), default=-1)
+    told = [event for part in parts for event in read(part)]
+    first = 1 + max((event.process for event in told), default=-1)
     last_part = parts[0].with_name("part-last.jsonl")
     subject = SUBJECTS[fleet.system]
     now_ms += subject.settle_ms
@@ -55,13 +57,14 @@ def read_to_the_end(
     ):
         for number, agent in enumerate(agents, first + 1):
             with _session(fleet, store, recorder, number, agent, now_ms) as reader:
-                subject.read_all(reader)
+                subject.read_all(reader, told)
         if exports and subject.export is not None:
             auditor.call(subject.export)
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
-        dump = reading.dump(auditor, store, fleet.hello) if reading.can_dump(fleet.hello) else None
+        can_dump = reading.can_dump(fleet.hello)
+        dump = reading.dump(auditor, store, fleet.hello, subject.read) if can_dump else None
     merge([*parts, last_part], into)
     return Evidence(dump, facts, subject.promises(read(into)), exports)
 

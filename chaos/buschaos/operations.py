@@ -58,7 +58,9 @@ class Operation:
         if isinstance(params.get("message_id"), str) and self.method.startswith("send"):
             return {params["message_id"]}
         messages = [params["message"]] if "message" in params else params.get("messages", [])
-        return {message["id"] for message in messages}
+        return {message["id"] for message in messages} | {
+            item["client_message_id"] for item in params.get("outbox", [])
+        }
 
 
 Prepare = Callable[[Session, Session, HelloReply], Prepared]

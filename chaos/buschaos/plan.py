@@ -17,6 +17,7 @@ from busproof.suite import T0_MS
 
 ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s lives through one and not through two
 CALLS_PER_KILL = 20  # to start a process takes as long as fifty calls: fewer, and agents would seldom meet
+CALLS_PER_KILL_SLOW = 80  # as long as three hundred
 CALLS_MIN = 24  # for each agent
 
 DeathKind = Literal["moment", "acknowledged", "syscall", "torn"]
@@ -77,8 +78,9 @@ class Plan:
 
 
 def draw(
-    seed: int, kills: int, declared: Iterable[str], all_roles: Sequence[Role], *, supervised: bool = True
-) -> Plan:
+    seed: int, kills: int, declared: Iterable[str], all_roles: Sequence[Role], *,
+    supervised: bool = True, calls_per_kill: int = CALLS_PER_KILL,
+) -> Plan:  # fmt: skip
     """Draw the plan for a bus with these nouns and features. Without a supervisor, no death at a system call."""
     dice = random.Random(f"busproof chaos {seed}")
     has = frozenset(declared)
@@ -89,7 +91,7 @@ def draw(
         deaths = kills // len(roles) + (number < kills % len(roles))
         of_role = sum(other.name == role.name for other in roles[:number])
         name = f"{role.name}-{1 + of_role // role.processes}"
-        count = max(CALLS_MIN, deaths * CALLS_PER_KILL)
+        count = max(CALLS_MIN, deaths * calls_per_kill)
         calls = [
             *role.first,
             *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first))),
@@ -118,6 +120,7 @@ class Role:
     name = ""
     needs: frozenset[str] = frozenset()
     processes = 1  # that work side by side under one agent's name
+    reads = False  # something waits for it in the end
     first: tuple[Call, ...] = ()
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:

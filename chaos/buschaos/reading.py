@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import Refused
+from busproof.adapters.base import Door, Refused
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -22,24 +22,33 @@ def can_dump(hello: HelloReply) -> bool:
     return not {"dump", "sqlite"}.isdisjoint(hello.features)
 
 
-def dump(session: Session, store: Path, hello: HelloReply) -> dict[str, Any]:
-    """The state, recorded as a `dump` of this session."""
+Read = Callable[[Path], dict[str, Any]]
+
+
+def dump(session: Session, store: Path, hello: HelloReply, outside: Read | None = None) -> dict[str, Any]:
+    """The state, recorded as a `dump` of this session; read from outside where the system has a way."""
+    if outside is not None:
+        return _as(session, Outside(outside, store)).call("dump")
     if "dump" in hello.features:
         return session.call("dump")
     door = SqliteDoor()
     try:
         door.call("hello", {"protocol": ["1"], "system": session.recorder.system})
         door.call("open", {"store": str(store), "options": {}})
-        return Session(door, session.recorder, process=session.process, agent=session.agent).call("dump")
+        return _as(session, door).call("dump")
     finally:
         door.close()
+
+
+def _as(session: Session, door: Door) -> Session:
+    return Session(door, session.recorder, process=session.process, agent=session.agent)
 
 
 @dataclass(frozen=True)
 class Outside:
     """A door that answers `dump`, from the files alone."""
 
-    read: Callable[[Path], dict[str, Any]]
+    read: Read
     store: Path
     stderr = ""
 

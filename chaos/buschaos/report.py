@@ -29,7 +29,10 @@ def rows(run: Run, system: str) -> list[RowResult]:
 
 
 def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
-    """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows."""
+    """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
+
+    Dialects are a matter of RESOLVED rows, and these of nothing else.
+    """
 
     def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
         return RowResult(
@@ -40,7 +43,11 @@ def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
         return result("not-applicable", "the bus does not declare it")
     if act.could_not_run is not None:
         return result("could-not-run", act.could_not_run)
-    against = [(problem, history) for problem, history in act.problems if row.noun in ("log", problem.noun)]
+    against = [
+        (problem, history)
+        for problem, history in act.problems
+        if row.noun in ("log", problem.noun) and problem.is_dialect == (row.level == "RESOLVED")
+    ]
     if against:
         problem, history = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""

@@ -32,6 +32,7 @@ from buschaos.operations import Operation
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
+from busproof.history import read
 from busproof.protocol import HelloReply
 
 ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"]
@@ -70,7 +71,7 @@ class Settings:
     operations: tuple[Operation, ...] | None = None  # all of the system's
     torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
     cases: tuple[Case, ...] = CASES
-    levels: tuple[int, ...] = diskfull.LEVELS
+    levels: tuple[int, ...] | None = None  # as many as the system's bus can bear
     errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
 
     def __post_init__(self) -> None:
@@ -132,13 +133,13 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
     unsupervised = syscalls.why_unavailable()
     if unsupervised:
         act.notes.append(f"no kills at system calls, kills after answers instead: {unsupervised}")
+    subject = SUBJECTS[settings.system]
     drawn = plan.draw(
-        settings.seed,
-        settings.kills or 0,
-        [*hello.nouns, *hello.features],
-        SUBJECTS[settings.system].roles,
+        settings.seed, settings.kills or 0, [*hello.nouns, *hello.features], subject.roles,
         supervised=not unsupervised,
-    )
+        calls_per_kill=plan.CALLS_PER_KILL_SLOW if subject.is_slow_to_start else plan.CALLS_PER_KILL,
+    )  # fmt: skip
+    readers = {role.name for role in subject.roles if role.reads}
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
     (store := out / "store").mkdir()
     manual = hello.clock == "manual"
@@ -152,14 +153,14 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
         history = out / "history.jsonl"
         evidence = judge.read_to_the_end(
             fleet, store, parts, history, run=f"chaos-{settings.seed}",
-            agents=sorted({agent.name for agent in drawn.agents if agent.role in ("reader", "pool")}),
+            agents=sorted({agent.name for agent in drawn.agents if agent.role in readers}),
             now_ms=drawn.now_ms(drawn.rounds),
         )  # fmt: skip
     judgement = judge.of_history(history)
     act.counts.update(
         {
             "kills": tally.kills.total(), "of them in the middle of a call": tally.cut_calls, "calls": tally.calls,
-            "acknowledged messages": len(evidence.promises), "publishes tried again": tally.retries,
+            "acknowledged messages": len(evidence.promises), "calls tried again": tally.retries,
         }
     )  # fmt: skip
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
@@ -168,7 +169,8 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
             "refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         )
     act.add([Problem("log", strange) for strange in tally.strange], history)
-    act.add(SUBJECTS[settings.system].problems(evidence), history)
+    act.add(subject.problems(evidence), history)
+    act.add(list(subject.deliveries(read(history))), history)
     act.add(judgement.problems, history)
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
     return act, history
@@ -203,10 +205,11 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
             act.could_not_run = disk.why_unavailable(work)
         if act.could_not_run is not None:
             return act
+        slow = SUBJECTS[settings.system].is_slow_to_start
         answers: Counter[str] = Counter()
         for level in diskfull.run(
             settings.specs,
-            settings.levels,
+            settings.levels or (diskfull.LEVELS_OF_SLOW_STARTERS if slow else diskfull.LEVELS),
             work,
             settings.out,
             system=settings.system,

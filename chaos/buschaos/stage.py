@@ -230,6 +230,8 @@ class Stage:
 
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim
+        if victim is not None and not victim.retired and not _serves_many(victim):
+            return self._call_again(victim)  # nobody can open its store anew: it must work by itself
         if victim is None or victim.retired:
             survivor = self._come()  # and so it has opened the store
             return {} if method in _SESSION_METHODS else self._call_again(survivor)
@@ -242,10 +244,10 @@ class Stage:
         self._tell_time(victim)
         return {} if method in _SESSION_METHODS else victim.call(method, **self._params)
 
-    def _call_again(self, survivor: Session) -> dict[str, Any]:
-        self._enter(survivor)
+    def _call_again(self, session: Session) -> dict[str, Any]:
+        self._enter(session)
         try:
-            return survivor.call(self._operation.method, **self._params)
+            return session.call(self._operation.method, **self._params)
         except Refused as error:
             if error.code in self._operation.again:
                 return {}
@@ -310,6 +312,10 @@ class Stage:
                 self._ground.victims.give_back(self._victim.door)
         self._close_recorder()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _serves_many(session: Session) -> bool:
+    return getattr(session.door, "serves_many", True)
 
 
 def _is_either(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ class Problem:
     why: str
     events: tuple[int, ...] = ()  # of the history, if some show it
     point: str = ""  # where the nemesis struck
+    is_dialect: bool = False  # another choice than the reference's, which RESOLVED rows tell and no other
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from typing import Any
 
 import multiprocess
 
-from buschaos.bus import RunFailed, argv_of
+from buschaos.bus import RunFailed
+from buschaos.nemeses.mcp_door import unwatched_door, watched_door
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Torn, Verdict, WatchedDoor
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
@@ -35,6 +36,7 @@ DRIVERS = 2
 ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
+BUSY = ("BUSY", "DB_BUSY")
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def _answer(pipe: Any) -> Any:
         raise RunFailed(f"a driver did not answer in {ROUND_LIMIT_S:g} s")
     try:
         failed, answer = pipe.recv()
-    except EOFError:
+    except (EOFError, ConnectionError):
         raise RunFailed("a driver ended before its time") from None
     if failed:
         raise RunFailed(answer)
@@ -185,7 +187,7 @@ class _Player:
     def __init__(self, job: Job, number: int, plan: AgentPlan, recorder: Recorder) -> None:
         self.tally = Tally()
         self._job, self._number, self._plan, self._recorder = job, number, plan, recorder
-        self._argv = argv_of(job.specs[number % len(job.specs)])
+        self._spec = job.specs[number % len(job.specs)]
         self._lives = 0
         self._now_ms: int | None = None
         self._session: Session | None = None
@@ -213,7 +215,7 @@ class _Player:
         self._resolve(RETRIES_MAX)
         if self._unresolved:
             self.tally.strange.append(
-                f"{self._plan.name}: {len(self._unresolved)} publishes could not be resolved by {RETRIES_MAX} retries"
+                f"{self._plan.name}: {len(self._unresolved)} calls could not be resolved by {RETRIES_MAX} retries"
             )
         self.leave()
 
@@ -224,7 +226,7 @@ class _Player:
             session.door.close()
 
     def _resolve(self, attempts: int) -> None:
-        """Publish again what nobody knows of, under the same ids."""
+        """Call again, under the same ids, what nobody knows of."""
         for _ in range(attempts):
             if not self._unresolved:
                 return
@@ -250,7 +252,7 @@ class _Player:
                 self.tally.strange.append(
                     f"{call.method} of {self._plan.name} was in order and refused: {error}"
                 )
-            if error.code == "BUSY" or not error.definite:
+            if error.code in BUSY or not error.definite:
                 self._remember(call)
         except DoorError as error:
             self._session = None
@@ -330,16 +332,17 @@ class _Player:
         """Under the supervisor if the death that is planned for this session needs one."""
         next_death = self._deaths[0] if self._deaths else None
         watched = next_death is not None and next_death.kind in ("syscall", "torn")
-        door = WatchedDoor(self._argv) if watched else StdioDoor(self._argv)
+        door = watched_door(self._spec) if watched else unwatched_door(self._spec)
         number = self._number + self._lives * self._job.agents_in_all
         self._lives += 1
         try:
             door.call("hello", {"protocol": ["1"], "system": self._job.system})
             door.call("open", {"store": str(self._job.store), "options": {}})
+            session = Session(door, self._recorder, process=number, agent=self._plan.name)
+            self._memory.enter(session)
         except DoorError:
             door.kill()
             raise
-        session = Session(door, self._recorder, process=number, agent=self._plan.name)
         self._session = session
         self._tell_time(session)
         return session

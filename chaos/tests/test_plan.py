@@ -12,6 +12,7 @@ import pytest
 
 from buschaos import plan as plans
 from buschaos.plan import Call, Plan
+from buschaos.subjects.topics.roles import ROLES as TOPICS_ROLES
 from buschaos.subjects.worker.roles import ROLES
 from busproof.protocol.worker import WORKER_FEATURES
 
@@ -65,6 +66,16 @@ def test_message_ids_are_unique() -> None:
         if call.method.startswith("publish")
     )
     assert max(Counter(message["id"] for message in messages).values()) == 1
+
+
+def test_keys_of_outbox_items_are_unique() -> None:
+    """A cut sync is sent again to the letter, and only its own items may be known."""
+    plan = plans.draw(3, 60, ["log", "cursor"], TOPICS_ROLES, calls_per_kill=plans.CALLS_PER_KILL_SLOW)
+    keys = [item["client_message_id"] for call in calls(plan) for item in call.params["items"]]
+    assert len(keys) == len(set(keys)) > 1000
+    assert {agent.name for agent in plan.agents} == {
+        f"{role}-{number}" for role in ("talker", "keeper") for number in (1, 2, 3)
+    }
 
 
 def test_only_what_is_declared_is_called() -> None:

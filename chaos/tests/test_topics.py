@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from buschaos.run import Run, Settings, run
 from buschaos.subjects.topics.operations import OPERATIONS
 from buschaos.subjects.topics.state import read
 from busproof.fleet import reference
+from busproof.history import read as read_history
 from busproof.protocol.topics import DB_NAME
 
 
@@ -49,6 +51,55 @@ def test_the_reference_survives_a_kill_and_a_disconnect(tmp_path: Path) -> None:
     assert gone.counts["points"] >= 7  # two writes and two writes, the wait, the answer, and nobody's
 
 
+def test_the_reference_survives_twelve_kills(tmp_path: Path) -> None:
+    """Nothing lost, nothing doubled; the sessions are at work at once, or nothing would be shown."""
+    played = play(reference("topics"), tmp_path, kills=12, seed=1)
+    assert told(played) == []
+    assert outcomes(played) == {"topics.log.75": "pass", "topics.cursor.50": "pass"}
+    (act,) = played.acts
+    assert act.counts["kills"] == 12
+    assert act.counts["acknowledged messages"] > 500
+    assert played.history is not None
+    assert side_by_side(played.history) > 400
+
+
+def side_by_side(history: Path) -> int:
+    """Syncs that began while another one was under way."""
+    under_way: set[int] = set()
+    count = 0
+    for event in read_history(history):
+        if event.type == "invoke":
+            count += event.op == "sync" and bool(under_way)
+            under_way.add(event.process)
+        else:
+            under_way.discard(event.process)
+    return count
+
+
+def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
+    """No page, some, and all that is needed; each change of two operations told once ENOSPC, and once EIO."""
+    names = ("sync that acknowledges", "cursor_reset")
+    played = play(reference("topics"), tmp_path, *names, disk_full=True, levels=(0, 13, 55))
+    assert told(played) == []
+    assert outcomes(played) == {"topics.log.76": "pass", "topics.log.77": "pass"}
+    assert played.acts[0].counts["levels of a full disk"] == 6
+    assert played.acts[0].counts["errors injected"] >= 8
+    (answers,) = played.acts[0].notes
+    assert "DISK_FULL" in answers
+
+
+def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """DB_BUSY is a dialect for a full disk; said of what happened, it is false."""
+    played = play(
+        faulty("topics_says_busy_of_what_it_did"), tmp_path, "cursor_reset", disk_full=True, levels=(55,),
+        errors=(errno.EIO,),
+    )  # fmt: skip
+    assert outcomes(played) == {"topics.log.76": "fail", "topics.log.77": "pass"}
+    assert any("was refused as certainly not done (DB_BUSY), and yet" in line for line in told(played))
+
+
 def test_what_was_returned_and_comes_again_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The other half of exactly."""
     case = Case(waits=False, auto_advance=True, way="disconnected")
@@ -77,16 +128,16 @@ def test_what_is_not_known_for_a_system_is_never_green(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit 2: it cannot be asked for."""
-    for system, flag in (("topics", "--disk-full"), ("topics", "--kills=8"), ("comms", "--gone")):
-        assert cli.main([system, flag, "--out", str(tmp_path)]) == 2
-        assert "is not known for" in capsys.readouterr().err
+    assert cli.main(["comms", "--gone", "--out", str(tmp_path)]) == 2
+    assert "is not known for" in capsys.readouterr().err
 
 
 @pytest.mark.nightly
 def test_the_reference_survives_every_point(tmp_path: Path) -> None:
-    """All operations and all ways to go."""
-    played = play(reference("topics"), tmp_path, points=True, gone=True, cases=CASES)
+    """All operations, all ways to go, all levels, 200 kills."""
+    played = play(
+        reference("topics"), tmp_path, points=True, gone=True, cases=CASES, disk_full=True, kills=200
+    )
     assert told(played) == []
-    assert outcomes(played) == {
-        "topics.log.73": "pass", "topics.cursor.48": "pass", "topics.cursor.49": "pass"
-    }  # fmt: skip
+    assert len(outcomes(played)) == 7
+    assert set(outcomes(played).values()) == {"pass"}

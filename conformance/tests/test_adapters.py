@@ -1,15 +1,18 @@
 """The doors: what a call can end in, over a process, in this process, and on the file itself."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 from busproof.adapters.base import Lost, Malformed, Refused
+from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.adapters.stdio import StdioDoor
-from busproof.fleet import REFERENCE, BusSpecError, Fleet, open_door
+from busproof.fleet import REFERENCE, BusSpecError, Fleet, open_door, reference
 from busproof.history import Recorder, read
 from busproof.session import Session
 
@@ -144,3 +147,18 @@ def test_what_is_no_bus_is_said_to_be_none(spec: str) -> None:
     """With the grammar in the message."""
     with pytest.raises(BusSpecError):
         open_door(spec)
+
+
+def test_an_mcp_server_that_ends_is_lost_and_has_refused_nothing(tmp_path: Path) -> None:
+    """Nobody knows what became of the call; an error would be the server's own word."""
+    door = open_door(reference("topics"))
+    assert isinstance(door, McpDoor)
+    try:
+        door.call("open", {"store": str(tmp_path), "options": {}})
+        topic = door.call("topic_create", {"name": "work"})
+        assert door.pid is not None
+        os.kill(door.pid, signal.SIGKILL)
+        with pytest.raises(Lost):
+            door.call("topic_close", {"topic_id": topic["topic_id"]})
+    finally:
+        door.kill()

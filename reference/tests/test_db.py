@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -291,3 +292,27 @@ def test_a_damaged_page_is_corrupt(open_bus: OpenBus, store: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(Corrupt):
         open_bus().poll("bob")
+
+
+def test_a_connection_that_sqlite_opened_read_only_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does when the file could not be opened for writing once: chaos found it by an EIO at openat."""
+    path = tmp_path / "bus.db"
+    with contextlib.closing(Database(path)) as first:
+        first.write("CREATE TABLE t (x)")
+    connect, opened = sqlite3.connect, []
+
+    def read_only_at_first(database: Path, **how: Any) -> sqlite3.Connection:
+        opened.append(database)
+        if len(opened) == 1:
+            return connect(f"file:{database}?mode=ro", uri=True, **how)
+        return connect(database, **how)
+
+    monkeypatch.setattr(sqlite3, "connect", read_only_at_first)
+    with contextlib.closing(Database(path)) as database:
+        assert database.rows("SELECT x FROM t") == []
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO t VALUES (1)")
+        assert database.rows("SELECT x FROM t") == [(1,)]
+    assert len(opened) == 2

@@ -74,7 +74,7 @@ def _topics(rows: Rows) -> TopicsFacts:
     return TopicsFacts(
         sent=[Sent(**row) for row in rows("sent")],
         synced=sorted(synced, key=lambda sync: sync.end),
-        unanswered={(row["reader"], row["topic"]) for row in rows("unanswered")},
+        unfollowed={(row["reader"], row["topic"]) for row in rows("unfollowed")},
         stored=[StoredMessage(**row) for row in rows("stored")],
         dump_at=about["dump_at"],
         is_whole=about["is_whole"],

@@ -16,7 +16,7 @@ SCHEMAS = {
     "synced": "begin LONG, end LONG, topic STRING, reader STRING, rows LONG, most LONG, after LONG,"
     " auto_advance BOOLEAN, ack_through LONG, max_items LONG, include_self BOOLEAN",
     "got": "end LONG, place LONG, seq LONG, sender STRING",
-    "unanswered": "reader STRING, topic STRING",
+    "unfollowed": "reader STRING, topic STRING",
     "stored": "topic STRING, seq LONG, message_id STRING, sender STRING, key STRING",
     "about": "is_whole BOOLEAN, dump_at LONG",
 }
@@ -29,7 +29,7 @@ class TopicsStreams(Frames):
     sent: DataFrame
     synced: DataFrame
     got: DataFrame
-    unanswered: DataFrame
+    unfollowed: DataFrame
     stored: DataFrame
     about: DataFrame
 
@@ -43,7 +43,8 @@ def read(spark: SparkSession, path: Path) -> TopicsStreams:
 
 def from_events(events: DataFrame) -> TopicsStreams:
     """Pair the calls and take them apart."""
-    syncs = _syncs(calls_of(events)).cache()
+    reads = _reads(calls_of(events)).cache()
+    syncs = reads.where("op = 'sync'")
     is_dump = F.expr("op = 'dump' AND type = 'ok'")
     dump = events.where(is_dump).orderBy(F.desc("index")).limit(1)
     stored = "ARRAY<STRUCT<topic_id: STRING, seq: LONG, message_id: STRING, sender: STRING, client_message_id: STRING>>"
@@ -53,7 +54,8 @@ def from_events(events: DataFrame) -> TopicsStreams:
         got=syncs.where("outcome = 'ok'")
         .select("end", F.posexplode("r.received").alias("place", "row"))
         .select("end", F.col("place").cast("long").alias("place"), "row.seq", "row.sender"),
-        unanswered=syncs.where("outcome = 'info'").select("reader", "topic").distinct(),
+        unfollowed=reads.where("outcome = 'info' OR op = 'cursor_reset' AND outcome <> 'fail'")
+        .select("reader", "topic").distinct(),
         stored=dump.select(F.explode(parsed("value", f"messages {stored}").getField("messages")).alias("m")).select(
             F.col("m.topic_id").alias("topic"), "m.seq", "m.message_id", "m.sender",
             F.col("m.client_message_id").alias("key"),
@@ -65,7 +67,8 @@ def from_events(events: DataFrame) -> TopicsStreams:
     )  # fmt: skip
 
 
-def _syncs(calls: DataFrame) -> DataFrame:
+def _reads(calls: DataFrame) -> DataFrame:
+    """Calls that move a cursor."""
     message = "STRUCT<seq: LONG, sender: STRING, message_id: STRING>"
     reply = (
         f"received ARRAY<{message}>, sent ARRAY<STRUCT<message: {message}>>, cursor STRUCT<last_seq: LONG>"
@@ -75,7 +78,7 @@ def _syncs(calls: DataFrame) -> DataFrame:
         " auto_advance BOOLEAN, ack_through LONG"
     )
     return (
-        calls.where("op = 'sync'")
+        calls.where("op IN ('sync', 'cursor_reset')")
         .withColumn("p", parsed("params", params))
         .withColumn("r", parsed("reply", reply))
         .withColumn("topic", F.col("p.topic_id"))

@@ -136,3 +136,24 @@ def test_both_find_the_damage(
     in_python = run_in_python(read(path))
     assert {v.check: v.verdict for v in in_python}[DAMAGES[damage]] == "invalid"
     assert run_in_spark(topics_streams.read(spark, path)) == in_python
+
+
+def test_a_reader_that_resets_its_cursor_is_not_followed(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    """It may receive anything again. The others are still followed."""
+    events = [json.loads(line) for line in recorded.read_text().splitlines()]
+    first, *others = [answer for answer in answers(events, 3, 6) if answer["agent"] != "ann"]
+    other = next(answer for answer in others if answer["agent"] != first["agent"])
+    for answer in (first, other):
+        answer["value"]["received"].pop(1)
+    how = {"topic_id": first["value"]["received"][0]["topic_id"], "last_seq": 0}
+    reset = {**first, "process": 99, "op": "cursor_reset"}
+    events[-1:-1] = [{**reset, "type": "invoke", "value": how}, {**reset, "type": "ok", "value": {}}]
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(json.dumps({**event, "index": n}) + "\n" for n, event in enumerate(events)))
+    in_python = run_in_python(read(path))
+    (delivery,) = [verdict for verdict in in_python if verdict.check == "topic_delivery"]
+    shown = {events[witness.events[0]]["agent"] for witness in delivery.witnesses}
+    assert shown == {other["agent"]}
+    assert run_in_spark(topics_streams.read(spark, path)) == in_python

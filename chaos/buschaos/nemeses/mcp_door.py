@@ -1,4 +1,4 @@
-"""An MCP server under the supervisor, spoken to in JSON-RPC lines as they go over its stdin and stdout.
+"""An MCP server spoken to in JSON-RPC lines as they go over its stdin and stdout, under the supervisor or not.
 
 A server learns from its environment, at its start, where its database is, and takes long to start. So it is started
 before there is a store, on a path in an empty folder; `open` makes that folder a symbolic link to the store. Where the
@@ -17,12 +17,13 @@ from typing import Any
 from buschaos.bus import argv_of
 from buschaos.nemeses.syscalls import WatchedDoor
 from busproof.adapters.base import Lost, Refused
+from busproof.adapters.stdio import StdioDoor
 from busproof.protocol.topics import DB_NAME, TOPICS_ERROR_CODES
 
 START_S = 60.0
 
 
-class WatchedMcpDoor(WatchedDoor):
+class McpLineDoor(StdioDoor):
     """One server process on one store."""
 
     serves_many = False
@@ -36,7 +37,7 @@ class WatchedMcpDoor(WatchedDoor):
 
     def _start(self, home: Path) -> None:
         super().__init__(
-            self._server, {"AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", "AGENT_BUS_DB": str(home / DB_NAME)}
+            self._server, env={"AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", "AGENT_BUS_DB": str(home / DB_NAME)}
         )
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -124,7 +125,17 @@ class WatchedMcpDoor(WatchedDoor):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+class WatchedMcpDoor(McpLineDoor, WatchedDoor):
+    """The same under the supervisor."""
+
+
 def watched_door(spec: str) -> WatchedDoor:
     """A process of a bus, under the supervisor."""
     argv = argv_of(spec)
     return WatchedMcpDoor(argv) if spec.startswith("mcp:") else WatchedDoor(argv)
+
+
+def unwatched_door(spec: str) -> StdioDoor:
+    """A process of a bus."""
+    argv = argv_of(spec)
+    return McpLineDoor(argv) if spec.startswith("mcp:") else StdioDoor(argv)

@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from buschaos.operations import Operation, Prepare, Prepared
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
+from busproof.adapters.base import Refused
 from busproof.history import Event
 from busproof.session import Session
 
 
-class Memory(Protocol):
+class Memory:
     """What one agent of a plan remembers from call to call, over the deaths of its sessions."""
+
+    def enter(self, session: Session) -> None:
+        """What a new session says before it works."""
 
     def fill(self, call: Call) -> dict[str, Any]:
         """The parameters of a planned call."""
-        ...
+        return call.params
 
     def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
         """What an answer told."""
-        ...
+
+
+def says_full(error: Refused) -> bool:
+    """Is it the truth about a full disk? A code of its own, and a promise that nothing happened."""
+    return error.code == "DISK_FULL" and error.definite
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,14 @@ class Subject:
     comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
     promises: Callable[[Iterable[Event]], list[Promise]]
     problems: Callable[[Evidence], list[Problem]]
-    read_all: Callable[[Session], None]  # an agent takes all that waits for it
+    # An agent takes all that waits for it. What was recorded before tells it what it once was told.
+    read_all: Callable[[Session, list[Event]], None]
     settle_ms: int  # how much later than the last round the last reading is
     # Where a session must say who it is before it works, what it says: the second call of the same session.
     enter: Callable[[Session, Prepared], None] | None = None
     read: Callable[[Path], dict[str, Any]] | None = None  # the whole state from outside, leaving all as it is
+    deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
+    says_full: Callable[[Refused], bool] = says_full
+    names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"})
-    is_slow_to_start: bool = False  # and a process serves one store: writes are torn in the middle alone
+    is_slow_to_start: bool = False  # and a process serves one store: there is less of everything

@@ -23,7 +23,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CONNECTION_CLOSED, CallToolResult, TextContent
 
 from busproof.adapters.base import Lost, Refused
 from busproof.protocol import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -149,6 +149,9 @@ class McpDoor:
             raise Lost(f"no answer to {name} in {timeout_s:g} s") from None
         except MCPError as error:
             code = error.error.code
+            # The SDK's own word for it, under a number that servers use, too.
+            if code == CONNECTION_CLOSED and error.error.message == "Connection closed":
+                raise Lost(f"the server ended before it answered {name}; {self.stderr[-300:]}") from error
             definite = code in (METHOD_NOT_FOUND, INVALID_PARAMS)
             raise Refused(str(code), error.error.message, definite=definite, rpc=code) from error
         except (Exception, CancelledError) as error:

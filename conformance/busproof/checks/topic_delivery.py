@@ -1,8 +1,8 @@
 """topic_delivery: every sync returns what follows the reader's cursor, in order, and moves it over nothing unread.
 
 A reader's cursor before a sync is what its last sync was answered, or the acknowledgement if that is further. From
-there the messages of others follow without a gap; where a sync whose answer is unknown came in between, the reader's
-chain begins anew.
+there the messages of others follow without a gap. A reader with a sync whose answer is unknown, which may still happen
+at any time, or with a cursor_reset is not followed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def check(facts: TopicsFacts) -> Verdict:
         reader = (sync.reader, sync.topic)
         before = max(cursors[reader], sync.ack_through or 0)
         witnesses += _in_order(sync)
-        if reader not in facts.unanswered:
+        if reader not in facts.unfollowed:
             witnesses += _follows(sync, before, logs[sync.topic])
         cursors[reader] = sync.after
     return judged("topic_delivery", witnesses, len(facts.synced), facts.unknown_because or facts.no_dump)

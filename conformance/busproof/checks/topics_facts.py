@@ -57,8 +57,8 @@ class TopicsFacts(Completeness):
 
     sent: list[Sent] = field(default_factory=list)
     synced: list[Synced] = field(default_factory=list)
-    # (reader, topic): a sync whose fate is unknown
-    unanswered: set[tuple[str, str]] = field(default_factory=set)
+    # (reader, topic) whose cursor cannot be followed: the fate of a sync is unknown, or it was set by cursor_reset
+    unfollowed: set[tuple[str, str]] = field(default_factory=set)
     stored: list[StoredMessage] = field(default_factory=list)
 
 
@@ -71,7 +71,9 @@ def extract(events: Iterable[Event]) -> TopicsFacts:
             if call.outcome == "ok":
                 facts.synced.append(_synced(call))
             elif call.outcome == "info":
-                facts.unanswered.add((str(call.begun.agent), str(call.params.get("topic_id"))))
+                facts.unfollowed.add(_reader(call))
+        elif call.begun.op == "cursor_reset" and call.outcome != "fail":
+            facts.unfollowed.add(_reader(call))
         elif call.begun.op == "dump" and call.outcome == "ok":
             facts.dump_at = call.end
             facts.stored = [
@@ -81,6 +83,10 @@ def extract(events: Iterable[Event]) -> TopicsFacts:
     facts.synced.sort(key=lambda sync: sync.end)
     facts.is_whole = calls.is_whole
     return facts
+
+
+def _reader(call: Call) -> tuple[str, str]:
+    return str(call.begun.agent), str(call.params.get("topic_id"))
 
 
 def _items(call: Call) -> Iterable[Sent]:

@@ -149,10 +149,19 @@ class Database:
             connection = self.connection()
             try:
                 connection.execute(begin)
+                if begin == "BEGIN IMMEDIATE":
+                    self._refuse_read_only(connection)
             except sqlite3.Error as error:
                 attempt = self._retry_or_raise(error, attempt, definite=True)
             else:
                 return connection
+
+    def _refuse_read_only(self, connection: sqlite3.Connection) -> None:
+        """A file that could not be opened for writing just then SQLite opens read-only, and BEGIN IMMEDIATE on it
+        begins a read and says nothing. Asked once a connection, by a write operation that changes nothing."""
+        if self._local.__dict__.get("writable") is not connection:
+            connection.execute("PRAGMA incremental_vacuum(1)")
+            self._local.writable = connection
 
     def _roll_back(self, connection: sqlite3.Connection) -> None:
         # SQLite has rolled back by itself after some errors.

@@ -36,7 +36,7 @@ def _chains(streams: TopicsStreams) -> DataFrame:
     return (
         streams.synced.withColumn("last", F.coalesce(last, F.lit(0)))
         .withColumn("before", F.greatest("last", F.coalesce("ack_through", F.lit(0))))
-        .join(streams.unanswered, ["reader", "topic"], "left_anti")
+        .join(streams.unfollowed, ["reader", "topic"], "left_anti")
     )
 
 

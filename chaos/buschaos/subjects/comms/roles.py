@@ -47,6 +47,7 @@ class Pool(Role):
 
     name = "pool"
     processes = 2
+    reads = True
     needs = frozenset({"lease"})
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:

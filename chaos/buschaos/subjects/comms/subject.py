@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from buschaos.plan import Call
-from buschaos.subjects.base import Subject
+from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
 from buschaos.subjects.comms.operations import OPERATIONS, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
+from busproof.history import Event
 from busproof.session import Session
 
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 _PAGE = 200
 
 
-class CommsMemory:
+class CommsMemory(Memory):
     """What was received last, and what is in hand."""
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class CommsMemory:
             self._held.append((params["message_id"], reply.get("delivery_count")))
 
 
-def read_all(session: Session) -> None:
+def read_all(session: Session, _told: list[Event]) -> None:
     """Receive, claim and complete until nothing is left."""
     while messages := session.call("receive_messages", channels=["general"], limit=_PAGE)["messages"]:
         for message in messages:

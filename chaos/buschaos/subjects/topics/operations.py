@@ -14,14 +14,21 @@ from busproof.session import Session
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
-    """Bob sent four messages, alice one between them; she has acknowledged the first."""
+    """Bob sent four messages, alice one between them; she has acknowledged the first. Two more topics are empty."""
     topic = alice.call("topic_create", name="work")["topic_id"]
     token = alice.call("topic_join", topic_id=topic, agent_name="alice")["reclaim_token"]
     bob.call("topic_join", topic_id=topic, agent_name="bob")
     for sender, name in ((bob, "first"), (bob, "second"), (alice, "own"), (bob, "third"), (bob, "fourth")):
         how = {"auto_advance": False, "ack_through": 1 if name == "own" else 0, "wait_seconds": 0}
         sender.call("sync", topic_id=topic, outbox=[_item(name)], **how)
-    return Prepared(messages={"topic": {"topic_id": topic}, "alice": {"reclaim_token": token}})
+    # What closes a topic, or makes its caller another agent, has one of its own: a disk is filled for all operations.
+    other, last = (alice.call("topic_create", name=name)["topic_id"] for name in ("other", "last"))
+    return Prepared(
+        messages={
+            "topic": {"topic_id": topic}, "alice": {"reclaim_token": token},
+            "other": {"topic_id": other}, "last": {"topic_id": last},
+        }
+    )  # fmt: skip
 
 
 def enter(session: Session, prepared: Prepared) -> None:
@@ -55,7 +62,7 @@ OPERATIONS = (
     Operation("topic_create", "route", "topic_create", lambda _: {"name": "new", "metadata": {"n": 1}}),
     Operation(
         # Who never saw the answer has no token, and the name is reserved for the life of the topic (seed, 2.3).
-        "topic_join", "lease", "topic_join", lambda p: _on_topic(p, agent_name="carol"),
+        "topic_join", "lease", "topic_join", lambda p: {**p.messages["other"], "agent_name": "carol"},
         is_first=True, again=("AGENT_NAME_IN_USE",),
     ),
     Operation("topic_join, reclaimed", "lease", "topic_join", _as_alice, is_first=True),
@@ -67,7 +74,7 @@ OPERATIONS = (
     Operation("sync that receives", "cursor", "sync", _sync),
     Operation("sync that looks", "cursor", "sync", lambda p: _sync(p, **_KEEPS)),
     Operation("sync that acknowledges", "cursor", "sync", lambda p: _sync(p, ack_through=4, **_KEEPS)),
-    Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("new")])),
+    Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("newest")])),
     Operation("cursor_reset", "cursor", "cursor_reset", _on_topic),
-    Operation("topic_close", "route", "topic_close", lambda p: _on_topic(p, reason="done")),
+    Operation("topic_close", "route", "topic_close", lambda p: {**p.messages["last"], "reason": "done"}),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,7 @@ def problems(evidence: Evidence) -> list[Problem]:
     if evidence.dump is not None:
         found += _kept_promises(evidence.dump, evidence.promises)
         found += _sequences(evidence.dump)
+        found += _keys(evidence.dump)
     return found
 
 
@@ -103,6 +104,13 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
         for column in ("seq", "sender", "content_markdown", "metadata", "client_message_id"):
             if told.get(column) != there[column]:
                 yield Problem("log", f"changed: {promise.id} has {column} {short(there[column])}")
+
+
+def _keys(dump: dict[str, Any]) -> Iterable[Problem]:
+    keys = Counter((row["topic_id"], row["sender"], row["client_message_id"]) for row in dump["messages"])
+    for (_, sender, key), times in keys.items():
+        if key is not None and times > 1:
+            yield Problem("log", f"doubled: {key} of {sender} is stored {times} times")
 
 
 def _sequences(dump: dict[str, Any]) -> Iterable[Problem]:

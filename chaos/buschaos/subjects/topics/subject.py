@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from buschaos.plan import Call
 from buschaos.subjects.base import Subject
+from buschaos.subjects.topics.deliveries import deliveries
+from buschaos.subjects.topics.memory import TopicsMemory, read_all
 from buschaos.subjects.topics.operations import OPERATIONS, enter, prepare
+from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
+from busproof.adapters.base import Refused
+from busproof.protocol.topics import TOPICS_ERROR_CODES
 
 
-class NoMemory:
-    """Nobody plays in random kills."""
-
-    def fill(self, call: Call) -> dict[str, Any]:
-        """As planned."""
-        return call.params
-
-    def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
-        """Forgotten."""
+def says_full(error: Refused) -> bool:
+    """The seed has no word for a full disk, and each of its own says something else."""
+    return error.code not in TOPICS_ERROR_CODES
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS, prepare=prepare, roles=(), memory=NoMemory, retried=frozenset(), expected=frozenset(),
+    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=TopicsMemory,
+    retried=frozenset({"sync"}), expected=frozenset({"DB_BUSY"}),
     settle=("topic_list", {"status": "all"}), export=None, inspect=facts, files=lambda _: [],
-    comparable=comparable, promises=promises, problems=problems, read_all=lambda _: None, settle_ms=0,
-    enter=enter, read=read, acts=frozenset({"chaos.kill_points", "chaos.gone_callers"}), is_slow_to_start=True,
+    comparable=comparable, promises=promises, problems=problems, deliveries=deliveries,
+    read_all=read_all, settle_ms=0,
+    enter=enter, read=read, says_full=says_full, names_full_disk=False, is_slow_to_start=True,
+    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"}),
 )  # fmt: skip

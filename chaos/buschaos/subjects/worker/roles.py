@@ -45,6 +45,7 @@ class Reader(Role):
     """Polls, and acknowledges a share of what it got."""
 
     name = "reader"
+    reads = True
     # Who has no cursor is not waited for by an archival: the first ack is of nothing.
     first = (Call("ack", {"share": 0.0}),)
 

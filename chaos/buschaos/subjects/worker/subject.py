@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from buschaos.plan import Call
-from buschaos.subjects.base import Subject
+from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.worker.files import facts
 from buschaos.subjects.worker.operations import OPERATIONS, prepare
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.state import comparable, problems, promises
+from busproof.history import Event
 from busproof.session import Session
 
 _PAGE = 500
 
 
-class WorkerMemory:
+class WorkerMemory(Memory):
     """The seqs of the last poll, and the tokens of what was claimed."""
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class WorkerMemory:
             self._tokens[params["task_id"]] = reply["token"]
 
 
-def read_all(session: Session) -> None:
+def read_all(session: Session, _told: list[Event]) -> None:
     """Poll and acknowledge until nothing is left."""
     while messages := session.call("poll", limit=_PAGE)["messages"]:
         session.call("ack", seq=messages[-1]["seq"])

@@ -1,0 +1,24 @@
+"""Planted fault: an error of the disk ends the server, with no answer."""
+
+import os
+
+from refbus.kernel.errors import BusError
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import Sync, SyncCall
+
+
+class DiesOfAFullDisk(TopicsBus):
+    """Gives up."""
+
+    def begin_sync(self, *args: object, **how: object) -> SyncCall:
+        try:
+            return Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+        except BusError as error:
+            if error.code == "DISK_FULL":
+                os._exit(3)
+            raise
+
+
+if __name__ == "__main__":
+    main(DiesOfAFullDisk)

@@ -1,0 +1,29 @@
+"""Planted fault: messages are told as sent, and stored by the next call. A kill between the two loses them."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import Sync, SyncCall
+
+
+class StoresLate(TopicsBus):
+    """Takes what it has just stored out again, and puts it back later."""
+
+    _late: list[tuple[Any, ...]] = []  # noqa: RUF012
+
+    def begin_sync(self, *args: object, **how: object) -> SyncCall:
+        with self._transaction() as connection:
+            for row in self._late:
+                connection.execute(f"INSERT INTO messages VALUES ({', '.join('?' * len(row))})", row)
+        call = Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+        ids = [(record["message"]["message_id"],) for record in call.reply["sent"] if not record["duplicate"]]
+        with self._transaction() as connection:
+            rows = [connection.execute("SELECT * FROM messages WHERE message_id = ?", id_) for id_ in ids]
+            self._late = [cursor.fetchone() for cursor in rows]
+            connection.executemany("DELETE FROM messages WHERE message_id = ?", ids)
+        return call
+
+
+if __name__ == "__main__":
+    main(StoresLate)

@@ -1,0 +1,87 @@
+"""What a kill may take from a reader, and what it may not: histories of `topics` written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos.subjects.topics.deliveries import deliveries
+from busproof.history import Recorder, read
+
+Sync = dict[str, Any]
+
+
+def sync(got: list[int], cursor: int, **how: Any) -> Sync:
+    """Answered: seqs received, and the cursor."""
+    return {"how": how, "got": got, "cursor": cursor}
+
+
+def cut(**how: Any) -> Sync:
+    """Nobody knows."""
+    return {"how": how}
+
+
+def told(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
+    """What is wrong with alice's syncs on a topic where bob sent so many messages."""
+    recorder = Recorder(folder / "history.jsonl", run="test", system="topics")
+
+    def record(type_: Any, value: Any, op: str = "sync") -> None:
+        recorder.record(type_, process=1, op=op, agent="alice", value=value)
+
+    def message(seq: int) -> dict[str, Any]:
+        return {
+            "topic_id": "t", "seq": seq, "message_id": str(seq), "sender": "bob", "client_message_id": None
+        }  # fmt: skip
+
+    for one in syncs:
+        record("invoke", {"topic_id": "t", **one["how"]})
+        if "got" in one:
+            reply = {"received": [message(seq) for seq in one["got"]], "sent": []}
+            record("ok", {**reply, "cursor": {"last_seq": one["cursor"]}})
+        else:
+            record("info", {})
+    record("invoke", {}, "dump")
+    record("ok", {"messages": [message(seq) for seq in range(1, stored + 1)]}, "dump")
+    recorder.close()
+    return [problem.why for problem in deliveries(read(recorder.path))]
+
+
+KEEPS = {"auto_advance": False}
+
+
+@pytest.mark.parametrize(
+    ("syncs", "stored"),
+    [
+        ([sync([1, 2], 2), cut(max_items=2), sync([5], 5)], 5),  # 3 and 4 went with the answer
+        ([sync([1, 2], 2), cut(max_items=2), sync([3, 4, 5], 5)], 5),  # nothing went
+        ([sync([1, 2], 0, **KEEPS), cut(ack_through=2, **KEEPS), sync([1, 2, 3], 0, **KEEPS)], 3),
+        ([sync([1, 2], 0, **KEEPS), cut(ack_through=2, **KEEPS), sync([3], 2, **KEEPS)], 3),
+    ],
+)
+def test_a_kill_may_take_an_answer_and_leave_an_acknowledgement_undone(
+    tmp_path: Path, syncs: list[Sync], stored: int
+) -> None:
+    """At most once, or at least once: as the reader chose (B4)."""
+    assert told(tmp_path, syncs, stored) == []
+
+
+def test_more_than_the_cut_answer_had_room_for_is_lost(tmp_path: Path) -> None:
+    """Two of three can be explained."""
+    (why,) = told(tmp_path, [sync([1], 1), cut(max_items=2), sync([5], 5)], 5)
+    assert "never received [2, 3, 4], and kills explain 2" in why
+
+
+def test_who_acknowledges_loses_nothing(tmp_path: Path) -> None:
+    """However often it was cut."""
+    (why,) = told(tmp_path, [sync([1], 0, **KEEPS), cut(**KEEPS), sync([3], 0, **KEEPS)], 3)
+    assert "never received [2], and kills explain 0" in why
+
+
+def test_what_an_answered_cursor_passed_is_not_received_again(tmp_path: Path) -> None:
+    """With and without auto_advance: it was said to be stored."""
+    (why,) = told(tmp_path, [sync([1, 2], 2), cut(max_items=1), sync([2, 3], 3)], 3)
+    assert "answered cursor 2, and received [2] afterwards" in why
+    (why,) = told(tmp_path, [sync([1, 2], 2, ack_through=2, **KEEPS), cut(**KEEPS), sync([1, 2, 3], 3)], 3)
+    assert "answered cursor 2, and received [1, 2] afterwards" in why
