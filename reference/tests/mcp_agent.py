@@ -12,10 +12,11 @@ from mcp import Client, StdioServerParameters
 from refbus.topics.tools import TOOLS
 
 
-def server(file: Path) -> StdioServerParameters:
-    """How a client starts the server."""
+def server(file: Path, *python: str) -> StdioServerParameters:
+    """How a client starts the server, or what else of Python is said."""
     environment = {"AGENT_BUS_DB": str(file)}
-    return StdioServerParameters(command=sys.executable, args=["-m", "refbus.topics.server"], env=environment)
+    arguments = list(python) or ["-m", "refbus.topics.server"]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 
 
 class Agent:

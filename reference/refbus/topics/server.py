@@ -55,6 +55,8 @@ class Session:
     def __init__(self, bus: TopicsBus) -> None:
         self._bus = bus
         self._threads = anyio.CapacityLimiter(THREADS)
+        # One sync of the session takes at a time, so that what one gives back the next one sees.
+        self._taking = anyio.Lock()
 
     async def list_tools(self, _context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """All ten, on one page."""
@@ -88,19 +90,30 @@ class Session:
         return await self._in_thread(partial(getattr(self._bus, tool), **arguments))
 
     async def _sync(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        call = await self._in_thread(partial(self._bus.begin_sync, **arguments))
+        async with self._taking:
+            call = await self._in_thread(partial(self._bus.begin_sync, **arguments))
+            await self._give_back_if_gone(call)
         try:
-            # A thread is not interrupted: whether the caller went meanwhile shows here.
-            await anyio.lowlevel.checkpoint_if_cancelled()
             while not call.is_done:
                 await self._wait_for_news(call)
-                await self._in_thread(call.receive)
-                await anyio.lowlevel.checkpoint_if_cancelled()
+                async with self._taking:
+                    await self._in_thread(call.receive)
+                    await self._give_back_if_gone(call)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                async with self._taking:
+                    await self._give_back(call)
+            raise
+        return call.reply
+
+    async def _give_back_if_gone(self, call: SyncCall) -> None:
+        """A thread is not interrupted: whether the caller went meanwhile shows here."""
+        try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._give_back(call)
             raise
-        return call.reply
 
     async def _wait_for_news(self, call: SyncCall) -> None:
         loop, rung = asyncio.get_running_loop(), asyncio.Event()
