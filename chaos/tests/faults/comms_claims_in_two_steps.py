@@ -14,7 +14,7 @@ class ClaimsInTwoSteps(CommsBus):
         row = self.db.row("SELECT status, delivery_count FROM messages WHERE id = ?", (message_id,))
         if row is None or row[0] != "pending":
             return super().claim_message(agent_id=agent_id, message_id=message_id)
-        time.sleep(0.005)
+        time.sleep(0.05)
         with self.db.transaction() as connection:
             connection.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
         return super().claim_message(agent_id=agent_id, message_id=message_id)
