@@ -154,6 +154,7 @@ def test_a_reader_that_resets_its_cursor_is_not_followed(
     path.write_text("".join(json.dumps({**event, "index": n}) + "\n" for n, event in enumerate(events)))
     in_python = run_in_python(read(path))
     (delivery,) = [verdict for verdict in in_python if verdict.check == "topic_delivery"]
-    shown = {events[witness.events[0]]["agent"] for witness in delivery.witnesses}
-    assert shown == {other["agent"]}
+    # Where a full page lost a message, that it has room left now is told as well: it needs no cursor.
+    skips = [witness for witness in delivery.witnesses if witness.kind == "skipped"]
+    assert {events[witness.events[0]]["agent"] for witness in skips} == {other["agent"]}
     assert run_in_spark(topics_streams.read(spark, path)) == in_python
