@@ -1,11 +1,12 @@
-"""Whether a message is there is asked before the lock is taken."""
+"""Whether a message is there is asked before the lock is taken, and the syncs of a session run side by side."""
 
 import time
 from typing import Any
 
-from refbus.topics import message, store, sync
+import anyio
+
+from refbus.topics import message, server, store, sync
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
 
 KILLED_BY = ("topics.log.67",)
 
@@ -13,6 +14,15 @@ statements = store.statements
 store.statements = lambda file: [text for text in statements(file) if "client_id_unique" not in text]
 
 stored = sync._stored
+
+
+class SideBySide(server.Session):
+    def __init__(self, bus: TopicsBus) -> None:
+        super().__init__(bus)
+        self._taking = anyio.Semaphore(4)
+
+
+server.Session = SideBySide
 
 
 class Mutant(TopicsBus):
@@ -26,4 +36,4 @@ class Mutant(TopicsBus):
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(server.main(Mutant))
