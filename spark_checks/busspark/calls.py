@@ -72,7 +72,7 @@ def calls_of(events: DataFrame) -> DataFrame:
         .withColumn("next", F.when(is_answer, F.col("next")))
         .select(
             F.col("index").alias("begin"),
-            F.coalesce(F.when(F.col("next.type") != "info", F.col("next.index")), F.lit(NEVER)).alias("end"),
+            F.coalesce("next.index", F.lit(NEVER)).alias("end"),
             F.coalesce("next.type", F.lit("info")).alias("outcome"),
             "op", "key", "seq", "bus_ms", "process",
             F.coalesce("agent", F.lit("")).alias("agent"),

@@ -25,8 +25,8 @@ class Call:
 
     @property
     def end(self) -> int:
-        """When it returned; what nobody knows the end of never did, though its caller gave up at some time."""
-        return self.ended.index if self.ended and self.ended.type != "info" else NEVER
+        """When it returned, or when it was seen that its process had ended."""
+        return self.ended.index if self.ended else NEVER
 
     @property
     def outcome(self) -> str:
