@@ -52,6 +52,30 @@ def test_a_violation_that_does_not_come_again_is_still_one() -> None:
     assert run.script and {call["method"] for call in run.script} == {"get_subscribed_channels"}
 
 
+def test_a_machine_tells_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On the terminal itself, from time to time."""
+
+    class Looks(BusMachine):
+        """Harmless."""
+
+        @rule()
+        def look(self) -> None:
+            """Change nothing."""
+            self.call("ada", "get_subscribed_channels")
+
+    fleet = Fleet(["sqlite:"], system="comms")
+    try:
+        play(Looks, comms.ROWS, fleet, "pr", with_seed=1)
+        assert capfd.readouterr().err == ""
+        monkeypatch.setattr("busproof.machines.common.PROGRESS_S", 0.0)
+        play(Looks, comms.ROWS, fleet, "pr", with_seed=1)
+    finally:
+        fleet.close()
+    assert "  machine.comms: 7 of 60 examples\n" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

@@ -87,7 +87,7 @@ SICK = {
     "not from 1": ("DELETE FROM messages WHERE seq = 1", "2 messages under 2 numbers from 2 to 3"),
     "counter behind": ("UPDATE topic_seq SET next_seq = 2", "is at 2, and the newest message is 3"),
     "no counter": ("DELETE FROM topic_seq", "has no counter in topic_seq"),
-    "a deaf reader": ("UPDATE cursors SET last_seq = 99 WHERE agent_name = 'bob'", "bob on topic"),
+    "a deaf reader": ("UPDATE cursors SET last_seq = 99 WHERE agent_name = 'bob'", "beyond the newest message 3"),
     "a free name": ("DELETE FROM agent_name_reservations WHERE agent_name = 'bob'", "so that anybody may take it: 1"),
     "a stranger": ("UPDATE messages SET sender = 'mallory' WHERE seq = 1", "senders who never joined: 1 (mallory on"),
     "no topic": ("DELETE FROM topics WHERE name = 'work'", "messages of topics that are gone: 3"),
@@ -95,9 +95,9 @@ SICK = {
     "no object": ("UPDATE messages SET metadata_json = '[1]' WHERE seq = 1", "metadata_json is no JSON object"),
     "no JSON": ("UPDATE topics SET metadata_json = '{' WHERE name = 'work'", "metadata_json is no JSON object"),
     "milliseconds": ("UPDATE messages SET created_at = created_at * 1000", "created_at is no number of seconds"),
-    "status": ("UPDATE topics SET status = 'paused' WHERE name = 'work'", "is open or closed"),
-    "closed when": ("UPDATE topics SET closed_at = NULL", "both or none"),
-    "sent too late": ("UPDATE topics SET status = 'closed', closed_at = 5", "3 ("),
+    "status": ("UPDATE topics SET status = 'paused' WHERE name = 'work'", "the status is neither open nor closed"),
+    "closed when": ("UPDATE topics SET closed_at = NULL", "closed without a closed_at"),
+    "sent too late": ("UPDATE topics SET status = 'closed', closed_at = 5", "sent after the topic was closed"),
     "journal": ("PRAGMA journal_mode = DELETE", "not a write-ahead log"),
 }  # fmt: skip
 

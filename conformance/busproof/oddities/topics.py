@@ -104,8 +104,8 @@ _FAULTS = {
     f" WHERE metadata_json IS NOT NULL AND {_OBJECT}",
     "created_at is no number of seconds": "SELECT message_id FROM messages"
     f" WHERE typeof(created_at) NOT IN ('real', 'integer') OR created_at > {SECONDS_MAX}",
-    "the status of a topic is open or closed": "SELECT topic_id FROM topics WHERE status NOT IN ('open', 'closed')",
-    "a topic is closed, or has a closed_at: both or none": "SELECT topic_id FROM topics"
+    "the status is neither open nor closed": "SELECT topic_id FROM topics WHERE status NOT IN ('open', 'closed')",
+    "closed without a closed_at, or open with one": "SELECT topic_id FROM topics"
     " WHERE (status = 'closed') <> (closed_at IS NOT NULL)",
     "sent after the topic was closed": "SELECT message_id FROM messages JOIN topics USING (topic_id)"
     " WHERE status = 'closed' AND messages.created_at > closed_at",
