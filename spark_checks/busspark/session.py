@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -50,6 +51,7 @@ def spark_session(*, heap: str = "2g", cores: int = 2, is_short: bool = False) -
     log4j.write_text(_LOG4J)
     jit = "-XX:-UsePerfData -XX:ReservedCodeCacheSize=256m" + (" -XX:TieredStopAtLevel=1" if is_short else "")
     scratch = tempfile.mkdtemp(prefix="busspark-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     # One place for everything that Spark writes, so that nothing is left in the user's folder.
     session: SparkSession = (
         SparkSession.builder.master(f"local[{cores}]")
