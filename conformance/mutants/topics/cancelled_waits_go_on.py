@@ -14,7 +14,7 @@ KILLED_BY = (
 
 
 async def _sync(self: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-    return await self._in_thread(partial(self._bus.sync, **arguments))
+    return await self._threads.run(partial(self._bus.sync, **arguments))
 
 
 server.Session._sync = _sync

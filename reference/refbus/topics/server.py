@@ -2,7 +2,7 @@
 
     AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.server
 
-Every call of the bus runs in a worker thread, and a sync that waits is in none: it sleeps in the event loop until the
+Every call of the bus runs in a thread of its own kind (`threads`), and a sync that waits is in none: it sleeps in the event loop until the
 bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose client closes the
 connection, consumes nothing: what its last transaction may have consumed by then is given back (B3). From then on it
 is answered, come what may.
@@ -13,13 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
-from anyio import to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
@@ -40,11 +38,10 @@ from refbus.kernel.errors import BusError, Internal, InvalidArgument
 from refbus.topics import text
 from refbus.topics.bus import TopicsBus
 from refbus.topics.sync import SyncCall
+from refbus.topics.threads import Threads
 from refbus.topics.tools import INSTRUCTIONS, TOOLS
 
 THREADS = 4
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +51,7 @@ class Session:
 
     def __init__(self, bus: TopicsBus) -> None:
         self._bus = bus
-        self._threads = anyio.CapacityLimiter(THREADS)
+        self._threads = Threads(THREADS)
         # One sync of the session takes at a time, so that what one gives back the next one sees.
         self._taking = anyio.Lock()
 
@@ -87,17 +84,17 @@ class Session:
             return self._bus.ping()
         if tool == "sync":
             return await self._sync(arguments)
-        return await self._in_thread(partial(getattr(self._bus, tool), **arguments))
+        return await self._threads.run(partial(getattr(self._bus, tool), **arguments))
 
     async def _sync(self, arguments: dict[str, Any]) -> dict[str, Any]:
         async with self._taking:
-            call = await self._in_thread(partial(self._bus.begin_sync, **arguments))
+            call = await self._threads.run(partial(self._bus.begin_sync, **arguments))
             await self._give_back_if_gone(call)
         try:
             while not call.is_done:
                 await self._wait_for_news(call)
                 async with self._taking:
-                    await self._in_thread(call.receive)
+                    await self._threads.run(call.receive)
                     await self._give_back_if_gone(call)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
@@ -122,18 +119,15 @@ class Session:
             loop.call_soon_threadsafe(rung.set)
 
         with self._bus.bell.heard(ring, call.sees_news):
-            if not await self._in_thread(call.has_news):
+            if not await self._threads.run(call.has_news):
                 with anyio.move_on_after(call.left_s):
                     await rung.wait()
 
     async def _give_back(self, call: SyncCall) -> None:
         try:
-            await self._in_thread(call.give_back)
+            await self._threads.run(call.give_back)
         except BusError as error:
             logger.warning("a cancelled sync has consumed messages: %s", error)
-
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await to_thread.run_sync(function, limiter=self._threads)
 
 
 def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
