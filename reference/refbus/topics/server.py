@@ -2,10 +2,10 @@
 
     AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.server
 
-Every call of the bus runs in a thread of its own kind (`threads`), and a sync that waits is in none: it sleeps in the event loop until the
-bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose client closes the
-connection, consumes nothing: what its last transaction may have consumed by then is given back (B3). From then on it
-is answered, come what may.
+Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
+loop until the bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose
+client closes the connection, consumes nothing: what its last transaction may have consumed by then is given back (B3).
+From then on it is answered, come what may.
 """
 
 from __future__ import annotations
