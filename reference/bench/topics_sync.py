@@ -2,16 +2,17 @@
 
 Bare SQL is what nobody who keeps to the seed can leave out, written by hand: is the topic open, where does the cursor
 stand, the messages, the cursor's new place, one transaction, and no check of anything. Same file, same connection.
-It has rows; a reader wants messages. So bare SQL that makes each row a dict, and nothing else of it, runs as well.
+It has rows; a reader wants messages. So bare SQL that makes each row a dict, and nothing else of it, runs as well. And
+it inserts row by row, as one does by hand; how it would be with all rows in one statement, as the bus does it, is told.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import time
 from collections.abc import Callable
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +104,21 @@ class Lane:
 
     def bare_send(self) -> int:
         """By hand."""
+        return self._bare_send(lambda rows: self.connection.executemany(_FILL, rows))
+
+    def one_insert_send(self) -> int:
+        """By hand, and all rows in one statement."""
+        return self._bare_send(
+            lambda rows: self.connection.execute(_FILL_BATCH, list(chain.from_iterable(rows)))
+        )
+
+    def _bare_send(self, insert: Callable[[list[tuple[Any, ...]]], object]) -> int:
         self.connection.execute("UPDATE cursors SET last_seq = ?", (self.stored,))
         for _ in range(SYNCS):
             self._begin()
             (after,) = self.connection.execute(_CURSOR, (self.topic_id, "bob")).fetchone()
             (seq,) = self.connection.execute(_NEXT, (self.topic_id,)).fetchone()
-            self.connection.executemany(_FILL, [self._row(seq + n, "bob") for n in range(BATCH)])
+            insert([self._row(seq + n, "bob") for n in range(BATCH)])
             self.connection.execute(_SET_NEXT, (self.topic_id, seq + BATCH, time.time()))
             assert not self.connection.execute(_UNREAD, (self.topic_id, after, "bob")).fetchall()
             self._end(seq + BATCH - 1)
@@ -128,7 +138,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     """Two ratios for each way: to bare SQL, and to a short topic."""
     small, large = Lane(folder / "small.sqlite", SMALL), Lane(folder / "large.sqlite", arguments.stored)
 
-    turns = itertools.count(1)
+    turns = count(1)
 
     def reset() -> None:
         print(f"\rturn {next(turns)} ", end="", file=sys.stderr, flush=True)
@@ -143,6 +153,8 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
         }  # fmt: skip
         if way == "receive":
             contestants["dicts"] = small.dicts_receive
+        else:
+            contestants["one insert"] = small.one_insert_send
         figures[way] = _tell(way, interleave(contestants, rounds=arguments.rounds, before=reset))
     small.bus.close()
     large.bus.close()
@@ -164,6 +176,7 @@ def _tell(way: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
 _RATIOS = (
     ("bus", "bare", BAR),
     ("bus", "dicts", BAR),
+    ("bus", "one insert", None),
     ("bus, long topic", "bus", BAR),
     ("bare, long topic", "bare", None),
 )
@@ -171,6 +184,7 @@ _FILL = """
     INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)
     VALUES (?, ?, ?, ?, 'message', ?, ?)
 """
+_FILL_BATCH = _FILL.replace("INSERT", "INSERT OR FAIL") + ", (?, ?, ?, ?, 'message', ?, ?)" * (BATCH - 1)
 _STATUS = "SELECT status FROM topics WHERE topic_id = ?"
 _CURSOR = "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?"
 _NEXT = "SELECT next_seq FROM topic_seq WHERE topic_id = ?"

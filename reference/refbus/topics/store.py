@@ -35,6 +35,32 @@ class Identity(NamedTuple):
     claimed_at: float
 
 
+class Users:
+    """Those who are at work in a session. SQLite crashes if a connection is closed under a thread that uses it."""
+
+    def __init__(self) -> None:
+        self._count, self._has_ended = 0, False
+        self._left = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._left:
+            if self._has_ended:
+                raise NotOpen("the session is closed")
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._left:
+            self._count -= 1
+            if self._has_ended:
+                self._left.notify_all()
+
+    def end(self) -> None:
+        """Let nobody in any more, and wait until the last one has left."""
+        with self._left:
+            self._has_ended = True
+            self._left.wait_for(lambda: self._count == 0)
+
+
 class Store:
     """One agent's session on a shared database file. Threads may share it.
 
@@ -54,16 +80,13 @@ class Store:
         self.bell = Bell(self.waiters, self._version, self._snapshot)
         # In memory and no longer: a client joins again after a restart (seed, 2.3).
         self._joined: dict[str, Identity] = {}
-        self._is_open = self._is_closed = False
-        self._users, self._user_left = 0, threading.Condition()
+        self._is_open = False
+        self._using = Users()
 
     def close(self) -> None:
         """Close all connections and watches. A sync that waits ends as if its time were over."""
         self.bell.close()
-        with self._user_left:
-            # SQLite crashes if a connection is closed under a thread that uses it.
-            self._is_closed = True
-            self._user_left.wait_for(lambda: self._users == 0)
+        self._using.end()
         self.waiters.close()
         self.db.close()
 
@@ -77,7 +100,7 @@ class Store:
     def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """Everything in the block or nothing of it; the lock is taken at its start (B1)."""
         try:
-            with self._using():
+            with self._using:
                 if not self._is_open:
                     self._open()
                 with self.db.transaction(begin) as connection:
@@ -90,20 +113,6 @@ class Store:
     def _snapshot(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
         """Reads that see one moment, and wait for nobody."""
         return self._transaction("BEGIN")
-
-    @contextlib.contextmanager
-    def _using(self) -> Iterator[None]:
-        with self._user_left:
-            if self._is_closed:
-                raise NotOpen("the session is closed")
-            self._users += 1
-        try:
-            yield
-        finally:
-            with self._user_left:
-                self._users -= 1
-                if self._is_closed:
-                    self._user_left.notify_all()
 
     def _open(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
@@ -134,7 +143,7 @@ class Store:
     def _version(self) -> int:
         """Another number after every commit of another connection; -1 where it cannot be told."""
         try:
-            with self._using():
+            with self._using:
                 return self.db.version()
         except (BusError, sqlite3.Error):
             return -1  # those who wait meet the error themselves, where it can be told
@@ -157,8 +166,8 @@ def ids_of_time(now: float, count: int) -> list[str]:
 
     So what is sent together lies together in the index of ids; random ones would dirty a page of it for each message.
     """
-    second, start = f"{int(now) % 2**24:06x}", random.getrandbits(16)
-    return [f"{second}{(start + n) % 2**16:04x}" for n in range(count)]
+    start = (int(now) % 2**24 << 16) + random.randrange(2**16 - count)
+    return [f"{number:010x}" for number in range(start, start + count)]
 
 
 def _schema_version(connection: sqlite3.Connection) -> Any:

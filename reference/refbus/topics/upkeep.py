@@ -37,7 +37,7 @@ class Upkeep(Topics):
         The file itself stays: a server that has it open would go on writing into a deleted one.
         """
         try:
-            with self._using():
+            with self._using:
                 with self.db.transaction() as connection:
                     for name, kind in connection.execute(_ALL).fetchall():
                         quoted = name.replace('"', '""')
