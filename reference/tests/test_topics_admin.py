@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -143,3 +146,26 @@ def test_a_person_is_asked(join: Join, run: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("builtins.input", lambda _: "Yes")
     assert run("delete", "lane")[0] == 0
     assert run("list") == (0, "", "")
+
+
+def test_ctrl_c_ends_a_server_that_waits_for_its_client(tmp_path: Path) -> None:
+    """As in a terminal, where nobody closes its stdin."""
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}
+        },
+    }  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-m", "refbus.cli", "topics", "--db", tmp_path / "bus.sqlite", "serve"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        assert server.stdin and server.stdout
+        server.stdin.write(json.dumps(hello).encode() + b"\n")
+        server.stdin.flush()
+        assert b'"result"' in server.stdout.readline()
+        try:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == -signal.SIGINT
+        finally:
+            server.kill()

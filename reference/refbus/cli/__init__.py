@@ -33,9 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
-    except (OSError, KeyboardInterrupt) as error:
+    except OSError as error:
         print(f"refbus: {error!r}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("refbus: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 

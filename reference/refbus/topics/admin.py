@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,9 +41,12 @@ def main(argv: Sequence[str] | None = None, bus_class: type[TopicsBus] = TopicsB
     except ImportError as error:
         print(f"refbus: {error.name} is missing: pip install 'busproof[mcp,web]'", file=sys.stderr)
         return 1
-    except (OSError, KeyboardInterrupt) as error:
+    except OSError as error:
         print(f"refbus: {error!r}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("refbus: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -83,6 +87,8 @@ def _serve(bus: TopicsBus, _arguments: Any) -> None:
 
     from refbus.topics.server import serve
 
+    # The thread that reads stdin cannot be interrupted. Nothing is lost by a kill at any point, so Ctrl-C is one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(serve, bus)
 
 
