@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from refbus.kernel import cursor
@@ -298,7 +298,9 @@ def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, reply_t
 def _insert(connection: sqlite3.Connection, rows: list[Row]) -> bool:
     """All or none: False if an id is taken, which the insert itself tells."""
     try:
-        connection.execute(_insert_sql(len(rows)), list(chain.from_iterable(rows)))
+        connection.execute(
+            _insert_sql(len(rows)), ["" if cell is None else cell for row in rows for cell in row]
+        )
     except sqlite3.IntegrityError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
             raise
@@ -310,9 +312,20 @@ def _insert(connection: sqlite3.Connection, rows: list[Row]) -> bool:
 
 @functools.cache
 def _insert_sql(count: int) -> str:
-    """One statement for all rows costs two thirds of one for each; with OR FAIL, as nothing must be kept to undo it."""
-    row = f"({', '.join('?' * len(COLUMNS))})"
-    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join([row] * count)}"
+    """One statement for all rows, which costs half of one for each.
+
+    It fails without undoing itself, for which SQLite would have to keep the pages as they were. And a cell that is
+    absent is an empty text, which nobody can send: Python takes longer to bind a None than SQLite to make it of that.
+    """
+    numbers = itertools.count(1)
+    rows = [f"({', '.join(_value(column, next(numbers)) for column in COLUMNS)})" for _ in range(count)]
+    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join(rows)}"
+
+
+def _value(column: str, number: int) -> str:
+    if column in ("reply_to", "metadata_json", "client_message_id"):
+        return f"CASE ?{number} WHEN '' THEN NULL ELSE ?{number} END"
+    return f"?{number}"
 
 
 _UNREAD = """
