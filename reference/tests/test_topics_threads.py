@@ -6,6 +6,7 @@ import threading
 import time
 
 import anyio
+import anyio.lowlevel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,28 +17,30 @@ COUNT = 3
 
 @given(groups=st.lists(st.integers(1, 5), min_size=1, max_size=5))
 def test_calls_that_come_one_after_the_other_run_in_the_same_thread(groups: list[int]) -> None:
-    """Also after several at once, which are no more than agreed; and with anyio's own threads at work."""
+    """Also after several at once, which are no more than agreed, and while anyio's own threads are taken."""
 
-    async def play() -> list[tuple[int, set[int]]]:
-        threads, ran = Threads(COUNT), []
+    async def play() -> set[int]:
+        threads, ran = Threads(COUNT), set[int]()
+
+        async def one() -> int:
+            ran.add(ident := await threads.run(threading.get_ident))
+            return ident
+
         for size in groups:
-            together: set[int] = set()
-
-            async def one(together: set[int] = together) -> None:
-                together.add(await threads.run(threading.get_ident))
-
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as together:
                 for _ in range(size):
-                    tasks.start_soon(one)
-            await anyio.to_thread.run_sync(int)
-            alone = {await threads.run(threading.get_ident) for _ in range(3)}
-            assert len(alone) == 1
-            ran.append((len(together), together | alone))
+                    together.start_soon(one)
+            before, released = await one(), threading.Event()
+            async with anyio.create_task_group() as others:
+                for _ in range(COUNT + 2):
+                    others.start_soon(anyio.to_thread.run_sync, released.wait)
+                await anyio.lowlevel.checkpoint()
+                after = {await one() for _ in range(3)}
+                released.set()
+            assert after == {before}
         return ran
 
-    ran = anyio.run(play)
-    assert all(count <= COUNT for count, _ in ran)
-    assert len(set().union(*(idents for _, idents in ran))) <= COUNT
+    assert len(anyio.run(play)) <= COUNT
 
 
 def test_who_is_cancelled_waits_for_the_call() -> None:

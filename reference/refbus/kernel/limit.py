@@ -34,6 +34,11 @@ def text(what: str, value: object, chars_max: int = TEXT_CHARS_MAX) -> str:
     return value
 
 
+def stripped(what: str, value: object, chars_max: int = TEXT_CHARS_MAX) -> str:
+    """Free text, without the blanks around it."""
+    return text(what, value.strip() if type(value) is str else value, chars_max)
+
+
 def body(what: str, value: object, chars_max: int) -> str:
     """A text of many lines: any characters that Unicode knows."""
     if type(value) is not str:

@@ -87,7 +87,7 @@ def _serve(bus: TopicsBus, _arguments: Any) -> None:
 
     from refbus.topics.server import serve
 
-    # The thread that reads stdin cannot be interrupted. Nothing is lost by a kill at any point, so Ctrl-C is one.
+    # The thread that reads stdin cannot be interrupted. A server may be killed at any point, so Ctrl-C does that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(serve, bus)
 

@@ -43,8 +43,8 @@ class Joining(Topics):
         reclaim_token: str | None = None,
     ) -> dict[str, Any]:
         """Become `agent_name` on a topic. The returned token brings the name back after a restart."""
-        agent_name = _stripped("agent_name", agent_name, AGENT_NAME_CHARS_MAX)
-        token = None if reclaim_token is None else _stripped("reclaim_token", reclaim_token)
+        agent_name = limits.stripped("agent_name", agent_name, AGENT_NAME_CHARS_MAX)
+        token = None if reclaim_token is None else limits.stripped("reclaim_token", reclaim_token)
         # An empty text is how many clients say "not given".
         if bool(topic_id) == bool(name):
             raise InvalidArgument("give exactly one of topic_id and name")
@@ -102,10 +102,6 @@ class Joining(Topics):
                 "join again under another name, or with the reclaim_token to take it back"
             )
         return Standing(status, last_seq, next_seq)
-
-
-def _stripped(what: str, value: object, chars_max: int = limits.TEXT_CHARS_MAX) -> str:
-    return limits.text(what, value.strip() if type(value) is str else value, chars_max)
 
 
 def _in_use(agent_name: str) -> AgentNameInUse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -32,10 +33,14 @@ class Draft:
             raise InvalidArgument(" must be an object with content_markdown")
         said = item.get
         self.body = limits.body(".content_markdown", said("content_markdown"), BODY_CHARS_MAX)
-        self.type = _stripped_text(".message_type", said("message_type"), TYPE_CHARS_MAX) or "message"
-        self.reply_to = _optional_text(".reply_to", said("reply_to"))
+        self.type = (
+            _optional(limits.stripped, ".message_type", said("message_type"), TYPE_CHARS_MAX) or "message"
+        )
+        self.reply_to = _optional(limits.text, ".reply_to", said("reply_to"))
         self.metadata_json = metadata_text(".metadata", said("metadata"))
-        self.client_id = _stripped_text(".client_message_id", said("client_message_id"), CLIENT_ID_CHARS_MAX)
+        self.client_id = _optional(
+            limits.stripped, ".client_message_id", said("client_message_id"), CLIENT_ID_CHARS_MAX
+        )
 
     def says_the_same(self, message: dict[str, Any]) -> bool:
         """Is a stored message this draft?"""
@@ -116,14 +121,8 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     return value if type(value) is dict else None
 
 
-def _optional_text(what: str, value: Any) -> str | None:
-    return None if value is None else limits.text(what, value)
-
-
-def _stripped_text(what: str, value: Any, chars_max: int) -> str | None:
-    if value is None:
-        return None
-    return limits.text(what, value.strip() if type(value) is str else value, chars_max)
+def _optional(check: Callable[..., str], what: str, value: Any, *chars_max: int) -> str | None:
+    return None if value is None else check(what, value, *chars_max)
 
 
 def _readable(cell: Any) -> Any:
