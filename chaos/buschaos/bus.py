@@ -19,7 +19,5 @@ def argv_of(spec: str) -> list[str]:
     scheme, _, rest = spec.partition(":")
     command = shlex.split(rest)
     if scheme not in ("exec", "mcp") or not command:
-        raise NotAProcess(
-            f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… or mcp:CMD… here"
-        )
+        raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… or mcp:CMD… here")
     return [os.path.expanduser(command[0]), *command[1:]]

@@ -41,10 +41,7 @@ examples:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(
-        prog="busproof chaos",
-        description=__doc__,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="busproof chaos", description=__doc__, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("system", choices=sorted(SUBJECTS), help="the system that the bus implements")
     made.add_argument(
@@ -55,25 +52,16 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--kills", type=int, metavar="N", help="kill N sessions while agents work side by side")
     made.add_argument(
-        "--points",
-        action="store_true",
-        help="kill every operation before each change it makes, and in each write",
+        "--points", action="store_true", help="kill every operation before each change it makes, and in each write"
     )
     made.add_argument(
-        "--disk-full",
-        action="store_true",
-        help="fill the disk to every level, and inject ENOSPC and EIO once each",
+        "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
     )
     made.add_argument(
-        "--gone",
-        action="store_true",
-        help="cancel a sync, close its connection, or kill both, at each change it makes",
+        "--gone", action="store_true", help="cancel a sync, close its connection, or kill both, at each change it makes"
     )
     made.add_argument(
-        "--disk",
-        type=Path,
-        metavar="DIR",
-        help="a small mounted file system to fill, where namespaces are forbidden",
+        "--disk", type=Path, metavar="DIR", help="a small mounted file system to fill, where namespaces are forbidden"
     )
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(
@@ -140,9 +128,7 @@ def _tell_problems(act: Act) -> None:
     """The same problem at many points, or with other numbers, is told once."""
     alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
     for problem, history in act.problems:
-        alike.setdefault((problem.noun, re.sub(r"[0-9]+", "", problem.why)[:60]), []).append(
-            (problem, history)
-        )
+        alike.setdefault((problem.noun, re.sub(r"[0-9]+", "", problem.why)[:60]), []).append((problem, history))
     for found in list(alike.values())[:PROBLEMS_SHOWN]:
         problem, history = found[0]
         print(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {problem.why}")

@@ -28,17 +28,7 @@ from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.history import read
 
-_NO_SPACE_CALLS = (
-    "write",
-    "pwrite64",
-    "writev",
-    "pwritev",
-    "pwritev2",
-    "openat",
-    "open",
-    "creat",
-    "ftruncate",
-)
+_NO_SPACE_CALLS = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "openat", "open", "creat", "ftruncate")
 
 
 @dataclass(frozen=True)
@@ -130,9 +120,7 @@ class CrashPoints:
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
         victims = Victims(
-            self._fleet.specs[0],
-            self._fleet.system,
-            start_ahead=self._kills or self._subject.is_slow_to_start,
+            self._fleet.specs[0], self._fleet.system, start_ahead=self._kills or self._subject.is_slow_to_start
         )
         work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
         try:
@@ -170,9 +158,7 @@ class CrashPoints:
         with contextlib.closing(Stage(ground, operation, folder)) as stage:
             outcome = stage.play(lambda _: Continue())
             if not outcome.answered:
-                raise RunFailed(
-                    f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}"
-                )
+                raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
             after = stage.look()
         return Rehearsal(outcome.watch.changes, after if before is None else before, after)
 

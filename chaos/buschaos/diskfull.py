@@ -71,14 +71,7 @@ def run(
     small = folder or work / "small"
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
-    job = {
-        "specs": specs,
-        "system": system,
-        "levels": levels,
-        "small": str(small),
-        "work": str(work),
-        "out": str(out),
-    }
+    job = {"specs": specs, "system": system, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -87,10 +80,7 @@ def run(
         for line in child.stdout:
             told = json.loads(line)
             yield Level(
-                told["pages"],
-                told["opened"],
-                Counter(told["answers"]),
-                [Problem(**p) for p in told["problems"]],
+                told["pages"], told["opened"], Counter(told["answers"]), [Problem(**p) for p in told["problems"]]
             )
     if child.returncode != 0:
         raise RunFailed(f"the disk-full run ended with status {child.returncode}")
@@ -104,9 +94,7 @@ class _FullDisk:
         self._template = work / "prepared"
         self._subject = SUBJECTS[fleet.system]
         self._operations = [
-            op
-            for op in self._subject.operations
-            if op.method not in ("open", "close") and applicable(op, fleet.hello)
+            op for op in self._subject.operations if op.method not in ("open", "close") and applicable(op, fleet.hello)
         ]
         self._prepared = prepare_store(fleet, self._template, work / "prepared.jsonl", self._subject.prepare)
 
@@ -200,9 +188,7 @@ class _FullDisk:
                 self._note(level, operation.name, error)
                 refused[operation] = error
             except Lost as error:
-                level.problems.append(
-                    Problem("log", f"{operation.name} on a full disk ended the process: {error}")
-                )
+                level.problems.append(Problem("log", f"{operation.name} on a full disk ended the process: {error}"))
                 break
         return refused
 
@@ -215,9 +201,8 @@ class _FullDisk:
             level.problems.append(Problem("log", told, is_dialect=is_dialect))
 
     def _look_and_retry(
-        self, store: Path, session: Session, recorder: Recorder, level: Level,
-        refused: dict[Operation, Refused],
-    ) -> dict[str, Any] | None:  # fmt: skip
+        self, store: Path, session: Session, recorder: Recorder, level: Level, refused: dict[Operation, Refused]
+    ) -> dict[str, Any] | None:
         """Room again: nothing refused is there; each call works, on the session that saw the full disk."""
         outside, hello = self._subject.read, self._fleet.hello
         witness = session  # where the state is read from outside, it is only recorded as hers
@@ -254,9 +239,7 @@ class _FullDisk:
         except DoorError as error:
             if isinstance(error, Refused) and error.code in operation.again:
                 return
-            level.problems.append(
-                Problem("log", f"{operation.name} fails although there is room again: {error}")
-            )
+            level.problems.append(Problem("log", f"{operation.name} fails although there is room again: {error}"))
 
     def _keep(self, level: Level, store: Path) -> None:
         kept = self._out / "disk" / level.name

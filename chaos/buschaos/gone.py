@@ -56,10 +56,7 @@ class Case:
 
 
 CASES = tuple(
-    Case(waits, auto_advance, way)
-    for waits in (False, True)
-    for auto_advance in (True, False)
-    for way in get_args(Way)
+    Case(waits, auto_advance, way) for waits in (False, True) for auto_advance in (True, False) for way in get_args(Way)
 )
 
 
@@ -94,14 +91,10 @@ class GoneCallers:
         """One result a case, as they come."""
         with (
             tempfile.TemporaryDirectory(prefix="busproof-gone-") as folder,
-            contextlib.closing(
-                Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)
-            ) as victims,
+            contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)) as victims,
         ):
             work = Path(folder)
-            prepared = prepare_store(
-                self._fleet, work / "prepared", work / "prepared.jsonl", self._subject.prepare
-            )
+            prepared = prepare_store(self._fleet, work / "prepared", work / "prepared.jsonl", self._subject.prepare)
             for case in self._cases:
                 yield self._all_points(case, prepared, victims, work)
 

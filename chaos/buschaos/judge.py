@@ -20,9 +20,14 @@ from busproof.suite import T0_MS
 
 # Checks whose names do not begin with their noun.
 _NOUNS = {
-    "topic_order": "log", "topic_durable": "log", "topic_delivery": "cursor",
-    "send_durable": "log", "receive_order": "route", "claim_exclusive": "lease", "dead_letters_exact": "retry",
-}  # fmt: skip
+    "topic_order": "log",
+    "topic_durable": "log",
+    "topic_delivery": "cursor",
+    "send_durable": "log",
+    "receive_order": "route",
+    "claim_exclusive": "lease",
+    "dead_letters_exact": "retry",
+}
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,7 @@ class Judgement:
 
 
 def read_to_the_end(
-    fleet: Fleet,
-    store: Path,
-    parts: list[Path],
-    into: Path,
-    *,
-    run: str,
-    agents: list[str],
-    now_ms: int = T0_MS,
+    fleet: Fleet, store: Path, parts: list[Path], into: Path, *, run: str, agents: list[str], now_ms: int = T0_MS
 ) -> Evidence:
     """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
     told = [event for part in parts for event in read(part)]
@@ -78,9 +76,7 @@ def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> No
 
 
 @contextlib.contextmanager
-def _session(
-    fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: str, now_ms: int
-) -> Iterator[Session]:
+def _session(fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: str, now_ms: int) -> Iterator[Session]:
     session = Session(fleet.door(number, store, {}), recorder, process=number, agent=agent)
     try:
         if fleet.hello.clock == "manual":

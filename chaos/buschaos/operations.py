@@ -48,9 +48,7 @@ class Operation:
     empty_store: bool = False  # played on an empty folder
     is_first: bool = False  # the session's first call: nothing has been said who it is
     again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
-    says: tuple[
-        str, ...
-    ] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
+    says: tuple[str, ...] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
 
     def ids(self, prepared: Prepared) -> set[str]:
         """Ids of the messages that it publishes."""

@@ -78,9 +78,14 @@ class Plan:
 
 
 def draw(
-    seed: int, kills: int, declared: Iterable[str], all_roles: Sequence[Role], *,
-    supervised: bool = True, calls_per_kill: int = CALLS_PER_KILL,
-) -> Plan:  # fmt: skip
+    seed: int,
+    kills: int,
+    declared: Iterable[str],
+    all_roles: Sequence[Role],
+    *,
+    supervised: bool = True,
+    calls_per_kill: int = CALLS_PER_KILL,
+) -> Plan:
     """Draw the plan for a bus with these nouns and features. Without a supervisor, no death at a system call."""
     dice = random.Random(f"busproof chaos {seed}")
     has = frozenset(declared)
@@ -92,10 +97,7 @@ def draw(
         of_role = sum(other.name == role.name for other in roles[:number])
         name = f"{role.name}-{1 + of_role // role.processes}"
         count = max(CALLS_MIN, deaths * calls_per_kill)
-        calls = [
-            *role.first,
-            *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first))),
-        ]
+        calls = [*role.first, *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):
             calls[index] = replace(calls[index], death=_death(dice, supervised))
         first, *others = _in_rounds(calls, round_count)

@@ -23,9 +23,7 @@ EVENTS_SHOWN = 12
 def rows(run: Run, system: str) -> list[RowResult]:
     """A result for every row whose check is one of the acts."""
     acts: dict[str | None, Act] = {act.name: act for act in run.acts}
-    return [
-        _decide(row, acts[row.check], run.hello) for row in catalogue(system).values() if row.check in acts
-    ]
+    return [_decide(row, acts[row.check], run.hello) for row in catalogue(system).values() if row.check in acts]
 
 
 def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
@@ -35,9 +33,7 @@ def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
     """
 
     def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
-        return RowResult(
-            requirement=row.id, outcome=outcome, check=act.name, fleet="bus", why=why, events=events or []
-        )
+        return RowResult(requirement=row.id, outcome=outcome, check=act.name, fleet="bus", why=why, events=events or [])
 
     if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features}:
         return result("not-applicable", "the bus does not declare it")
@@ -63,9 +59,7 @@ def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
     """The operations that show the problem: those that the check names, else the last ones."""
     if not history.exists():
         return []
-    events = [
-        event for event in read(history) if event.type not in ("header", "footer") and event.op != "clock.set"
-    ]
+    events = [event for event in read(history) if event.type not in ("header", "footer") and event.op != "clock.set"]
     chosen = [event for event in events if event.index in problem.events] or events[-EVENTS_SHOWN:]
     told = [event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"}) for event in chosen]
     for event in told:
@@ -77,11 +71,14 @@ def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
 def write(run: Run, settings: Settings) -> lines.Report:
     """report.jsonl, and from it JUnit and HTML."""
     header = {
-        "busproof": __version__, "system": settings.system, "hello": run.hello.model_dump(), "seed": settings.seed,
+        "busproof": __version__,
+        "system": settings.system,
+        "hello": run.hello.model_dump(),
+        "seed": settings.seed,
         "bus": " + ".join(spec for spec in settings.specs if spec != reference(settings.system)),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "again": {act.name: again(settings, act.name) for act in run.acts},
-    }  # fmt: skip
+    }
     report = lines.write(settings.out / "report.jsonl", header, rows(run, settings.system))
     junit.write(report, settings.out / "junit.xml")
     html.write(report, settings.out / "report.html")
@@ -96,7 +93,5 @@ def again(settings: Settings, act: str) -> str:
         "chaos.disk_full": "--disk-full",
         "chaos.gone_callers": "--gone",
     }[act]
-    buses = "".join(
-        f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system)
-    )
+    buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     return f"busproof chaos {settings.system}{buses} {flag}"

@@ -82,9 +82,11 @@ class Settings:
     def asked(self) -> set[str]:
         """The acts that are asked for."""
         flags = {
-            "chaos.random_kills": self.kills is not None, "chaos.kill_points": self.points,
-            "chaos.disk_full": self.disk_full, "chaos.gone_callers": self.gone,
-        }  # fmt: skip
+            "chaos.random_kills": self.kills is not None,
+            "chaos.kill_points": self.points,
+            "chaos.disk_full": self.disk_full,
+            "chaos.gone_callers": self.gone,
+        }
         return {act for act, asked in flags.items() if asked}
 
 
@@ -135,39 +137,53 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
         act.notes.append(f"no kills at system calls, kills after answers instead: {unsupervised}")
     subject = SUBJECTS[settings.system]
     drawn = plan.draw(
-        settings.seed, settings.kills or 0, [*hello.nouns, *hello.features], subject.roles,
+        settings.seed,
+        settings.kills or 0,
+        [*hello.nouns, *hello.features],
+        subject.roles,
         supervised=not unsupervised,
         calls_per_kill=plan.CALLS_PER_KILL_SLOW if subject.is_slow_to_start else plan.CALLS_PER_KILL,
-    )  # fmt: skip
+    )
     readers = {role.name for role in subject.roles if role.reads}
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
     (store := out / "store").mkdir()
     manual = hello.clock == "manual"
     with tempfile.TemporaryDirectory(prefix="busproof-chaos-") as scratch:
         tally, parts = workload.play(
-            drawn, specs=settings.specs, system=settings.system, store=store, parts=Path(scratch),
-            run=f"chaos-{settings.seed}", manual_clock=manual, header=_header(settings, drawn, fleet),
+            drawn,
+            specs=settings.specs,
+            system=settings.system,
+            store=store,
+            parts=Path(scratch),
+            run=f"chaos-{settings.seed}",
+            manual_clock=manual,
+            header=_header(settings, drawn, fleet),
             progress=lambda text: say(f"random kills: {text}"),
-        )  # fmt: skip
+        )
         say("random kills: reading everything, and judging")
         history = out / "history.jsonl"
         evidence = judge.read_to_the_end(
-            fleet, store, parts, history, run=f"chaos-{settings.seed}",
+            fleet,
+            store,
+            parts,
+            history,
+            run=f"chaos-{settings.seed}",
             agents=sorted({agent.name for agent in drawn.agents if agent.role in readers}),
             now_ms=drawn.now_ms(drawn.rounds),
-        )  # fmt: skip
+        )
     judgement = judge.of_history(history)
     act.counts.update(
         {
-            "kills": tally.kills.total(), "of them in the middle of a call": tally.cut_calls, "calls": tally.calls,
-            "acknowledged messages": len(evidence.promises), "calls tried again": tally.retries,
+            "kills": tally.kills.total(),
+            "of them in the middle of a call": tally.cut_calls,
+            "calls": tally.calls,
+            "acknowledged messages": len(evidence.promises),
+            "calls tried again": tally.retries,
         }
-    )  # fmt: skip
+    )
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
     if tally.refusals:
-        act.notes.append(
-            "refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
-        )
+        act.notes.append("refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items())))
     act.add([Problem("log", strange) for strange in tally.strange], history)
     act.add(subject.problems(evidence), history)
     act.add(list(subject.deliveries(read(history))), history)
@@ -221,9 +237,7 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
             act.add(told, settings.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
                 say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
-        act.notes.append(
-            "answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items()))
-        )
+        act.notes.append("answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items())))
     if why := _why_no_points(fleet):
         act.notes.append(f"no errors injected at system calls: {why}")
     else:
@@ -258,9 +272,14 @@ def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tupl
         fleet = Fleet(settings.specs[turn:] + settings.specs[:turn], system=settings.system)
         try:
             points = CrashPoints(
-                fleet, settings.out, judge=lambda history: judge.of_history(history).problems,
-                kills=kills, torn=torn, errors=errors, operations=settings.operations,
-            )  # fmt: skip
+                fleet,
+                settings.out,
+                judge=lambda history: judge.of_history(history).problems,
+                kills=kills,
+                torn=torn,
+                errors=errors,
+                operations=settings.operations,
+            )
             for result in points.run():
                 act.counts[what] += len(result.points)
                 say(

@@ -211,9 +211,7 @@ class Stage:
             reply = self._retry()
             found = self.look()
             if found != rehearsal.after:
-                return [
-                    self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")
-                ]
+                return [self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")]
             if (
                 "ref" in reply
                 and self._come().call("load_blob", ref=reply["ref"])["content"] != self._params["content"]
@@ -236,9 +234,7 @@ class Stage:
             survivor = self._come()  # and so it has opened the store
             return {} if method in _SESSION_METHODS else self._call_again(survivor)
         if method not in _SESSION_METHODS:
-            with contextlib.suppress(
-                Refused
-            ):  # an error may spoil a connection for good; a fresh one must do
+            with contextlib.suppress(Refused):  # an error may spoil a connection for good; a fresh one must do
                 return victim.call(method, **self._params)
         victim.door.call("open", {"store": str(self._store), "options": {}})
         self._tell_time(victim)

@@ -76,18 +76,33 @@ class Tally:
 
 
 def play(
-    plan: Plan, *, specs: list[str], system: str, store: Path, parts: Path, run: str, manual_clock: bool,
-    header: Any = None, progress: Callable[[str], None] = lambda _: None,
-) -> tuple[Tally, list[Path]]:  # fmt: skip
+    plan: Plan,
+    *,
+    specs: list[str],
+    system: str,
+    store: Path,
+    parts: Path,
+    run: str,
+    manual_clock: bool,
+    header: Any = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Tally, list[Path]]:
     """Play the plan; returns what happened and the parts of the history."""
     numbered = list(enumerate(plan.agents))
     jobs = [
         Job(
-            tuple(specs), system, store, parts / f"part-{driver}.jsonl", run, manual_clock, header,
-            tuple(numbered[driver::DRIVERS]), len(numbered),
+            tuple(specs),
+            system,
+            store,
+            parts / f"part-{driver}.jsonl",
+            run,
+            manual_clock,
+            header,
+            tuple(numbered[driver::DRIVERS]),
+            len(numbered),
         )
         for driver in range(DRIVERS)
-    ]  # fmt: skip
+    ]
     tally = Tally()
     with _drivers(jobs) as pipes:
         for round_ in range(plan.rounds):
@@ -141,9 +156,7 @@ def _drive(job: Job, pipe: Any) -> None:
     """A driver process: one thread an agent, a round at a time."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run, by closing the pipe
-    with contextlib.closing(
-        Recorder(job.part, run=job.run, system=job.system, header=job.header)
-    ) as recorder:
+    with contextlib.closing(Recorder(job.part, run=job.run, system=job.system, header=job.header)) as recorder:
         players = [_Player(job, number, plan, recorder) for number, plan in job.agents]
         try:
             while (order := pipe.recv()) is not None:
@@ -195,9 +208,7 @@ class _Player:
         self._subject = SUBJECTS[job.system]
         self._memory = self._subject.memory()
         self._unresolved: deque[Call] = deque()
-        self._deaths = deque(
-            call.death for round_ in plan.rounds for call in round_ if call.death is not None
-        )
+        self._deaths = deque(call.death for round_ in plan.rounds for call in round_ if call.death is not None)
         self._took_s: dict[str, deque[float]] = defaultdict(lambda: deque([0.001], maxlen=50))
 
     def play(self, round_: int, now_ms: int) -> None:
@@ -249,9 +260,7 @@ class _Player:
         except Refused as error:
             self.tally.refusals[error.code] += 1
             if error.code not in self._subject.expected:
-                self.tally.strange.append(
-                    f"{call.method} of {self._plan.name} was in order and refused: {error}"
-                )
+                self.tally.strange.append(f"{call.method} of {self._plan.name} was in order and refused: {error}")
             if error.code in BUSY or not error.definite:
                 self._remember(call)
         except DoorError as error:
@@ -260,9 +269,7 @@ class _Player:
             if call.death is not None and isinstance(error, Lost):
                 self.tally.cut_calls += 1
             else:
-                self.tally.strange.append(
-                    f"{self._plan.name}: without being killed, {call.method} ended in: {error}"
-                )
+                self.tally.strange.append(f"{self._plan.name}: without being killed, {call.method} ended in: {error}")
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
@@ -295,9 +302,12 @@ class _Player:
             self._session = None
             self.tally.kills[death.kind] += 1
             self._recorder.record(
-                "nemesis", process=session.process, op="kill", agent=self._plan.name,
+                "nemesis",
+                process=session.process,
+                op="kill",
+                agent=self._plan.name,
                 value={"kind": death.kind, "at": death.at, "during": call.method},
-            )  # fmt: skip
+            )
 
     def _call_watched(self, session: Session, call: Call, death: Death) -> None:
         def decide(change: Change) -> Verdict:

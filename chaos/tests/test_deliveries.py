@@ -31,9 +31,7 @@ def told(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
         recorder.record(type_, process=1, op=op, agent="alice", value=value)
 
     def message(seq: int) -> dict[str, Any]:
-        return {
-            "topic_id": "t", "seq": seq, "message_id": str(seq), "sender": "bob", "client_message_id": None
-        }  # fmt: skip
+        return {"topic_id": "t", "seq": seq, "message_id": str(seq), "sender": "bob", "client_message_id": None}
 
     for one in syncs:
         record("invoke", {"topic_id": "t", **one["how"]})

@@ -42,9 +42,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
         ("dies_of_a_full_disk", "ended the process"),
     ],
 )
-def test_a_planted_fault_is_found(
-    tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str
-) -> None:
+def test_a_planted_fault_is_found(tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str) -> None:
     """And the store is kept."""
     levels = play(faulty(fault), (0, 1), tmp_path)
     found = [level for level in levels if any(says in problem.why for problem in level.problems)]

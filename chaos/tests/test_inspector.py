@@ -33,14 +33,7 @@ def test_an_empty_folder_is_no_problem(tmp_path: Path) -> None:
     """A bus need not keep its store in the seed's files."""
     with Inspector() as eyes:
         facts = eyes.look(tmp_path)
-    assert facts == {
-        "integrity": None,
-        "log": None,
-        "blobs": {},
-        "lines": None,
-        "bad_lines": [],
-        "torn_workers": [],
-    }
+    assert facts == {"integrity": None, "log": None, "blobs": {}, "lines": None, "bad_lines": [], "torn_workers": []}
 
 
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:

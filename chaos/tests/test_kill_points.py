@@ -29,9 +29,14 @@ def play(
     fleet = Fleet([spec])
     try:
         points = CrashPoints(
-            fleet, out, judge=lambda history: judge.of_history(history).problems, kills=kills, errors=errors,
-            torn=torn, operations=operations,
-        )  # fmt: skip
+            fleet,
+            out,
+            judge=lambda history: judge.of_history(history).problems,
+            kills=kills,
+            errors=errors,
+            torn=torn,
+            operations=operations,
+        )
         return {result.operation.name: result for result in points.run()}
     finally:
         fleet.close()
@@ -44,10 +49,7 @@ def named(*names: str) -> list[Operation]:
 
 def three_messages(_: Prepared) -> dict[str, Any]:
     """A batch: it shows what thirty do."""
-    return {
-        "agent_id": "alice",
-        "messages": [{"id": f"new-{n}", "to": "bob", "type": "note"} for n in range(3)],
-    }
+    return {"agent_id": "alice", "messages": [{"id": f"new-{n}", "to": "bob", "type": "note"} for n in range(3)]}
 
 
 def told(results: dict[str, OperationResult]) -> list[str]:
@@ -76,15 +78,7 @@ def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: P
 
 def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) -> None:
     """ENOSPC and EIO once at each change: refused and not done, or done, or said to be unknown; and it works again."""
-    names = (
-        "publish",
-        "publish with blob",
-        "ack",
-        "try_claim_task",
-        "transition",
-        "export_to_jsonl",
-        "save_blob",
-    )
+    names = ("publish", "publish with blob", "ack", "try_claim_task", "transition", "export_to_jsonl", "save_blob")
     results = play(REFERENCE, tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
     assert told(results) == []
 
@@ -108,9 +102,7 @@ def test_a_planted_fault_is_found(
     if name == "publish_many":
         operation = replace(operation, params=three_messages)
     results = play(faulty(fault), tmp_path, operation)
-    found = [
-        (point, p) for point in results[name].bad for p in point.problems if p.noun == noun and says in p.why
-    ]
+    found = [(point, p) for point in results[name].bad for p in point.problems if p.noun == noun and says in p.why]
     assert found
     kept = found[0][0].kept
     assert kept is not None
@@ -120,9 +112,7 @@ def test_a_planted_fault_is_found(
 
 def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """No answer is no answer, though nothing was lost."""
-    results = play(
-        faulty("dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,)
-    )
+    results = play(faulty("dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,))
     assert any("ended its process" in line for line in told(results))
 
 

@@ -86,9 +86,18 @@ def test_only_what_is_declared_is_called() -> None:
 def test_everything_that_writes_is_called() -> None:
     """Of a bus that declares everything."""
     assert {call.method for call in calls(draw(1, 200, EVERYTHING))} == {
-        "publish", "publish_many", "poll", "ack", "try_claim_task", "renew_claim", "release_claim", "export_to_jsonl",
-        "archive", "heartbeat", "save_blob",
-    }  # fmt: skip
+        "publish",
+        "publish_many",
+        "poll",
+        "ack",
+        "try_claim_task",
+        "renew_claim",
+        "release_claim",
+        "export_to_jsonl",
+        "archive",
+        "heartbeat",
+        "save_blob",
+    }
 
 
 def test_without_a_supervisor_nobody_dies_at_a_system_call() -> None:

@@ -54,9 +54,7 @@ def test_the_clocks_never_run_backwards(tmp_path: Path) -> None:
     """Rounds are played in step: what is invoked later has no earlier time."""
     play(tmp_path, [REFERENCE], 16)
     times = [
-        e.bus_ms
-        for e in read(tmp_path / "history.jsonl")
-        if e.type == "invoke" and e.op != "clock.set" and e.bus_ms
+        e.bus_ms for e in read(tmp_path / "history.jsonl") if e.type == "invoke" and e.op != "clock.set" and e.bus_ms
     ]
     assert times == sorted(times)
     assert len(set(times)) > 2
@@ -86,9 +84,7 @@ def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[st
     assert any("without being killed" in problem.why for problem, _ in result.acts[0].problems)
 
 
-def test_without_the_supervisor_it_kills_after_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_supervisor_it_kills_after_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run goes on, and says so."""
     monkeypatch.setattr(syscalls, "why_unavailable", lambda: "not here")
     result, row = play(tmp_path, [REFERENCE], 8)

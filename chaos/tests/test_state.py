@@ -25,15 +25,20 @@ def whole() -> Evidence:
     return Evidence(
         dump={"messages": rows[1:], "archived": rows[:1], "integrity": "ok"},
         facts={
-            "integrity": "ok", "log": [[2, "b"], [4, "c"]], "blobs": {"sha256-b": "ok"}, "torn_workers": [],
-            "lines": [[1, "a"], [2, "b"], [4, "c"]], "bad_lines": [],
+            "integrity": "ok",
+            "log": [[2, "b"], [4, "c"]],
+            "blobs": {"sha256-b": "ok"},
+            "torn_workers": [],
+            "lines": [[1, "a"], [2, "b"], [4, "c"]],
+            "bad_lines": [],
         },
         promises=[
-            Promise("a", 1, {"id": "a", "payload": {"n": 1}}), Promise("b", None, {"id": "b", "payload": "big"}),
+            Promise("a", 1, {"id": "a", "payload": {"n": 1}}),
+            Promise("b", None, {"id": "b", "payload": "big"}),
             Promise("c", 4, {"id": "c"}),
         ],
         exported=True,
-    )  # fmt: skip
+    )
 
 
 def test_a_whole_store_shows_nothing() -> None:
@@ -71,7 +76,7 @@ def dump(evidence: Evidence) -> Any:
         (lambda e: e.facts["bad_lines"].append("line 4"), "export", "torn: line 4"),
         (lambda e: e.facts.update(died="signal 7"), "log", "signal 7"),
     ],
-)  # fmt: skip
+)
 def test_each_damage_is_found(damage: Callable[[Evidence], None], noun: str, says: str) -> None:
     """Under the noun whose rows it breaks."""
     evidence = whole()
@@ -99,11 +104,7 @@ def test_without_a_dump_the_files_still_speak() -> None:
 def state(seqs: list[int], ids: list[str], cursor: int, now_ms: int = 0) -> dict[str, Any]:
     """A dump with one cursor."""
     rows = [{"seq": s, "id": i, "ts_ms": now_ms, "payload": None} for s, i in zip(seqs, ids, strict=True)]
-    return {
-        "messages": rows,
-        "cursors": [{"agent_id": "x", "last_acked_seq": cursor}],
-        "export_last_seq": cursor,
-    }
+    return {"messages": rows, "cursors": [{"agent_id": "x", "last_acked_seq": cursor}], "export_last_seq": cursor}
 
 
 def same(one: dict[str, Any], other: dict[str, Any], clock: str = "manual") -> bool:

@@ -44,10 +44,7 @@ def play(
     folder: Path, code: str, verdicts: dict[int, Verdict], argv: list[str] | None = None
 ) -> tuple[str, list[Change]]:
     """Run the code with these verdicts; what it said (or `died`) and the changes that it made."""
-    with (
-        program(argv or PYTHON) as door,
-        door.watched(folder, lambda c: verdicts.get(c.ordinal, Continue())) as watch,
-    ):
+    with program(argv or PYTHON) as door, door.watched(folder, lambda c: verdicts.get(c.ordinal, Continue())) as watch:
         door.send_line(code.encode())
         try:
             said = door.receive_line("the program", 20).decode().strip()
@@ -71,8 +68,11 @@ def test_every_change_is_seen_in_order(tmp_path: Path) -> None:
     said, changes = play(tmp_path, writes(tmp_path / "f"), {})
     assert said == "done"
     assert [str(change) for change in changes] == [
-        "1: openat f", "2: write f (3 bytes)", "3: write f (3 bytes)", "4: write f (5 bytes)"
-    ]  # fmt: skip
+        "1: openat f",
+        "2: write f (3 bytes)",
+        "3: write f (3 bytes)",
+        "4: write f (5 bytes)",
+    ]
 
 
 @pytest.mark.parametrize(("ordinal", "left"), [(2, b""), (3, b"one"), (4, b"onetwo")])
@@ -180,9 +180,14 @@ def test_relative_paths_and_folder_descriptors_are_resolved(tmp_path: Path) -> N
     said, changes = play(tmp_path, code, {})
     assert said == "done"
     assert [(c.call, c.path) for c in changes] == [
-        ("mkdir", "d"), ("mkdirat", "d/e"), ("symlink", "l"), ("unlink", "l"), ("rmdir", "d/e"), ("openat", "t"),
+        ("mkdir", "d"),
+        ("mkdirat", "d/e"),
+        ("symlink", "l"),
+        ("unlink", "l"),
+        ("rmdir", "d/e"),
+        ("openat", "t"),
         ("truncate", "t"),
-    ]  # fmt: skip
+    ]
 
 
 def test_children_and_threads_are_watched_too(tmp_path: Path) -> None:

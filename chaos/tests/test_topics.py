@@ -41,9 +41,7 @@ def outcomes(played: Run) -> dict[str, str]:
 def test_the_reference_survives_a_kill_and_a_disconnect(tmp_path: Path) -> None:
     """A sync with an acknowledgement, killed at every point; one that waits, disconnected at every point."""
     case = Case(waits=True, auto_advance=True, way="disconnected")
-    played = play(
-        reference("topics"), tmp_path, "sync that acknowledges", points=True, gone=True, cases=(case,)
-    )
+    played = play(reference("topics"), tmp_path, "sync that acknowledges", points=True, gone=True, cases=(case,))
     assert told(played) == []
     assert set(outcomes(played).values()) == {"pass"}
     points, gone = played.acts
@@ -93,9 +91,13 @@ def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
 ) -> None:
     """DB_BUSY is a dialect for a full disk; said of what happened, it is false."""
     played = play(
-        faulty("topics_says_busy_of_what_it_did"), tmp_path, "cursor_reset", disk_full=True, levels=(55,),
+        faulty("topics_says_busy_of_what_it_did"),
+        tmp_path,
+        "cursor_reset",
+        disk_full=True,
+        levels=(55,),
         errors=(errno.EIO,),
-    )  # fmt: skip
+    )
     assert outcomes(played) == {"topics.log.76": "fail", "topics.log.77": "pass"}
     assert any("was refused as certainly not done (DB_BUSY), and yet" in line for line in told(played))
 
@@ -124,9 +126,7 @@ def test_a_server_that_was_started_ahead_serves_the_store(
     assert [change.path for change in watch.changes][-2:] == [f"{DB_NAME}-wal", ANSWER]
 
 
-def test_what_is_not_known_for_a_system_is_never_green(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_known_for_a_system_is_never_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 2: it cannot be asked for."""
     assert cli.main(["comms", "--gone", "--out", str(tmp_path)]) == 2
     assert "is not known for" in capsys.readouterr().err
@@ -135,9 +135,7 @@ def test_what_is_not_known_for_a_system_is_never_green(
 @pytest.mark.nightly
 def test_the_reference_survives_every_point(tmp_path: Path) -> None:
     """All operations, all ways to go, all levels, 200 kills."""
-    played = play(
-        reference("topics"), tmp_path, points=True, gone=True, cases=CASES, disk_full=True, kills=200
-    )
+    played = play(reference("topics"), tmp_path, points=True, gone=True, cases=CASES, disk_full=True, kills=200)
     assert told(played) == []
     assert len(outcomes(played)) == 7
     assert set(outcomes(played).values()) == {"pass"}

@@ -28,9 +28,7 @@ class Requirement(BaseModel):
     text: str  # quoted from the seed, or from DECISIONS for RESOLVED rows and those marked M
     source: str  # "seed 000, Delivery Semantics" or "W5"
     noun: Noun
-    needs: tuple[
-        str, ...
-    ] = ()  # features without which the row is not applicable; "clock" wants a settable clock
+    needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock
     check: str | None = None  # SCENARIO name, "history.NAME", "machine.NAME", or "chaos.NAME"
     excluded: str | None = None  # why no check can or should exist
 

@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 # command → module, extra to install
-_ELSEWHERE = {
-    "chaos": ("buschaos.cli", "chaos"),
-    "audit": ("busspark.cli", "spark"),
-    "demo": ("busproof.demo", ""),
-}
+_ELSEWHERE = {"chaos": ("buschaos.cli", "chaos"), "audit": ("busspark.cli", "spark"), "demo": ("busproof.demo", "")}
 
 
 def _run_elsewhere(command: str, argv: list[str]) -> int:
@@ -65,8 +61,7 @@ def _run_elsewhere(command: str, argv: list[str]) -> int:
         if not extra or (error.name or "").startswith("busproof"):
             raise
         print(
-            f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'",
-            file=sys.stderr,
+            f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'", file=sys.stderr
         )
         return 2
     result: int = run(argv)
@@ -75,19 +70,17 @@ def _run_elsewhere(command: str, argv: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="busproof", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="busproof",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Judge a message bus for coding agents: which promise breaks, and how to reproduce it.",
-    )  # fmt: skip
+    )
     parser.add_argument("--version", action="version", version=f"busproof {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(
-            name,
-            help=text,
-            description=text,
-            epilog=EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=text, description=text, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         sub.set_defaults(command=run)
         return sub
@@ -96,22 +89,20 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("system", choices=sorted(METHODS))
     check.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
     check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
+    check.add_argument("--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id")
     check.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id"
+        "--mixed-with",
+        metavar="SPEC",
+        help="also on one store with this bus: `reference`, `none` or a "
+        "bus (default: the kit's own participant, where the bus declares sqlite)",
     )
-    check.add_argument("--mixed-with", metavar="SPEC", help="also on one store with this bus: `reference`, `none` or a "
-                       "bus (default: the kit's own participant, where the bus declares sqlite)")  # fmt: skip
-    check.add_argument(
-        "--known", metavar="FILE", help="TOML list of known failures: id, reason, url, expires"
-    )
+    check.add_argument("--known", metavar="FILE", help="TOML list of known failures: id, reason, url, expires")
     check.add_argument(
         "--out", type=Path, default=Path("busproof-out"), help="folder for reports (default busproof-out)"
     )
     check.add_argument("--seed", type=int, help="seed of the workload and of the machines")
     check.add_argument("--nightly", action="store_true", help="10,000 examples instead of a few")
-    check.add_argument(
-        "-j", "--jobs", default="auto", help="processes (default: as many as cores, at most 4)"
-    )
+    check.add_argument("-j", "--jobs", default="auto", help="processes (default: as many as cores, at most 4)")
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
             "chaos": "kill its processes, fill its disk, then check what is left",
@@ -119,13 +110,9 @@ def _parser() -> argparse.ArgumentParser:
             "demo": "everything in about a minute, on the reference",
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
-    doctor = add(
-        "doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database"
-    )
+    doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
     doctor.add_argument("--bus", required=True, metavar="SPEC")
-    doctor.add_argument(
-        "--system", choices=sorted(METHODS), help="default: worker; of a file: what its tables say"
-    )
+    doctor.add_argument("--system", choices=sorted(METHODS), help="default: worker; of a file: what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", choices=sorted(METHODS))
     init.add_argument("language", choices=("python", "node"))
@@ -136,9 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--bus", default=None, metavar="SPEC", help="another bus than the report's")
     verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
     verify.add_argument("report", type=Path)
-    trace = add(
-        "traceability", _traceability, "write the traceability page of a system from the report of a run"
-    )
+    trace = add("traceability", _traceability, "write the traceability page of a system from the report of a run")
     trace.add_argument("report", type=Path)
     trace.add_argument("--out", type=Path, required=True)
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
@@ -163,34 +148,50 @@ def _check(args: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     jobs = str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else args.jobs
     options = [
-        "-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider", "-q", "--tb=no", "-r", "N", "--no-header",
+        "-c",
+        os.devnull,
+        f"--rootdir={out}",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--tb=no",
+        "-r",
+        "N",
+        "--no-header",
         "--capture=sys",  # so that a machine can tell how far it is; the bus's own words go to a pipe
-        "-n", "0" if args.only and len(args.only) == 1 and "." in args.only[0] else jobs, "--dist", "worksteal",
-        "--pyargs", "busproof.pytest_suite", "--busproof-out", str(out), "--busproof-system", args.system,
-        "--busproof-bus", args.bus, "--busproof-mixed-with", _partner(args), "--busproof-profile", args.profile or "",
-        "--busproof-known", args.known or "", *(f"--busproof-only={name}" for name in args.only),
+        "-n",
+        "0" if args.only and len(args.only) == 1 and "." in args.only[0] else jobs,
+        "--dist",
+        "worksteal",
+        "--pyargs",
+        "busproof.pytest_suite",
+        "--busproof-out",
+        str(out),
+        "--busproof-system",
+        args.system,
+        "--busproof-bus",
+        args.bus,
+        "--busproof-mixed-with",
+        _partner(args),
+        "--busproof-profile",
+        args.profile or "",
+        "--busproof-known",
+        args.known or "",
+        *(f"--busproof-only={name}" for name in args.only),
         *(["--busproof-nightly"] if args.nightly else []),
         *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
-    ]  # fmt: skip
+    ]
     bus = args.bus or "the reference"
     print(
-        f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes",
-        file=sys.stderr,
-        flush=True,
+        f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes", file=sys.stderr, flush=True
     )
     # The user's bus may be a module of the folder that they stand in.
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]),
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False)
     try:
         report = lines.load(out / "report.jsonl")
     except lines.ReportError as error:
-        print(
-            f"busproof: the run ended without a report (pytest exit {done.returncode}): {error}",
-            file=sys.stderr,
-        )
+        print(f"busproof: the run ended without a report (pytest exit {done.returncode}): {error}", file=sys.stderr)
         return 2
     terminal.render(report, report_path=str(out / "report.html"))
     return int(report.footer["exit_code"])
@@ -209,9 +210,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     names = {"history", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
     unknown = [name for name in args.only if name not in names]
     if unknown:
-        return (
-            f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"
-        )
+        return f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"
     try:
         if args.known:
             known.load(Path(args.known))

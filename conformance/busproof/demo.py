@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MUTANT = "worker/ack_beyond_the_log.py"
+MUTANT = "worker/cursor/ack_beyond_the_log.py"
 MUTANT_CHECK = "cursor.ack_beyond_the_log"
 
 
@@ -33,9 +33,7 @@ class Act:
 def main(argv: Sequence[str] | None = None) -> int:
     """Play the acts. Exit 0 if each ended as it must, else 1."""
     parser = argparse.ArgumentParser(prog="busproof demo", description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=Path("busproof-out/demo"), help="folder for reports and history"
-    )
+    parser.add_argument("--out", type=Path, default=Path("busproof-out/demo"), help="folder for reports and history")
     parser.add_argument("--seed", type=int, default=7, help="seed of the chaos plan (default 7)")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -56,32 +54,14 @@ def _acts(out: Path, seed: int) -> list[Act]:
         Act("Check the reference bus, over stdio", [*check, "--out", str(out / "check")], 0, "valid"),
         Act(
             "Check a bus with one planted fault: ack(10**9) makes an agent deaf for ever",
-            [
-                *check,
-                "--bus",
-                mutant,
-                "--only",
-                MUTANT_CHECK,
-                "--mixed-with",
-                "none",
-                "--out",
-                str(out / "mutant"),
-            ],
+            [*check, "--bus", mutant, "--only", MUTANT_CHECK, "--mixed-with", "none", "--out", str(out / "mutant")],
             1,
             "invalid: the kit finds it",
         ),
         Act(
-            "Kill writers in the middle of their work, and record the history",
-            chaos,
-            0,
-            "nothing acknowledged is lost",
+            "Kill writers in the middle of their work, and record the history", chaos, 0, "nothing acknowledged is lost"
         ),
-        Act(
-            "Let Spark verify that history",
-            ["audit", history, "--engine", "both"],
-            0,
-            "valid, and Python agrees",
-        ),
+        Act("Let Spark verify that history", ["audit", history, "--engine", "both"], 0, "valid, and Python agrees"),
     ]
 
 
@@ -91,9 +71,7 @@ def _mutants() -> Path:
     return here / "mutants" if (here / "mutants").is_dir() else here.parent / "mutants"
 
 
-def _play(
-    number: int, act: Act, run: Callable[..., subprocess.CompletedProcess[bytes]] = subprocess.run
-) -> bool:
+def _play(number: int, act: Act, run: Callable[..., subprocess.CompletedProcess[bytes]] = subprocess.run) -> bool:
     _say(f"\n── {number}. {act.title}\n   $ busproof {shlex.join(act.argv)}")
     exit_code = run([sys.executable, "-m", "busproof", *act.argv], check=False).returncode
     good = exit_code == act.must_exit

@@ -45,9 +45,7 @@ def examine(spec: str, system: str | None = None) -> int:
         print(f"  FAULT  {fault}\n         remedy: {fault.remedy}")
         print("The adapter is at fault; the bus has not been judged.")
         return 1
-    print(
-        f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'"
-    )
+    print(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
     return 0
 
 
@@ -95,9 +93,7 @@ def _hello(door: Door, system: str) -> HelloReply:
         return HelloReply.model_validate(reply, strict=True)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
-        raise Fault(
-            f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields"
-        ) from error
+        raise Fault(f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields") from error
 
 
 def _declares(hello: HelloReply, system: str) -> Iterator[str]:
@@ -108,9 +104,7 @@ def _declares(hello: HelloReply, system: str) -> Iterator[str]:
         )
     unknown = [feature for feature in hello.features if feature not in FEATURES[system]]
     if unknown:
-        raise Fault(
-            f"hello declares unknown features {unknown}", f"features are {', '.join(FEATURES[system])}"
-        )
+        raise Fault(f"hello declares unknown features {unknown}", f"features are {', '.join(FEATURES[system])}")
     if not hello.nouns:
         raise Fault(
             "hello declares no noun, so nothing can be judged",
@@ -140,8 +134,7 @@ def _manners(door: Door) -> Iterator[str]:
             good = False
         if not good:
             raise Fault(
-                "a line that is no JSON is not answered with an error",
-                "answer it with error code -32700 and id null",
+                "a line that is no JSON is not answered with an error", "answer it with error code -32700 and id null"
             )
         yield "a line that is no JSON is answered with an error"
 
@@ -167,10 +160,7 @@ _MESSAGE_ID = "6f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"
 
 _TRIALS: dict[str, dict[str, dict[str, Any]]] = {
     "worker": {
-        "publish": {
-            "agent_id": "doctor",
-            "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}},
-        },
+        "publish": {"agent_id": "doctor", "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}}},
         "poll": {"agent_id": "doctor", "limit": 10},
         "ack": {"agent_id": "doctor", "seq": 0},
         "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
@@ -191,12 +181,7 @@ _TRIALS: dict[str, dict[str, dict[str, Any]]] = {
         "dump": {},
     },
     "comms": {
-        "send_message": {
-            "from_agent": "doctor",
-            "to_agent": "doctor",
-            "message_type": "note",
-            "payload": {"n": 1},
-        },
+        "send_message": {"from_agent": "doctor", "to_agent": "doctor", "message_type": "note", "payload": {"n": 1}},
         "receive_messages": {"agent_id": "doctor", "channels": ["general"], "limit": 10},
         "claim_message": {"agent_id": "doctor", "message_id": _MESSAGE_ID},
         "subscribe_to_channel": {"agent_id": "doctor", "channel_name": "general"},
@@ -237,7 +222,5 @@ def _call(door: Door, method: str, params: dict[str, Any], system: str) -> dict[
         METHODS[system][method].reply.model_validate(reply, strict=True)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
-        raise Fault(
-            f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page
-        ) from error
+        raise Fault(f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page) from error
     return reply

@@ -58,9 +58,7 @@ def _mcp_door(spec: str, argv: list[str]) -> Door:
     try:
         from busproof.adapters.mcp import McpDoor
     except ImportError as error:
-        raise BusSpecError(
-            f"{spec!r} needs more packages ({error.name}): pip install 'busproof[mcp]'"
-        ) from error
+        raise BusSpecError(f"{spec!r} needs more packages ({error.name}): pip install 'busproof[mcp]'") from error
     return McpDoor([os.path.expanduser(argv[0]), *argv[1:]])
 
 
@@ -85,9 +83,7 @@ class Fleet:
         nouns = [noun for noun in first.nouns if all(noun in other.nouns for other in others)]
         features = [f for f in first.features if all(f in other.features for other in others)]
         manual = all(hello.clock == "manual" for hello in self.hellos)
-        return first.model_copy(
-            update={"nouns": nouns, "features": features, "clock": "manual" if manual else "wall"}
-        )
+        return first.model_copy(update={"nouns": nouns, "features": features, "clock": "manual" if manual else "wall"})
 
     def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
         """A door opened on the store, warm if one is idle."""

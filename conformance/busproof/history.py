@@ -62,9 +62,14 @@ def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None)
     if not isinstance(message, dict):
         message = {}
     key = (
-        params.get("task_id") or got.get("id") or message.get("id") or params.get("worker") or got.get("ref")
-        or got.get("message_id") or params.get("message_id")
-    )  # fmt: skip
+        params.get("task_id")
+        or got.get("id")
+        or message.get("id")
+        or params.get("worker")
+        or got.get("ref")
+        or got.get("message_id")
+        or params.get("message_id")
+    )
     columns = {
         "agent": params.get("agent_id", params.get("from_agent")),
         "key": key,
@@ -117,10 +122,15 @@ class Recorder:
             index = self._next
             self._next += 1
             event = {
-                "index": index, "run": self.run, "system": self.system, "process": process, "type": type_,
-                "wall_ms": time.time_ns() // 1_000_000, "mono_ns": time.monotonic_ns(),
+                "index": index,
+                "run": self.run,
+                "system": self.system,
+                "process": process,
+                "type": type_,
+                "wall_ms": time.time_ns() // 1_000_000,
+                "mono_ns": time.monotonic_ns(),
                 **{name: value for name, value in columns.items() if value is not None},
-            }  # fmt: skip
+            }
             self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
             self._file.flush()
             if self.fsync:
@@ -174,9 +184,7 @@ def merge(parts: Iterable[Path], into: Path) -> int:
     body = [header, *events]
     if whole:
         last = events[-1] if events else header
-        body.append(
-            last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE})
-        )
+        body.append(last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE}))
     with into.open("w", encoding="utf-8") as out:
         for index, event in enumerate(body):
             line = event.model_copy(update={"index": index}).model_dump(exclude_none=True)

@@ -25,9 +25,7 @@ def write(system: str, language: str, folder: Path) -> int:
     text = (resources.files("busproof") / "templates" / system / f"{name}.txt").read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
     bus = f"exec:{_RUN[language]} {path}"
-    print(
-        f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:"
-    )
+    print(f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:")
     print(f"  busproof doctor --system {system} --bus '{bus}'")
     print(f"  busproof check {system} --bus '{bus}'")
     return 0

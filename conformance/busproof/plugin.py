@@ -16,15 +16,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("busproof", "conformance of message buses")
     group.addoption("--busproof-out", metavar="DIR", help="judge a bus and write the report here")
     group.addoption("--busproof-system", default="worker", help="worker")
-    group.addoption(
-        "--busproof-bus", default="", metavar="SPEC", help="exec:CMD…, py:module:factory or sqlite:"
-    )
-    group.addoption(
-        "--busproof-mixed-with", default="", metavar="SPEC", help="also on one store with this bus"
-    )
-    group.addoption(
-        "--busproof-only", action="append", default=[], metavar="NAME", help="check, noun or row id"
-    )
+    group.addoption("--busproof-bus", default="", metavar="SPEC", help="exec:CMD…, py:module:factory or sqlite:")
+    group.addoption("--busproof-mixed-with", default="", metavar="SPEC", help="also on one store with this bus")
+    group.addoption("--busproof-only", action="append", default=[], metavar="NAME", help="check, noun or row id")
     group.addoption("--busproof-profile", default="", help="demand the nouns of this profile: core or full")
     group.addoption("--busproof-seed", type=int, default=None, help="seed of workload and machines")
     group.addoption("--busproof-known", default="", metavar="FILE", help="known failures")

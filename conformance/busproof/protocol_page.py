@@ -43,17 +43,8 @@ def page() -> str:
             lines += _method(method) if name not in SESSION_METHODS else []
         lines += [f"### Features of `{system}`", ""]
         lines += [f"- `{name}`: {text}" for name, text in protocol.FEATURES[system].items()]
-        lines += [
-            "",
-            f"### Error codes of `{system}`",
-            "",
-            "| code | the reference's `definite` |",
-            "|---|---|",
-        ]
-        lines += [
-            f"| `{code}` | {str(definite).lower()} |"
-            for code, definite in protocol.ERROR_CODES[system].items()
-        ]
+        lines += ["", f"### Error codes of `{system}`", "", "| code | the reference's `definite` |", "|---|---|"]
+        lines += [f"| `{code}` | {str(definite).lower()} |" for code, definite in protocol.ERROR_CODES[system].items()]
         lines += [""]
     return "\n".join(lines)
 
@@ -72,16 +63,9 @@ def _fields(title: str, model: type[BaseModel]) -> list[str]:
     rows = [f"| {title} | type | |", "|---|---|---|"]
     for name, field in model.model_fields.items():
         kind = str(field.annotation) if not isinstance(field.annotation, type) else field.annotation.__name__
-        for noise in (
-            "typing.",
-            "busproof.protocol.worker.",
-            "busproof.protocol.comms.",
-            "busproof.protocol.common.",
-        ):
+        for noise in ("typing.", "busproof.protocol.worker.", "busproof.protocol.comms.", "busproof.protocol.common."):
             kind = kind.replace(noise, "")
         kind = kind.replace("|", "\\|")
         needed = "required" if field.is_required() else "optional"
-        rows.append(
-            f"| `{name}` | `{kind}` | {needed}{'. ' + field.description if field.description else ''} |"
-        )
+        rows.append(f"| `{name}` | `{kind}` | {needed}{'. ' + field.description if field.description else ''} |")
     return [*rows, ""]

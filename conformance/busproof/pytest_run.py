@@ -39,10 +39,16 @@ class Run:
     def from_options(cls, options: Any) -> Self:
         """From pytest's parsed options."""
         return cls(
-            out=Path(options.busproof_out).resolve(), system=options.busproof_system, bus=options.busproof_bus,
-            mixed_with=options.busproof_mixed_with, only=options.busproof_only, profile=options.busproof_profile,
-            seed=options.busproof_seed, known_file=options.busproof_known, nightly=options.busproof_nightly,
-        )  # fmt: skip
+            out=Path(options.busproof_out).resolve(),
+            system=options.busproof_system,
+            bus=options.busproof_bus,
+            mixed_with=options.busproof_mixed_with,
+            only=options.busproof_only,
+            profile=options.busproof_profile,
+            seed=options.busproof_seed,
+            known_file=options.busproof_known,
+            nightly=options.busproof_nightly,
+        )
 
     def items(self) -> list[tuple[str, str]]:
         """(fleet, item), after --only. Machines are long: they come first, so that two workers share the rest."""
@@ -83,9 +89,7 @@ class Run:
     def play(self, label: str, item: str) -> list[RowResult]:
         """Play an item and leave its rows in OUT/parts."""
         fleet = self.fleet(label)
-        results = run_item(
-            fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed
-        )
+        results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
         part = self.out / "parts" / f"{label}-{item}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
@@ -106,12 +110,20 @@ class Run:
         failed = {result.requirement for result in results if result.outcome == "fail"}
         decided = {r.requirement for r in results if r.outcome in ("pass", "warn", "fail")}
         header = {
-            "busproof": __version__, "system": self.system, "bus": self.bus, "mixed_with": self.mixed_with,
-            "only": self.only, "profile": self.profile, "seed": self.seed, "nightly": self.nightly, "hello": hello,
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "known": [entry.id for entry in entries],
+            "busproof": __version__,
+            "system": self.system,
+            "bus": self.bus,
+            "mixed_with": self.mixed_with,
+            "only": self.only,
+            "profile": self.profile,
+            "seed": self.seed,
+            "nightly": self.nightly,
+            "hello": hello,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "known": [entry.id for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
             "chaos_rows": sum((row.check or "").startswith("chaos.") for row in catalogue(self.system).values()),
-        }  # fmt: skip
+        }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
         html.write(report, self.out / "report.html")
@@ -123,18 +135,19 @@ class Run:
         for label, item in self.items():
             part = self.out / "parts" / f"{label}-{item}.json"
             if part.exists():
-                results += [
-                    RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))
-                ]
+                results += [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
                 continue
             for row in catalogue(self.system).values():
                 if row.check == item or (item == "history" and (row.check or "").startswith("history.")):
                     results.append(
                         RowResult(
-                            requirement=row.id, outcome="could-not-run", check=row.check or "", fleet=label,
+                            requirement=row.id,
+                            outcome="could-not-run",
+                            check=row.check or "",
+                            fleet=label,
                             why=f"{item} did not come to an end",
                         )
-                    )  # fmt: skip
+                    )
         return results
 
     def _hello(self) -> dict[str, Any]:
@@ -149,9 +162,12 @@ class Run:
         missing = set(demanded(self.system, self.profile or None)) - set(hello["nouns"])
         return [
             RowResult(
-                requirement=row.id, outcome="fail", check=row.check or "", fleet="bus",
+                requirement=row.id,
+                outcome="fail",
+                check=row.check or "",
+                fleet="bus",
                 why=f"profile {self.profile} demands the noun {row.noun}, which the bus does not declare",
             )
             for row in catalogue(self.system).values()
             if row.noun in missing and row.level == "MUST"
-        ]  # fmt: skip
+        ]

@@ -24,10 +24,7 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         return 2
     scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
     if not scripts:
-        print(
-            f"busproof: {row_id} has no script in {report_path}: only rows that broke have one",
-            file=sys.stderr,
-        )
+        print(f"busproof: {row_id} has no script in {report_path}: only rows that broke have one", file=sys.stderr)
         return 2
     spec = bus or report.header["bus"] or reference(report.header["system"])
     fleet = Fleet([spec], system=report.header["system"])

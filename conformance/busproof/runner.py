@@ -136,9 +136,7 @@ def _decide(row: Requirement, ctx: Ctx, ended: tuple[Outcome, str] | None) -> Ro
     broken = next((finding for finding in findings if not finding.ok), None)
     if broken is not None:
         events = ctx.history()
-        return _result(
-            row, _broken(row), broken.why, events=_shown(events, broken), script=_script(events, broken)
-        )
+        return _result(row, _broken(row), broken.why, events=_shown(events, broken), script=_script(events, broken))
     if findings:
         return _result(row, "pass")
     outcome, why = ended or ("could-not-run", "the script ended without deciding this row")
@@ -200,9 +198,7 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Ro
     return _result(row, _broken(row), first.why + more, events=shown)
 
 
-def _run_machine(
-    fleet: Fleet, item: str, rows: list[Requirement], profile: str, seed: int | None
-) -> list[RowResult]:
+def _run_machine(fleet: Fleet, item: str, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
     run = MACHINES[fleet.system][item](fleet, profile, seed)
     return list(_from_findings(rows, run.findings, run.script, run.examples))
 
@@ -219,6 +215,4 @@ def _from_findings(
         elif finding.ok:
             yield _result(row, "pass", f"{examples} examples")
         else:
-            yield _result(
-                row, _broken(row), f"{finding.why} (after {examples} examples, shrunk)", script=script
-            )
+            yield _result(row, _broken(row), f"{finding.why} (after {examples} examples, shrunk)", script=script)

@@ -31,9 +31,7 @@ class Session:
             reply = self.door.call(method, params, timeout_s=timeout_s)
         except Refused as error:
             kind = "fail" if error.definite else "info"
-            self._record(
-                kind, method, params, code=error.code, value={"code": error.code, "message": error.message}
-            )
+            self._record(kind, method, params, code=error.code, value={"code": error.code, "message": error.message})
             raise
         except Lost as error:
             self.retired = True
@@ -66,9 +64,7 @@ class Session:
         self.call("clock.set", now_ms=now_ms)
         self.now_ms = now_ms
 
-    def _record(
-        self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any
-    ) -> None:
+    def _record(self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any) -> None:
         more.setdefault("value", params)
         columns = typed_columns(method, params, reply)
         if not self._is_told:

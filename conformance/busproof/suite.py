@@ -143,12 +143,7 @@ def scenario(
 
 @contextlib.contextmanager
 def stage(
-    fleet: Fleet,
-    *,
-    run: str,
-    options: dict[str, Any] | None = None,
-    root: Path | None = None,
-    alone: bool = True,
+    fleet: Fleet, *, run: str, options: dict[str, Any] | None = None, root: Path | None = None, alone: bool = True
 ) -> Iterator[Ctx]:
     """A fresh store and recorder; both are removed afterwards. Not `alone`: on the fleet's shared store."""
     folder = Path(tempfile.mkdtemp(prefix="busproof-", dir=root))

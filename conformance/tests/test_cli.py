@@ -15,7 +15,7 @@ from busproof.report import lines
 
 ADAPTED = [system for system in sorted(METHODS) if system != "topics"]
 ROOT = Path(__file__).parents[2]
-MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'ack_beyond_the_log.py'}"
+MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'cursor' / 'ack_beyond_the_log.py'}"
 ONE = "cursor.ack_beyond_the_log"
 
 
@@ -29,9 +29,7 @@ def busproof(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess
 def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A check of a mutant, for the tests that look at its report."""
     out = tmp_path_factory.mktemp("broken")
-    done = busproof(
-        "check", "worker", "--bus", MUTANT, "--only", ONE, "--mixed-with", "none", "--out", str(out)
-    )
+    done = busproof("check", "worker", "--bus", MUTANT, "--only", ONE, "--mixed-with", "none", "--out", str(out))
     return out, done
 
 
@@ -50,16 +48,7 @@ def test_the_reference_and_the_kit_share_one_file_with_the_seeds_listing(tmp_pat
     """A mixed fleet of the reference and another bus: what one writes, the other reads."""
     listing = f"exec:{sys.executable} {ROOT / 'conformance/examples/seed_listing_worker/adapter.py'}"
     done = busproof(
-        "check",
-        "worker",
-        "--mixed-with",
-        listing,
-        "--only",
-        "route",
-        "--only",
-        "log.fields",
-        "--out",
-        str(tmp_path),
+        "check", "worker", "--mixed-with", listing, "--only", "route", "--only", "log.fields", "--out", str(tmp_path)
     )
     assert done.returncode == 0, done.stdout
     mixed = [row for row in lines.load(tmp_path / "report.jsonl").rows if row["fleet"] == "mixed"]
@@ -77,9 +66,7 @@ def test_a_broken_bus_exits_1_and_shows_the_sentence_the_operations_and_a_replay
     assert f"replay: busproof check worker --bus '{MUTANT}' --only {ONE}" in done.stdout
 
 
-def test_every_form_of_the_report_comes_from_the_lines(
-    broken: tuple[Path, subprocess.CompletedProcess[str]],
-) -> None:
+def test_every_form_of_the_report_comes_from_the_lines(broken: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """JUnit, HTML and badge say what the JSON Lines say."""
     out, _ = broken
     report = lines.load(out / "report.jsonl")
@@ -129,9 +116,19 @@ def test_known_failures_are_not_counted_and_must_stay_true(
     entries = [f'[[known]]\nid = "{row}"\nreason = "later"\nurl = "none"\n' for row in listed]
     (tmp_path / "known.toml").write_text("\n".join(entries))
     done = busproof(
-        "check", "worker", "--bus", MUTANT, "--only", ONE, "--mixed-with", "none",
-        "--known", str(tmp_path / "known.toml"), "--out", str(tmp_path),
-    )  # fmt: skip
+        "check",
+        "worker",
+        "--bus",
+        MUTANT,
+        "--only",
+        ONE,
+        "--mixed-with",
+        "none",
+        "--known",
+        str(tmp_path / "known.toml"),
+        "--out",
+        str(tmp_path),
+    )
     # Nothing else was looked at, so with all failures known no row passed: unknown is not green either.
     assert done.returncode == (2 if exit_code == 0 else exit_code), done.stdout
     assert says in done.stdout
@@ -161,9 +158,7 @@ def test_a_stale_or_expired_known_failure_fails_the_run(tmp_path: Path) -> None:
         (["check", "worker", "--bus", "py:no_such_module:bus"], "no_such_module"),
     ],
 )
-def test_a_command_line_that_cannot_run_exits_2_and_says_why(
-    argv: list[str], says: str, tmp_path: Path
-) -> None:
+def test_a_command_line_that_cannot_run_exits_2_and_says_why(argv: list[str], says: str, tmp_path: Path) -> None:
     """Before anything is started; what did not run is never green."""
     done = busproof(*argv, "--out", str(tmp_path))
     assert done.returncode == 2
@@ -174,18 +169,14 @@ def test_a_command_line_that_cannot_run_exits_2_and_says_why(
 def test_a_profile_demands_its_nouns(tmp_path: Path) -> None:
     """A bus that declares the core only is held to `full` and fails."""
     minimal = f"exec:{sys.executable} {ROOT / 'conformance/examples/minimal_python/adapter.py'}"
-    done = busproof(
-        "check", "worker", "--bus", minimal, "--only", "route", "--profile", "full", "--out", str(tmp_path)
-    )
+    done = busproof("check", "worker", "--bus", minimal, "--only", "route", "--profile", "full", "--out", str(tmp_path))
     assert done.returncode == 1
     assert "profile full demands the noun blob" in done.stdout
 
 
 @pytest.mark.parametrize("language", ["python", "node"])
 @pytest.mark.parametrize("system", ADAPTED)
-def test_init_writes_an_adapter_that_the_doctor_understands(
-    tmp_path: Path, system: str, language: str
-) -> None:
+def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, system: str, language: str) -> None:
     """It answers hello; the doctor says what is missing; a second init overwrites nothing."""
     init = busproof("init", system, language, str(tmp_path))
     assert init.returncode == 0, init.stderr
@@ -201,9 +192,7 @@ def test_init_writes_an_adapter_that_the_doctor_understands(
 
 @pytest.mark.parametrize("language", ["python", "node"])
 @pytest.mark.parametrize("system", ADAPTED)
-def test_the_initialised_adapter_names_every_method_of_the_core(
-    tmp_path: Path, system: str, language: str
-) -> None:
+def test_the_initialised_adapter_names_every_method_of_the_core(tmp_path: Path, system: str, language: str) -> None:
     """Filled in as its comments say, it has what the profile `core` asks for."""
     busproof("init", system, language, str(tmp_path))
     text = next(tmp_path.iterdir()).read_text()
@@ -251,10 +240,7 @@ HELLO = (
     [
         ("print('hello, I am starting')\nimport time\ntime.sleep(5)", "stdout belongs to the protocol"),
         ("raise SystemExit('no config file')", "no config file"),
-        (
-            'import sys\nfor l in sys.stdin: print(\'{"jsonrpc":"2.0","id":99,"result":{}}\', flush=True)',
-            "same id",
-        ),
+        ('import sys\nfor l in sys.stdin: print(\'{"jsonrpc":"2.0","id":99,"result":{}}\', flush=True)', "same id"),
         (
             (
                 "import sys, json\nfor l in sys.stdin:\n print(json.dumps({'jsonrpc':'2.0','id':json.loads(l)['id'],"

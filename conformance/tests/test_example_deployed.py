@@ -17,7 +17,7 @@ from busproof.report import lines
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "conformance/examples/agent_bus_mcp"
-INTEROP = ROOT / "reference/tests/interop"
+INTEROP = ROOT / "reference/tests/topics/interop"
 
 pytestmark = pytest.mark.nightly
 
@@ -32,9 +32,7 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout.strip()
 
 
-def test_it_fails_the_rows_that_the_example_tells_and_no_other_beside_the_reference(
-    bus: str, tmp_path: Path
-) -> None:
+def test_it_fails_the_rows_that_the_example_tells_and_no_other_beside_the_reference(bus: str, tmp_path: Path) -> None:
     """expected.toml against a real run: it alone, and every other process of a fleet on one file."""
     expected = tomllib.loads((EXAMPLE / "expected.toml").read_text())
     options = ["--bus", bus, "--mixed-with", "reference", "--out", str(tmp_path)]
@@ -74,6 +72,4 @@ def _alike(reply: Any) -> Any:
     if not isinstance(reply, dict):
         return reply
     more = ("content", "message", "last_seq", "fts_rank", "requested_agent_name", "suggested_agent_names")
-    return {
-        name: _alike(value) for name, value in reply.items() if name not in more or isinstance(value, dict)
-    }
+    return {name: _alike(value) for name, value in reply.items() if name not in more or isinstance(value, dict)}

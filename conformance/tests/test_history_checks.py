@@ -50,9 +50,7 @@ FAULTS: dict[str, Any] = {
         publishes=[*f.publishes, Publish(1, 2, "fail", "no", None)],
         stored=[*f.stored, Stored(10**6, "no", None, "t")],
     ),
-    "order_reversed": lambda f: replace(
-        f, publishes=[*f.publishes, Publish(10**6, 10**6 + 1, "ok", "late", -1)]
-    ),
+    "order_reversed": lambda f: replace(f, publishes=[*f.publishes, Publish(10**6, 10**6 + 1, "ok", "late", -1)]),
     "unordered": lambda f: replace(f, polls=[*f.polls, Poll(1, 2, "ada", 9, ((2, None), (1, None)))]),
     "misdelivered": lambda f: replace(f, polls=[*f.polls, Poll(1, 2, "ada", 9, ((1, "bob"),))]),
     "redelivered": lambda f: replace(f, polls=[*f.polls, Poll(NEVER - 2, NEVER - 1, "ada", 9, ((1, None),))]),
@@ -64,12 +62,7 @@ FAULTS: dict[str, Any] = {
     "overlap_at_once": lambda f: replace(f, holds=[replace(_hold(1, "a", 1), end=9), _hold(3, "b", 2)]),
     "token_not_rising": lambda f: replace(f, holds=[_hold(1, "a", 5, until=0), _hold(3, "b", 5, until=0)]),
     "renewed_after_retake": lambda f: replace(
-        f,
-        holds=[
-            _hold(1, "a", 1, until=0),
-            _hold(3, "b", 2),
-            replace(_hold(5, "a", 1), op="renew_claim", token=None),
-        ],
+        f, holds=[_hold(1, "a", 1, until=0), _hold(3, "b", 2), replace(_hold(5, "a", 1), op="renew_claim", token=None)]
     ),
     "export_doubled": lambda f: replace(f, export=(9, [*_lines(f), _lines(f)[-1]], False)),
     "export_missing": lambda f: replace(f, export=(9, _lines(f)[1:], False)),

@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("seed", range(3))
 def test_the_machine_of_comms_finds_the_listing_broken(seed: int) -> None:
     """In far fewer programs than it plays, whatever the seed."""
-    fleet = Fleet(
-        [f"exec:{sys.executable} {ROOT / 'examples/seed_listing_comms/adapter.py'}"], system="comms"
-    )
+    fleet = Fleet([f"exec:{sys.executable} {ROOT / 'examples/seed_listing_comms/adapter.py'}"], system="comms")
     try:
         (finding,) = comms.run(fleet, with_seed=seed).findings
     finally:
@@ -52,9 +50,7 @@ def test_a_violation_that_does_not_come_again_is_still_one() -> None:
     assert run.script and {call["method"] for call in run.script} == {"get_subscribed_channels"}
 
 
-def test_a_machine_tells_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """On the terminal itself, from time to time."""
 
     class Looks(BusMachine):

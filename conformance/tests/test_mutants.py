@@ -13,9 +13,7 @@ from busproof.runner import run_item
 
 SYSTEMS = ("worker", "comms", "topics")
 SCHEMES = {"topics": "mcp"}
-MUTANTS = {
-    system: sorted((Path(__file__).parents[1] / "mutants" / system).glob("*.py")) for system in SYSTEMS
-}
+MUTANTS = {system: sorted((Path(__file__).parents[1] / "mutants" / system).glob("*/*.py")) for system in SYSTEMS}
 
 
 def killed_by(mutant: Path) -> tuple[str, ...]:
@@ -51,15 +49,12 @@ def test_the_mutant_dies_by_the_rows_it_names(system: str, mutant: Path) -> None
     """On a real process: MUST rows fail, RESOLVED rows warn."""
     rows = catalogue(system)
     fleet = Fleet(
-        [f"{SCHEMES.get(system, 'exec')}:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"],
-        system=system,
+        [f"{SCHEMES.get(system, 'exec')}:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"], system=system
     )
     try:
         items = dict.fromkeys(_item(rows[requirement]) for requirement in killed_by(mutant))
         outcomes = {
-            (result.requirement, item): result.outcome
-            for item in items
-            for result in run_item(fleet, item, seed=1)
+            (result.requirement, item): result.outcome for item in items for result in run_item(fleet, item, seed=1)
         }
     finally:
         fleet.close()

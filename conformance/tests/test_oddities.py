@@ -76,9 +76,7 @@ def _work(door: Door, is_whole: bool) -> None:
             door.call("send_heartbeat", {"agent_id": agent, "status": "active"})
 
 
-def told(
-    path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000
-) -> tuple[int, list[str]]:
+def told(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000) -> tuple[int, list[str]]:
     """Exit code, and the oddities and notes but that about SQLite's version."""
     code = oddities.examine(path, now_ms=now_ms)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
@@ -93,9 +91,7 @@ def test_a_busy_project_has_nothing_odd(project: Path, capsys: pytest.CaptureFix
     assert len(notes) == 1 and "dead letters: 1 of 'no such tool'" in notes[0]
 
 
-def test_the_file_its_folder_and_the_project_are_one(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_its_folder_and_the_project_are_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever is pointed at; and what it is, its tables tell."""
     seen = [told(path, capsys) for path in (project, messages_db(project), messages_db(project).parent)]
     assert seen[0] == seen[1] == seen[2]
@@ -168,26 +164,40 @@ SICK: dict[str, tuple[Callable[[Path], None], str]] = {
     "local time": (sql("UPDATE messages SET timestamp = replace(timestamp, 'T', ' ')"), "not ISO 8601 with T and Z"),
     "precision": (sql(row(at="2026-01-10T14:00:00Z")), "not in the order of time (C7)"),
     "taken broadcast": (sql("UPDATE messages SET status = 'done' WHERE to_agent IS NULL"), "took from all the others"),
-    "seed's failure": (sql("UPDATE messages SET last_delivered_at = '2026-01-10T13:00:00Z' WHERE status = 'failed';"
-                           " DELETE FROM message_deliveries WHERE status = 'failed'"),
-                       "stuck in failed since 2026-01-10T13"),
-    "not buried": (sql("UPDATE message_deliveries SET failures = 3 WHERE status = 'failed'"),
-                   "and no dead letter (C1)"),
-    "orphan": (sql("INSERT INTO message_deliveries VALUES ('gone', 'a', 'done', 1, 0, '', NULL)"),
-               "messages that are gone: 1 (gone)"),
+    "seed's failure": (
+        sql(
+            "UPDATE messages SET last_delivered_at = '2026-01-10T13:00:00Z' WHERE status = 'failed';"
+            " DELETE FROM message_deliveries WHERE status = 'failed'"
+        ),
+        "stuck in failed since 2026-01-10T13",
+    ),
+    "not buried": (
+        sql("UPDATE message_deliveries SET failures = 3 WHERE status = 'failed'"),
+        "and no dead letter (C1)",
+    ),
+    "orphan": (
+        sql("INSERT INTO message_deliveries VALUES ('gone', 'a', 'done', 1, 0, '', NULL)"),
+        "messages that are gone: 1 (gone)",
+    ),
     "both": (sql("UPDATE dead_letter_queue SET id = (SELECT max(id) FROM messages)"), "dead letters at once"),
     "letter": (sql("UPDATE dead_letter_queue SET original_message = '{'"), "nobody can send it again: 1"),
-    "counter": (sql("UPDATE agent_status SET messages_pending = 7 WHERE agent_id = 'bob'"),
-                "messages_pending of bob is 7, and 1"),
+    "counter": (
+        sql("UPDATE agent_status SET messages_pending = 7 WHERE agent_id = 'bob'"),
+        "messages_pending of bob is 7, and 1",
+    ),
     "no row": (sql("DELETE FROM agent_status WHERE agent_id = 'bob'"), "messages wait for bob"),
     "torn": (file(ARTIFACT, '{"n": '), "the artifact bob/t/result.json is torn"),
     "scratch": (file(".claude/artifacts/bob/t/result.json.tmp", "{"), "writers that died: 1 (bob/t/result.json.tmp)"),
     "link": (link, "mallory is a symbolic link, to /etc"),
-    "outside": (sql("UPDATE messages SET payload = json_object('artifact_path', '.claude/artifacts/../../x')"),
-                "outside of the artifacts (C9)"),
-    "missing": (sql("UPDATE messages SET payload = json_object('artifact_path', '.claude/artifacts/a/t/r.json')"),
-                "refers to .claude/artifacts/a/t/r.json, which is not there"),
-}  # fmt: skip
+    "outside": (
+        sql("UPDATE messages SET payload = json_object('artifact_path', '.claude/artifacts/../../x')"),
+        "outside of the artifacts (C9)",
+    ),
+    "missing": (
+        sql("UPDATE messages SET payload = json_object('artifact_path', '.claude/artifacts/a/t/r.json')"),
+        "refers to .claude/artifacts/a/t/r.json, which is not there",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", SICK)
@@ -215,13 +225,9 @@ def test_a_broken_page_is_told(project: Path, capsys: pytest.CaptureFixture[str]
     assert (code, "cannot be read" in lines[0]) == (1, True)
 
 
-def test_an_empty_bucket_and_one_of_tomorrow_are_notes(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_bucket_and_one_of_tomorrow_are_notes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Buckets in the file, as the reference keeps them."""
-    create = (
-        "CREATE TABLE IF NOT EXISTS token_buckets (agent_id TEXT PRIMARY KEY, tokens REAL, at_us INTEGER);"
-    )
+    create = "CREATE TABLE IF NOT EXISTS token_buckets (agent_id TEXT PRIMARY KEY, tokens REAL, at_us INTEGER);"
     at = (T0_MS + 31_000) * 1_000
     sql(f"{create} INSERT INTO token_buckets VALUES ('dan', 0.4, {at}), ('eve', 0, {at + 10**10})")(project)
     code, lines = told(project, capsys)

@@ -69,9 +69,7 @@ def test_where_two_talked_nothing_is_odd(store: Path, capsys: pytest.CaptureFixt
     assert told(store, capsys) == told(store / DB_NAME, capsys) == (0, [])
 
 
-def test_who_has_unread_messages_and_stays_away_is_a_note(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_has_unread_messages_and_stays_away_is_a_note(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two days later. Alice, who has read all, is not told."""
     code, lines = told(store, capsys, 2 * DAY_MS)
     assert code == 0
@@ -99,7 +97,7 @@ SICK = {
     "closed when": ("UPDATE topics SET closed_at = NULL", "closed without a closed_at"),
     "sent too late": ("UPDATE topics SET status = 'closed', closed_at = 5", "sent after the topic was closed"),
     "journal": ("PRAGMA journal_mode = DELETE", "not a write-ahead log"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SICK)
@@ -114,9 +112,7 @@ def test_each_sickness_is_told(name: str, store: Path, capsys: pytest.CaptureFix
     assert (store / DB_NAME).read_bytes() == before
 
 
-def test_what_a_table_without_its_unique_keys_lets_in_is_told(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_table_without_its_unique_keys_lets_in_is_told(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The missing keys, the number that two messages have, and the retry that was stored twice."""
     columns = "topic_id, seq, sender, message_type, content_markdown, client_message_id, created_at"
     infect(
@@ -137,12 +133,16 @@ def test_what_a_table_without_its_unique_keys_lets_in_is_told(
 
 
 NOTES = {
-    "two topics of one name": ("UPDATE topics SET name = 'work', status = 'open', closed_at = NULL",
-                               "2 open topics are called 'work'"),
-    "a reply to nothing": ("UPDATE messages SET reply_to = 'gone' WHERE seq = 2",
-                           "replies to what is not on the topic: 1"),
+    "two topics of one name": (
+        "UPDATE topics SET name = 'work', status = 'open', closed_at = NULL",
+        "2 open topics are called 'work'",
+    ),
+    "a reply to nothing": (
+        "UPDATE messages SET reply_to = 'gone' WHERE seq = 2",
+        "replies to what is not on the topic: 1",
+    ),
     "a clock set back": ("UPDATE messages SET created_at = 5 WHERE seq = 2", "time goes back 1 times"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NOTES)

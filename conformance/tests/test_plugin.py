@@ -36,9 +36,7 @@ def test_an_ordinary_test_run_loads_nothing_heavy(tmp_path: Path) -> None:
 
 def test_the_suite_runs_under_pytest_itself(tmp_path: Path) -> None:
     """For authors who live in pytest: the same items, the verdict in its summary, the report in the folder."""
-    done = run(
-        tmp_path, "--pyargs", "busproof.pytest_suite", "--busproof-out", "out", "--busproof-only", "route"
-    )
+    done = run(tmp_path, "--pyargs", "busproof.pytest_suite", "--busproof-out", "out", "--busproof-only", "route")
     assert done.returncode == 0, done.stdout
     assert "busproof: valid" in done.stdout
     assert (tmp_path / "out" / "report.jsonl").exists()

@@ -16,12 +16,8 @@ Bench = Callable[[Path, argparse.Namespace], tuple[dict[str, Any], list[str]]]
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """What all of them take; the benches are added as subcommands whose default `run` is a Bench."""
-    made = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    made.add_argument(
-        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
-    )
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--folder", type=Path, help="where the files are made (default: the system's temporary folder)")
     return made
 
 

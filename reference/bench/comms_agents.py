@@ -89,9 +89,7 @@ def _agent(root: str, number: int, agents: int, messages: int, parts: Path | Non
         pipe.recv()
         for n in range(messages):
             to_agent = _name((number + 1 + n % (agents - 1)) % agents)
-            reply = call(
-                "send_message", from_agent=name, to_agent=to_agent, message_type="note", payload={"number": n}
-            )
+            reply = call("send_message", from_agent=name, to_agent=to_agent, message_type="note", payload={"number": n})
             sent[reply["message_id"]] = to_agent
             if n % LOOK_EVERY == 0:
                 processed += _process(call, name, 0)
@@ -102,16 +100,11 @@ def _agent(root: str, number: int, agents: int, messages: int, parts: Path | Non
 
 def _process(call: Call, name: str, wait_s: float) -> list[str]:
     done = []
-    received = call(
-        "receive_messages", agent_id=name, channels=["general"], limit=LOOK_EVERY, timeout_seconds=wait_s
-    )
+    received = call("receive_messages", agent_id=name, channels=["general"], limit=LOOK_EVERY, timeout_seconds=wait_s)
     for message in received["messages"]:
         claim = call("claim_message", agent_id=name, message_id=message["id"])
         if claim["claimed"]:
-            call(
-                "complete_message", agent_id=name, message_id=message["id"],
-                delivery_count=claim["delivery_count"],
-            )  # fmt: skip
+            call("complete_message", agent_id=name, message_id=message["id"], delivery_count=claim["delivery_count"])
             done.append(message["id"])
     return done
 
@@ -167,9 +160,12 @@ def _tell(per_s: float, floor_per_s: float, total: int, took_s: float) -> dict[s
         f"and {per_s / floor_per_s:.2f} × the floor: bare SQLite, one process alone, {floor_per_s * 60:,.0f} a minute"
     )
     return {
-        "messages": total, "seconds": took_s, "per_minute": per_minute, "times_asked": times,
+        "messages": total,
+        "seconds": took_s,
+        "per_minute": per_minute,
+        "times_asked": times,
         "to_floor": per_s / floor_per_s,
-    }  # fmt: skip
+    }
 
 
 def _name(number: int) -> str:

@@ -81,9 +81,7 @@ def _answer(pipe: Any, limit_s: float) -> Any:
     return pipe.recv()
 
 
-def _tell(
-    late_ns: list[int], piped_ns: list[int], busy: float, arguments: argparse.Namespace
-) -> dict[str, Any]:
+def _tell(late_ns: list[int], piped_ns: list[int], busy: float, arguments: argparse.Namespace) -> dict[str, Any]:
     late, piped = _quantiles(late_ns), _quantiles(piped_ns)
     print(
         f"{arguments.messages} messages, {arguments.waiting} other agents waiting\n{'':10}{'bus ms':>10}{'pipe ms':>10}"
@@ -93,13 +91,14 @@ def _tell(
     for bar, whose in ((10.0, "the seed's"), (3.0, "ours")):
         print(f"p95 {late['p95']:.2f} ms, bar {bar:g} ({whose}): {verdict(late['p95'], bar, at_least=False)}")
     percent = busy * 100
-    print(
-        f"idle, waiting: {percent:.2f} % of a core, bar 1 %: {verdict(percent, 1.0, at_least=False)}",
-    )
+    print(f"idle, waiting: {percent:.2f} % of a core, bar 1 %: {verdict(percent, 1.0, at_least=False)}")
     return {
-        "messages": arguments.messages, "waiting": arguments.waiting, "bus_ms": late, "pipe_ms": piped,
+        "messages": arguments.messages,
+        "waiting": arguments.waiting,
+        "bus_ms": late,
+        "pipe_ms": piped,
         "idle_percent_of_a_core": percent,
-    }  # fmt: skip
+    }
 
 
 def _quantiles(late_ns: list[int]) -> dict[str, float]:

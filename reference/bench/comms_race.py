@@ -71,7 +71,7 @@ def _fill(bus: CommsBus, messages: int, *, is_failing: bool) -> dict[str, int]:
 
 def _race(
     bus: CommsBus, folder: Path, processes: int, messages: int, options: dict[str, Any], kill_every_s: float | None
-) -> tuple[float, int]:  # fmt: skip
+) -> tuple[float, int]:
     """Seconds until nothing is open, and how many were killed on the way."""
     watch = Watch("ended", messages)
     rng = random.Random(0)
@@ -176,12 +176,7 @@ def _faults(happened: list[tuple[str, int]]) -> Iterator[str]:
 
 
 def _tell(
-    arguments: argparse.Namespace,
-    took_s: float,
-    kills: int,
-    floor_per_s: float,
-    dump: dict[str, Any],
-    journal: Path,
+    arguments: argparse.Namespace, took_s: float, kills: int, floor_per_s: float, dump: dict[str, Any], journal: Path
 ) -> dict[str, Any]:
     per_s = arguments.messages / took_s
     taken = sum(what == "took" for lines in _read(journal).values() for what, _ in lines)
@@ -189,12 +184,15 @@ def _tell(
     print(f"{arguments.processes} processes of one agent, {arguments.messages} messages, {took_s:.1f} s")
     print(f"{taken} claims granted, {letters} dead letters, {kills} processes killed and replaced", end="")
     print(f", one every {took_s / kills * 1000:.0f} ms" if kills else "")
-    print(
-        f"{per_s:,.0f} a second claimed and ended: {per_s / floor_per_s:.2f} × the floor, bare SQLite alone",
-        end="",
-    )
+    print(f"{per_s:,.0f} a second claimed and ended: {per_s / floor_per_s:.2f} × the floor, bare SQLite alone", end="")
     print(f" ({floor_per_s:,.0f}); bar, {verdict(per_s * 60, 10_000)}: 10,000 a minute")
     return {
-        "processes": arguments.processes, "messages": arguments.messages, "seconds": took_s, "kills": kills,
-        "claims": taken, "dead_letters": letters, "per_s": per_s, "to_floor": per_s / floor_per_s,
-    }  # fmt: skip
+        "processes": arguments.processes,
+        "messages": arguments.messages,
+        "seconds": took_s,
+        "kills": kills,
+        "claims": taken,
+        "dead_letters": letters,
+        "per_s": per_s,
+        "to_floor": per_s / floor_per_s,
+    }

@@ -58,8 +58,7 @@ def publishing(bus: WorkerBus) -> Callable[[], int]:
     def play() -> int:
         for number in range(300):
             bus.publish(
-                "alice",
-                {"to": "bob", "type": "task_done", "correlation_id": f"t-{number}", "payload": PAYLOAD},
+                "alice", {"to": "bob", "type": "task_done", "correlation_id": f"t-{number}", "payload": PAYLOAD}
             )
         return 300
 
@@ -84,17 +83,7 @@ def bare_publishing(bus: WorkerBus) -> Callable[[], int]:
 
     def play() -> int:
         for number in range(300):
-            values = (
-                str(uuid.uuid4()),
-                1768053600000,
-                "alice",
-                "bob",
-                "task_done",
-                f"t-{number}",
-                None,
-                text,
-                None,
-            )
+            values = (str(uuid.uuid4()), 1768053600000, "alice", "bob", "task_done", f"t-{number}", None, text, None)
             connection.execute(INSERT, values)
         return 300
 
@@ -109,14 +98,10 @@ INSERT = """
 
 def main() -> int:
     """Run, print a table, write the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stored", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument(
-        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
-    )
+    parser.add_argument("--folder", type=Path, help="where the files are made (default: the system's temporary folder)")
     arguments = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
     figures: list[dict[str, Any]] = []

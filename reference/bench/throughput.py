@@ -60,12 +60,7 @@ class Bare:
     def __init__(self, folder: Path) -> None:
         WorkerBus(folder).close()
         self.connection = sqlite3.connect(folder / "bus.db", isolation_level=None)
-        for pragma in (
-            "busy_timeout = 5000",
-            "foreign_keys = ON",
-            "journal_mode = WAL",
-            "synchronous = NORMAL",
-        ):
+        for pragma in ("busy_timeout = 5000", "foreign_keys = ON", "journal_mode = WAL", "synchronous = NORMAL"):
             self.connection.execute(f"PRAGMA {pragma}")
         self.position = 0
 
@@ -280,13 +275,9 @@ def _new(folder: Path) -> Path:
 
 def main() -> int:
     """Run, print a table, write the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument(
-        "--folder", type=Path, help="where the files are made (default: the system's temporary folder)"
-    )
+    parser.add_argument("--folder", type=Path, help="where the files are made (default: the system's temporary folder)")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp(prefix="refbus-bench-", dir=arguments.folder))
@@ -308,25 +299,19 @@ def main() -> int:
     said = ratio(bare["poll 100 + ack"], bare["the seed's own SQL, poll 100 + ack"])
     print(f"poll 100 + ack is {said['median']:.1f} × the seed's own SQL at the same place of the same log,")
     said = ratio(bare["poll 100 + ack"], bare["bare poll 100 + ack as dicts with decoded payloads"])
-    print(
-        f"and {said['median']:.2f} × the fastest SQL where its rows become dicts with decoded payloads, as ours do"
-    )
+    print(f"and {said['median']:.2f} × the fastest SQL where its rows become dicts with decoded payloads, as ours do")
     print(f"\n{'publish, read, acknowledge each':32}{'µs':>10}{'middle half':>18}{'a second':>12}")
     for name, seconds in queues.items():
         said = describe(seconds)
         print(f"{name:32}{said['us']:10.1f}{said['us_low']:10.1f}–{said['us_high']:.1f}{said['per_s']:13.0f}")
     others = ("litequeue", "huey SqliteStorage", "persist-queue SQLiteAckQueue", "simplebroker")
     fastest = min(others, key=lambda name: describe(queues[name])["us"])
-    acknowledging = min(
-        ("litequeue", "persist-queue SQLiteAckQueue"), key=lambda name: describe(queues[name])["us"]
-    )
+    acknowledging = min(("litequeue", "persist-queue SQLiteAckQueue"), key=lambda name: describe(queues[name])["us"])
     print()
     for name, bar in (("refbus, one a transaction", 1.3), (f"refbus, batches of {BATCH}", 5.0)):
         for other, why in ((fastest, "fastest"), (acknowledging, "fastest that acknowledges")):
             said = ratio(queues[name], queues[other])
-            bars.append(
-                {"name": name, **said, "to": other, "bar": bar, "verdict": verdict(said["median"], bar)}
-            )
+            bars.append({"name": name, **said, "to": other, "bar": bar, "verdict": verdict(said["median"], bar)})
             print(f"{name}: {said['median']:.2f} × {other} ({why}), bar {bar}: {bars[-1]['verdict']}")
     ceiling = ratio(queues["bare sqlite3, the seed's tables"], queues[fastest])
     print(f"ceiling: bare sqlite3 on the seed's tables is {ceiling['median']:.2f} × {fastest}")

@@ -30,9 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     load = commands.add_parser("load", help="sessions that all send to and read all topics at once")
     load.add_argument("--sessions", type=int, default=8)
     load.add_argument("--topics", type=int, default=8)
-    load.add_argument(
-        "--messages", type=int, default=10_000, help="in each topic, an equal share from each session"
-    )
+    load.add_argument("--messages", type=int, default=10_000, help="in each topic, an equal share from each session")
     load.add_argument("--outbox", type=int, default=20, help="messages sent in one sync, at most 50")
     load.add_argument("--history", type=Path, help="record every call and judge the history; slower")
     load.set_defaults(run=topics_load.run)

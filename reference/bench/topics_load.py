@@ -109,9 +109,7 @@ def _watch(plan: Plan, members: Crew) -> None:
     total = plan.messages * len(plan.topics) * plan.sessions
     watch = Watch("passed by cursors", total)
     with contextlib.closing(sqlite3.connect(plan.store / DB_NAME)) as file:
-        while (
-            passed := file.execute("SELECT coalesce(sum(last_seq), 0) FROM cursors").fetchone()[0]
-        ) < total:
+        while (passed := file.execute("SELECT coalesce(sum(last_seq), 0) FROM cursors").fetchone()[0]) < total:
             watch.see(passed)
             members.check()
             time.sleep(0.5)
@@ -188,9 +186,7 @@ def _caller(door: McpDoor, recorder: Recorder | None, process: int, name: str) -
 def _judge(plan: Plan, told: list[list[Told]]) -> list[str]:
     """What is wrong, by what the sessions were told."""
     every = set(range(1, plan.messages + 1))
-    counts = dict.fromkeys(
-        ("seqs wrong", "messages lost", "doubled", "of nobody", "out of order", "DB_BUSY"), 0
-    )
+    counts = dict.fromkeys(("seqs wrong", "messages lost", "doubled", "of nobody", "out of order", "DB_BUSY"), 0)
     for lanes in zip(*told, strict=True):  # of one topic
         seqs = [seq for lane in lanes for seq in lane.sent]
         counts["seqs wrong"] += len(every.symmetric_difference(seqs)) + len(seqs) - len(set(seqs))
@@ -251,6 +247,11 @@ def _tell(plan: Plan, took_s: float) -> dict[str, Any]:
         f"{took_s:.1f} s, {sent / took_s:,.0f} sent and {received / took_s:,.0f} received a second"
     )
     return {
-        "sessions": plan.sessions, "topics": len(plan.topics), "messages_per_topic": plan.messages,
-        "outbox": plan.outbox, "seconds": took_s, "sent": sent, "received": received,
-    }  # fmt: skip
+        "sessions": plan.sessions,
+        "topics": len(plan.topics),
+        "messages_per_topic": plan.messages,
+        "outbox": plan.outbox,
+        "seconds": took_s,
+        "sent": sent,
+        "received": received,
+    }

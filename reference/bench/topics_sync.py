@@ -60,9 +60,7 @@ class Lane:
 
     def reset(self) -> None:
         """As it was before the last round."""
-        self.connection.execute(
-            "DELETE FROM messages WHERE topic_id = ? AND seq > ?", (self.topic_id, self.stored)
-        )
+        self.connection.execute("DELETE FROM messages WHERE topic_id = ? AND seq > ?", (self.topic_id, self.stored))
         self.connection.execute(_SET_NEXT, (self.topic_id, self.stored + 1, TIME))
         self.connection.execute("UPDATE cursors SET last_seq = ?", (self.stored - BATCH * SYNCS,))
         self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -108,9 +106,7 @@ class Lane:
 
     def one_insert_send(self) -> int:
         """By hand, and all rows in one statement."""
-        return self._bare_send(
-            lambda rows: self.connection.execute(_FILL_BATCH, list(chain.from_iterable(rows)))
-        )
+        return self._bare_send(lambda rows: self.connection.execute(_FILL_BATCH, list(chain.from_iterable(rows))))
 
     def _bare_send(self, insert: Callable[[list[tuple[Any, ...]]], object]) -> int:
         self.connection.execute("UPDATE cursors SET last_seq = ?", (self.stored,))
@@ -148,9 +144,11 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     figures = {}
     for way in ("receive", "send"):
         contestants: dict[str, Callable[[], int]] = {
-            "bare": getattr(small, f"bare_{way}"), "bus": getattr(small, way),
-            "bare, long topic": getattr(large, f"bare_{way}"), "bus, long topic": getattr(large, way),
-        }  # fmt: skip
+            "bare": getattr(small, f"bare_{way}"),
+            "bus": getattr(small, way),
+            "bare, long topic": getattr(large, f"bare_{way}"),
+            "bus, long topic": getattr(large, way),
+        }
         if way == "receive":
             contestants["dicts"] = small.dicts_receive
         else:

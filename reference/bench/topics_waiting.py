@@ -30,26 +30,24 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     wait_s = int(10 * (arguments.idle_s + arguments.busy_s) + 300)
     with crowd(store, arguments.servers, arguments.topics, wait_s) as members:
         count = len(members.waits)
-        print(
-            f"{count} syncs wait on {arguments.servers} servers; {arguments.idle_s:g} s of silence",
-            flush=True,
-        )
+        print(f"{count} syncs wait on {arguments.servers} servers; {arguments.idle_s:g} s of silence", flush=True)
         time.sleep(SETTLE_S)
         before_s, start = _cpu_s(members), time.monotonic()
         time.sleep(arguments.idle_s)
         percent = (_cpu_s(members) - before_s) / (time.monotonic() - start) * 100
         print(
-            f"in silence: {percent:.2f} % of a core, bar {BAR:g}: {verdict(percent, BAR, at_least=False)}",
-            flush=True,
+            f"in silence: {percent:.2f} % of a core, bar {BAR:g}: {verdict(percent, BAR, at_least=False)}", flush=True
         )
         commit_ms = _noise(store, members, arguments.busy_s)
         each_us = commit_ms / count * 1000
         print(f"each commit of others: {commit_ms:.2f} ms of processor, {each_us:.1f} µs a waiting sync")
         broken = members.returned_early() + members.dismiss(store, DISMISSED_S)
     return {
-        "servers": arguments.servers, "syncs": count, "idle_percent_of_a_core": percent,
+        "servers": arguments.servers,
+        "syncs": count,
+        "idle_percent_of_a_core": percent,
         "cpu_ms_for_a_commit": commit_ms,
-    }, broken  # fmt: skip
+    }, broken
 
 
 def _noise(store: Path, members: Crowd, busy_s: float) -> float:

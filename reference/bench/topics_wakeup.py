@@ -29,9 +29,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     ours, theirs = context.Pipe()
     with contextlib.ExitStack() as ends:
         if arguments.waiting:
-            ends.enter_context(
-                crowd(store, max(1, arguments.waiting // 20), min(20, arguments.waiting), 3600)
-            )
+            ends.enter_context(crowd(store, max(1, arguments.waiting // 20), min(20, arguments.waiting), 3600))
         sender, members = ends.enter_context(door(store)), ends.enter_context(crew())
         topic_id = sender.call("topic_create", {"name": "lane"})["topic_id"]
         sender.call("topic_join", {"topic_id": topic_id, "agent_name": "alice"})

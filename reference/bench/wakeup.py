@@ -56,9 +56,7 @@ def read(store: str, idle_s: float, is_blind: bool, pipe: Connection) -> None:
 
 def main() -> int:
     """Run, print, write the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=500)
     parser.add_argument("--idle-s", type=float, default=10.0)
     parser.add_argument("--blind", action="store_true", help="without inotify")

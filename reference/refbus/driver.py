@@ -18,21 +18,15 @@ from typing import IO, Any
 
 from refbus import __version__
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import fault
 from refbus.kernel.errors import BusError, Internal, InvalidArgument, NotOpen
+from refbus.kernel.rules import limit as limits
 
 PROTOCOL_VERSION = "1"
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, BUS_ERROR = (
-    -32700,
-    -32600,
-    -32601,
-    -32602,
-    -32000,
-)
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, BUS_ERROR = (-32700, -32600, -32601, -32602, -32000)
 
 
 class Rejected(Exception):
@@ -52,8 +46,11 @@ class Driver:
         self._clock = Clock()
         self._bus: Any = None
         self._session: dict[str, Callable[..., Any]] = {
-            "hello": self.hello, "open": self.open, "close": self.close, "clock.set": self.clock_set
-        }  # fmt: skip
+            "hello": self.hello,
+            "open": self.open,
+            "close": self.close,
+            "clock.set": self.clock_set,
+        }
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """The response to one line."""
@@ -88,10 +85,17 @@ class Driver:
         self._system = system
         bus = self._buses[system]
         return {
-            "protocol": PROTOCOL_VERSION, "name": "refbus", "version": __version__, "language": "python",
-            "systems": list(self._buses), "nouns": list(bus.NOUNS), "features": list(bus.FEATURES),
-            "clock": "manual", "durability": bus.DURABILITY, "limits": dict(bus.LIMITS),
-        }  # fmt: skip
+            "protocol": PROTOCOL_VERSION,
+            "name": "refbus",
+            "version": __version__,
+            "language": "python",
+            "systems": list(self._buses),
+            "nouns": list(bus.NOUNS),
+            "features": list(bus.FEATURES),
+            "clock": "manual",
+            "durability": bus.DURABILITY,
+            "limits": dict(bus.LIMITS),
+        }
 
     def open(self, store: str, options: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bind the session to a store; one that was open is closed."""

@@ -40,9 +40,7 @@ class Agent:
 
     async def sync(self, *bodies: str, wait_seconds: int = 0, **arguments: Any) -> dict[str, Any]:
         outbox = [{"content_markdown": body} for body in bodies]
-        return await self.call(
-            "sync", topic_id=self.topic_id, outbox=outbox, wait_seconds=wait_seconds, **arguments
-        )
+        return await self.call("sync", topic_id=self.topic_id, outbox=outbox, wait_seconds=wait_seconds, **arguments)
 
     async def bodies(self) -> list[str]:
         return [message["content_markdown"] for message in (await self.sync())["received"]]

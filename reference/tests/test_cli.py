@@ -70,9 +70,7 @@ def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch
     assert run("poll", "--as", "bob")[0]["payload"] == [1, 2]
 
 
-def test_errors_go_to_stderr_with_their_code(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the exit status is 1."""
     for words, code in (
         (("publish", "--as", "alice", "t", "{"), "INVALID_ARGUMENT"),

@@ -60,9 +60,7 @@ def test_hello_says_who_answers_and_what_it_can(door: Door) -> None:
     assert all(hasattr(WorkerBus, method) for method in WorkerBus.METHODS)
 
 
-@pytest.mark.parametrize(
-    "params", [{"protocol": ["2"]}, {"protocol": "1"}, {"protocol": ["1"], "system": "comms"}]
-)
+@pytest.mark.parametrize("params", [{"protocol": ["2"]}, {"protocol": "1"}, {"protocol": ["1"], "system": "comms"}])
 def test_hello_refuses_what_it_does_not_speak(params: dict[str, Any]) -> None:
     """Definitely."""
     assert Door().call("hello", **params)["data"] == {"code": "INVALID_ARGUMENT", "definite": True}
@@ -95,9 +93,19 @@ def test_without_a_store_nothing_works(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"store": 5}, {"store": None}, {"options": {}}, {"options": []}, {"options": {"unknown": 1}},
-               {"options": {"clock": 1}}, {"options": {"unread_max": "x"}}, {"options": None, "extra": 1}],
-)  # fmt: skip
+    "params",
+    [
+        {},
+        {"store": 5},
+        {"store": None},
+        {"options": {}},
+        {"options": []},
+        {"options": {"unknown": 1}},
+        {"options": {"clock": 1}},
+        {"options": {"unread_max": "x"}},
+        {"options": None, "extra": 1},
+    ],
+)
 def test_a_bad_open_is_refused(door: Door, store: Path, params: dict[str, Any]) -> None:
     """Unknown options, too."""
     if "options" in params:
@@ -109,13 +117,21 @@ def test_a_bad_open_is_refused(door: Door, store: Path, params: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("line", "rpc", "answer_id"),
     [
-        (b"\n", -32700, None), (b"{\n", -32700, None), (b"\xff\xfe\n", -32700, None), (b"nonsense\n", -32700, None),
+        (b"\n", -32700, None),
+        (b"{\n", -32700, None),
+        (b"\xff\xfe\n", -32700, None),
+        (b"nonsense\n", -32700, None),
         (b'{"jsonrpc": "2.0", "id": 7, "method": "poll", "params": {"limit": NaN}}\n', -32700, 7),
         (b'{"jsonrpc": "2.0", "id": "x", "method": "poll", "params": {"limit": 1e999}}\n', -32700, "x"),
-        (b"[" * 100_000 + b"\n", -32700, None), (b"1" * 5000 + b"\n", -32700, None),
+        (b"[" * 100_000 + b"\n", -32700, None),
+        (b"1" * 5000 + b"\n", -32700, None),
         (b'{"id": 1, "a": ' + b"[" * 300 + b"]" * 300 + b"}\n", -32700, 1),
-        (b"[]\n", -32600, None), (b"5\n", -32600, None), (b"null\n", -32600, None), (b'"x"\n', -32600, None),
-        (b"{}\n", -32600, None), (b'{"jsonrpc": "2.0", "method": "poll"}\n', -32600, None),
+        (b"[]\n", -32600, None),
+        (b"5\n", -32600, None),
+        (b"null\n", -32600, None),
+        (b'"x"\n', -32600, None),
+        (b"{}\n", -32600, None),
+        (b'{"jsonrpc": "2.0", "method": "poll"}\n', -32600, None),
         (b'{"jsonrpc": "1.0", "id": 1, "method": "poll"}\n', -32600, 1),
         (b'{"jsonrpc": "2.0", "id": true, "method": "poll"}\n', -32600, None),
         (b'{"jsonrpc": "2.0", "id": 1, "method": 5}\n', -32600, 1),
@@ -124,7 +140,7 @@ def test_a_bad_open_is_refused(door: Door, store: Path, params: dict[str, Any]) 
         (b'{"jsonrpc": "2.0", "id": 1, "method": "poll", "params": {"nope": 1}}\n', -32602, 1),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "poll"}\n', -32602, 1),
     ],
-)  # fmt: skip
+)
 def test_every_bad_line_is_answered(door: Door, line: bytes, rpc: int, answer_id: Any) -> None:
     """With JSON-RPC's number, the bus's code, and a promise that nothing happened."""
     answer = door.line(line)
@@ -133,9 +149,7 @@ def test_every_bad_line_is_answered(door: Door, line: bytes, rpc: int, answer_id
     assert answer["error"]["data"] == {"code": "INVALID_ARGUMENT", "definite": True}
 
 
-@pytest.mark.parametrize(
-    "method", ["nope", "__init__", "close_", "process", "db", "deliver", "hello.there", "\ud800"]
-)
+@pytest.mark.parametrize("method", ["nope", "__init__", "close_", "process", "db", "deliver", "hello.there", "\ud800"])
 def test_only_the_protocols_methods_can_be_called(door: Door, method: str) -> None:
     """Nothing else of the object."""
     error = door.call(method)
@@ -246,7 +260,5 @@ def test_every_code_is_unique_and_says_whether_it_happened() -> None:
     """The tree at the top of errors.py."""
     kinds = BusError.__subclasses__()
     assert len({kind.code for kind in kinds}) == len(kinds)
-    assert {kind.code for kind in kinds if not kind.definite} == {
-        "IO_ERROR", "CORRUPT", "INTERNAL", "TIMEOUT"
-    }  # fmt: skip
+    assert {kind.code for kind in kinds if not kind.definite} == {"IO_ERROR", "CORRUPT", "INTERNAL", "TIMEOUT"}
     assert BusError("x", definite=True).definite

@@ -61,9 +61,7 @@ def parsed(column: str, schema: str) -> Column:
 def calls_of(events: DataFrame) -> DataFrame:
     """An invocation is closed by the next event of its process, if that is of the same operation."""
     in_order = Window.partitionBy("process").orderBy("index")
-    closing = F.lead(F.struct("type", "op", "index", "value", "granted", "wall_ms", "lease_until_ms")).over(
-        in_order
-    )
+    closing = F.lead(F.struct("type", "op", "index", "value", "granted", "wall_ms", "lease_until_ms")).over(in_order)
     is_answer = F.expr("next.type <> 'invoke' AND next.op = op")
     return (
         events.where("type IN ('invoke', 'ok', 'fail', 'info')")
@@ -74,11 +72,16 @@ def calls_of(events: DataFrame) -> DataFrame:
             F.col("index").alias("begin"),
             F.coalesce("next.index", F.lit(NEVER)).alias("end"),
             F.coalesce("next.type", F.lit("info")).alias("outcome"),
-            "op", "key", "seq", "bus_ms", "process",
+            "op",
+            "key",
+            "seq",
+            "bus_ms",
+            "process",
             F.coalesce("agent", F.lit("")).alias("agent"),
             F.col("value").alias("params"),
             F.when(F.col("next.type") == "ok", F.col("next.value")).alias("reply"),
-            F.col("next.granted").alias("granted"), F.col("next.lease_until_ms").alias("lease_until_ms"),
+            F.col("next.granted").alias("granted"),
+            F.col("next.lease_until_ms").alias("lease_until_ms"),
             F.coalesce("bus_ms", "next.wall_ms", "wall_ms").alias("at_ms"),
         )
-    )  # fmt: skip
+    )

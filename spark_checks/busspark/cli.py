@@ -60,9 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="busproof audit", description=__doc__)
     parser.add_argument("history", type=Path, help="history.jsonl, or a folder of Parquet streams")
     parser.add_argument("--engine", choices=("spark", "python", "both"), default="spark")
-    parser.add_argument(
-        "--convert", type=Path, metavar="DIR", help="also write the history as Parquet streams"
-    )
+    parser.add_argument("--convert", type=Path, metavar="DIR", help="also write the history as Parquet streams")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the verdicts as JSON")
     return parser
 
@@ -98,8 +96,10 @@ def _in_spark(args: argparse.Namespace) -> list[Verdict]:
     spark = spark_session(is_short=_bytes(args.history) < SHORT_BYTES)
     try:
         readers: dict[str, Callable[[SparkSession, Path], Frames]] = {
-            "worker": streams.read, "comms": comms_streams.read, "topics": topics_streams.read,
-        }  # fmt: skip
+            "worker": streams.read,
+            "comms": comms_streams.read,
+            "topics": topics_streams.read,
+        }
         read_streams = readers[_system(args.history)]
         history = read_streams(spark, args.history)
         if args.convert:
@@ -161,12 +161,15 @@ def _write(path: Path, history: Path, verdict: str, verdicts: list[Verdict]) -> 
         "verdict": verdict,
         "checks": [
             {
-                "check": v.check, "verdict": v.verdict, "counted": v.counted, "reason": v.reason,
+                "check": v.check,
+                "verdict": v.verdict,
+                "counted": v.counted,
+                "reason": v.reason,
                 "witnesses": [{"kind": w.kind, "why": w.why, "events": w.events} for w in v.witnesses],
             }
             for v in verdicts
         ],
-    }  # fmt: skip
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 

@@ -62,8 +62,14 @@ def from_events(events: DataFrame) -> CommsStreams:
     return CommsStreams(
         sends=_sends(calls),
         received=received.select("end", "agent", "channels", F.posexplode("messages").alias("place", "row")).select(
-            "end", "agent", F.col("place").cast("long").alias("place"), "row.id", "row.to_agent",
-            F.expr("array_contains(channels, row.channel)").alias("channel_asked"), "row.priority", "row.timestamp",
+            "end",
+            "agent",
+            F.col("place").cast("long").alias("place"),
+            "row.id",
+            "row.to_agent",
+            F.expr("array_contains(channels, row.channel)").alias("channel_asked"),
+            "row.priority",
+            "row.timestamp",
         ),
         answers=received.select(
             "end", F.size("messages").cast("long").alias("rows"), F.coalesce("limit", F.lit(10)).alias("limit")
@@ -74,7 +80,7 @@ def from_events(events: DataFrame) -> CommsStreams:
         messages=_ids(dump, "messages"),
         letters=_ids(dump, "dead_letter_queue").select(F.split("id", ":")[0].alias("id")),
         about=about.crossJoin(times),
-    )  # fmt: skip
+    )
 
 
 def _sends(calls: DataFrame) -> DataFrame:
@@ -83,24 +89,26 @@ def _sends(calls: DataFrame) -> DataFrame:
         "message_id STRING, to_agent STRING, channel STRING, ttl_seconds LONG,"
         " original_message STRUCT<from_agent: STRING>",
     )
-    is_normal = F.expr(
-        "coalesce(p.channel, 'general') <> 'urgent' AND NOT array_contains(said, 'original_message')"
-    )
+    is_normal = F.expr("coalesce(p.channel, 'general') <> 'urgent' AND NOT array_contains(said, 'original_message')")
     default_ms = F.when(is_normal, TTL_S * 1000).otherwise(TTL_URGENT_S * 1000)
     has_ttl = F.array_contains("said", F.lit("ttl_seconds"))
     return (
         calls.where(F.col("op").isin(*SENDS))
         .withColumn("p", params)
         .select(
-            "begin", "end", "outcome",
+            "begin",
+            "end",
+            "outcome",
             F.coalesce(parsed("reply", "message_id STRING").getField("message_id"), "p.message_id").alias("id"),
             F.when(F.col("op") == "send_response", F.col("p.original_message.from_agent"))
-            .otherwise(F.col("p.to_agent")).alias("to_agent"),
+            .otherwise(F.col("p.to_agent"))
+            .alias("to_agent"),
             F.when(has_ttl, F.col("at_ms") + F.col("p.ttl_seconds") * 1000)
-            .otherwise(F.col("at_ms") + default_ms).alias("expires_ms"),
+            .otherwise(F.col("at_ms") + default_ms)
+            .alias("expires_ms"),
             F.array_contains("said", F.lit("message_id")).alias("is_chosen"),
         )
-    )  # fmt: skip
+    )
 
 
 def _answered(calls: DataFrame) -> DataFrame:
@@ -109,9 +117,7 @@ def _answered(calls: DataFrame) -> DataFrame:
         calls.where("op = 'receive_messages' AND outcome = 'ok'")
         .withColumn("r", parsed("reply", f"messages ARRAY<{row}>"))
         .withColumn("p", parsed("params", "channels ARRAY<STRING>, limit LONG"))
-        .select(
-            "end", "agent", "p.limit", "p.channels", F.coalesce("r.messages", F.array()).alias("messages")
-        )
+        .select("end", "agent", "p.limit", "p.channels", F.coalesce("r.messages", F.array()).alias("messages"))
     )
 
 
@@ -122,18 +128,29 @@ def _claims(calls: DataFrame) -> DataFrame:
         .withColumn("r", reply)
         .where("r.claimed")
         .select(
-            "begin", "end", "process", "agent", F.col("key").alias("message"), F.col("r.delivery_count").alias("count"),
-            F.col("lease_until_ms").alias("until_ms"), "at_ms",
+            "begin",
+            "end",
+            "process",
+            "agent",
+            F.col("key").alias("message"),
+            F.col("r.delivery_count").alias("count"),
+            F.col("lease_until_ms").alias("until_ms"),
+            "at_ms",
         )
-    )  # fmt: skip
+    )
 
 
 def _completions(calls: DataFrame) -> DataFrame:
     return calls.where("op = 'complete_message' AND outcome <> 'fail'").select(
-        "begin", "end", "outcome", "process", "agent", F.col("key").alias("message"),
+        "begin",
+        "end",
+        "outcome",
+        "process",
+        "agent",
+        F.col("key").alias("message"),
         F.array_contains("said", F.lit("error")).alias("is_error"),
         parsed("reply", "status STRING").getField("status").alias("status"),
-    )  # fmt: skip
+    )
 
 
 def _ids(dump: DataFrame, table: str) -> DataFrame:

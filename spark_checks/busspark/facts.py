@@ -56,17 +56,7 @@ def _topics(rows: Rows) -> TopicsFacts:
     got: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for row in rows("got"):
         got[row["end"]].append((row["place"], row["seq"], row["sender"]))
-    kept = (
-        "begin",
-        "end",
-        "topic",
-        "reader",
-        "after",
-        "auto_advance",
-        "ack_through",
-        "max_items",
-        "include_self",
-    )
+    kept = ("begin", "end", "topic", "reader", "after", "auto_advance", "ack_through", "max_items", "include_self")
     synced = [
         Synced(**{name: row[name] for name in kept}, got=tuple(m[1:] for m in sorted(got[row["end"]])))
         for row in rows("synced")
@@ -88,7 +78,10 @@ def _worker(rows: Rows) -> Facts:
         publishes=[Publish(**row) for row in rows("publishes")],
         polls=[
             Poll(
-                row["begin"], row["end"], row["agent"], row["limit"],
+                row["begin"],
+                row["end"],
+                row["agent"],
+                row["limit"],
                 tuple((r["seq"], r["to_agent"]) for r in row["rows"]),
             )
             for row in rows("polls")
@@ -101,4 +94,4 @@ def _worker(rows: Rows) -> Facts:
         dump_at=about["dump_at"],
         redriven_agents={row["agent"] for row in rows("redriven")},
         is_whole=about["is_whole"],
-    )  # fmt: skip
+    )

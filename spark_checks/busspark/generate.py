@@ -28,15 +28,20 @@ def valid(spark: SparkSession, messages: int) -> Streams:
     dump_at = STRIDE * (messages + 2)
     base = spark.range(messages).withColumnRenamed("id", "i")
     stored = base.selectExpr(
-        "i + 1 AS seq", "concat('m', i) AS id",
+        "i + 1 AS seq",
+        "concat('m', i) AS id",
         f"CASE WHEN i % 10 < {READERS} THEN concat('r', i % 10) END AS to_agent",
         "'note' AS type",
-    )  # fmt: skip
+    )
     polls = _polls(stored)
     acks = polls.selectExpr(
-        "end + 1 AS begin", "end + 2 AS end", "'ok' AS outcome", "agent",
-        "rows[size(rows) - 1].seq AS seq", "rows[size(rows) - 1].seq AS answer",
-    )  # fmt: skip
+        "end + 1 AS begin",
+        "end + 2 AS end",
+        "'ok' AS outcome",
+        "agent",
+        "rows[size(rows) - 1].seq AS seq",
+        "rows[size(rows) - 1].seq AS answer",
+    )
     return Streams(
         publishes=base.selectExpr(
             f"{STRIDE} * i AS begin",
@@ -51,9 +56,7 @@ def valid(spark: SparkSession, messages: int) -> Streams:
         stored=stored,
         cursors=acks.groupBy("agent").agg(F.max("seq").alias("last_acked_seq")),
         export=spark.range(1).selectExpr(
-            f"CAST({dump_at - 10} AS LONG) AS at",
-            f"sequence(1L, CAST({messages} AS LONG)) AS lines",
-            "FALSE AS torn",
+            f"CAST({dump_at - 10} AS LONG) AS at", f"sequence(1L, CAST({messages} AS LONG)) AS lines", "FALSE AS torn"
         ),
         redriven=spark.createDataFrame([], SCHEMAS["redriven"]),
         about=spark.createDataFrame([(True, dump_at)], SCHEMAS["about"]),
@@ -81,11 +84,17 @@ def _holds(base: DataFrame) -> DataFrame:
     steps = base.selectExpr("i", f"posexplode({ops}) AS (step, op)")
     until = f"CASE WHEN op <> 'release_claim' THEN {T0_MS} + i + {LEASE_MS} END"
     return steps.selectExpr(
-        f"{STRIDE} * i + 40 + 2 * step AS begin", f"{STRIDE} * i + 41 + 2 * step AS end", "'ok' AS outcome", "op",
-        f"concat('t', i % {TASKS}) AS task", f"concat('w', (i DIV {TASKS}) % 7) AS agent", "TRUE AS granted",
+        f"{STRIDE} * i + 40 + 2 * step AS begin",
+        f"{STRIDE} * i + 41 + 2 * step AS end",
+        "'ok' AS outcome",
+        "op",
+        f"concat('t', i % {TASKS}) AS task",
+        f"concat('w', (i DIV {TASKS}) % 7) AS agent",
+        "TRUE AS granted",
         f"CASE WHEN op = 'try_claim_task' THEN i DIV {TASKS} + 1 END AS token",
-        f"{until} AS lease_until_ms", f"{T0_MS} + i AS at_ms",
-    )  # fmt: skip
+        f"{until} AS lease_until_ms",
+        f"{T0_MS} + i AS at_ms",
+    )
 
 
 def _set(frame: DataFrame, where: str, **values: str) -> DataFrame:
@@ -103,35 +112,22 @@ def _plant_late(s: Streams, at: int) -> Streams:
 # kind of violation → how to plant one near message `at`
 PLANTS: dict[str, Callable[[Streams, int], Streams]] = {
     "order_reversed": _plant_late,
-    "seq_doubled": lambda s, at: replace(
-        s, publishes=_set(s.publishes, f"seq = {at}", seq=f"CAST({at - 1} AS LONG)")
-    ),
+    "seq_doubled": lambda s, at: replace(s, publishes=_set(s.publishes, f"seq = {at}", seq=f"CAST({at - 1} AS LONG)")),
     "lost": lambda s, at: replace(s, stored=s.stored.where(f"seq <> {at}")),
     "phantom": lambda s, at: replace(s, publishes=s.publishes.where(f"seq <> {at}")),
-    "skipped": lambda s, at: replace(
-        s, polls=_set(s.polls, _holds_seq(at), rows=f"filter(rows, r -> r.seq <> {at})")
-    ),
+    "skipped": lambda s, at: replace(s, polls=_set(s.polls, _holds_seq(at), rows=f"filter(rows, r -> r.seq <> {at})")),
     "misdelivered": lambda s, at: replace(
         s,
         polls=_set(
-            s.polls,
-            _holds_seq(at),
-            rows="transform(rows, r -> named_struct('seq', r.seq, 'to_agent', 'else'))",
+            s.polls, _holds_seq(at), rows="transform(rows, r -> named_struct('seq', r.seq, 'to_agent', 'else'))"
         ),
     ),
     "redelivered": lambda s, at: replace(
-        s,
-        polls=_set(
-            s.polls, _holds_seq(at), rows="concat(array(named_struct('seq', 1L, 'to_agent', agent)), rows)"
-        ),
+        s, polls=_set(s.polls, _holds_seq(at), rows="concat(array(named_struct('seq', 1L, 'to_agent', agent)), rows)")
     ),
-    "ack_went_back": lambda s, at: replace(
-        s, acks=_set(s.acks, f"seq BETWEEN {at} AND {at + 300}", answer="0L")
-    ),
+    "ack_went_back": lambda s, at: replace(s, acks=_set(s.acks, f"seq BETWEEN {at} AND {at + 300}", answer="0L")),
     "cursor_lost": lambda s, at: replace(s, cursors=_set(s.cursors, "agent = 'r1'", last_acked_seq=f"{at}L")),
-    "overlap": lambda s, at: replace(
-        s, holds=s.holds.where(f"NOT (op = 'release_claim' AND at_ms = {T0_MS} + {at})")
-    ),
+    "overlap": lambda s, at: replace(s, holds=s.holds.where(f"NOT (op = 'release_claim' AND at_ms = {T0_MS} + {at})")),
     "token_not_rising": lambda s, at: replace(
         s, holds=_set(s.holds, f"op = 'try_claim_task' AND at_ms = {T0_MS} + {at}", token="1L")
     ),
@@ -150,7 +146,5 @@ def _holds_seq(at: int) -> str:
 
 def events(streams: Streams) -> int:
     """How many events such a history has: two for each call."""
-    calls: Any = sum(
-        frame.count() for frame in (streams.publishes, streams.polls, streams.acks, streams.holds)
-    )
+    calls: Any = sum(frame.count() for frame in (streams.publishes, streams.polls, streams.acks, streams.holds))
     return int(2 * calls)

@@ -14,9 +14,7 @@ _TYPES: dict[Any, DataType] = {int: LongType(), str: StringType(), bool: Boolean
 
 def event_schema() -> StructType:
     """Columns of an event. `value` is read as its JSON text."""
-    return StructType(
-        [StructField(name, _spark_type(field.annotation)) for name, field in Event.model_fields.items()]
-    )
+    return StructType([StructField(name, _spark_type(field.annotation)) for name, field in Event.model_fields.items()])
 
 
 def _spark_type(annotation: Any) -> DataType:

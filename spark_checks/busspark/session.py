@@ -98,9 +98,7 @@ def _candidates() -> list[Path]:
 
 def _version(java: Path) -> int:
     try:
-        said = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=30, check=True
-        ).stderr
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
         return 0
     found = re.search(r'version "(\d+)', said)

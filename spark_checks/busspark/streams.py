@@ -99,27 +99,29 @@ def _polls(calls: DataFrame) -> DataFrame:
     rows = parsed("reply", "messages ARRAY<STRUCT<seq: LONG, to_agent: STRING>>").getField("messages")
     limit = parsed("params", "limit LONG").getField("limit")
     return calls.where("outcome = 'ok'").select(
-        "begin",
-        "end",
-        "agent",
-        F.coalesce(limit, F.lit(100)).alias("limit"),
-        F.coalesce(rows, F.array()).alias("rows"),
+        "begin", "end", "agent", F.coalesce(limit, F.lit(100)).alias("limit"), F.coalesce(rows, F.array()).alias("rows")
     )
 
 
 def _acks(calls: DataFrame) -> DataFrame:
     answer = parsed("reply", "last_acked_seq LONG").getField("last_acked_seq")
-    return calls.where("seq IS NOT NULL").select(
-        "begin", "end", "outcome", "agent", "seq", answer.alias("answer")
-    )
+    return calls.where("seq IS NOT NULL").select("begin", "end", "outcome", "agent", "seq", answer.alias("answer"))
 
 
 def _holds(calls: DataFrame) -> DataFrame:
     reply = parsed("reply", "token LONG, lease_until_ms LONG")
     return calls.where("op IN ('try_claim_task', 'renew_claim', 'release_claim')").select(
-        "begin", "end", "outcome", "op", F.col("key").alias("task"), "agent", "granted",
-        reply.getField("token").alias("token"), reply.getField("lease_until_ms").alias("lease_until_ms"), "at_ms",
-    )  # fmt: skip
+        "begin",
+        "end",
+        "outcome",
+        "op",
+        F.col("key").alias("task"),
+        "agent",
+        "granted",
+        reply.getField("token").alias("token"),
+        reply.getField("lease_until_ms").alias("lease_until_ms"),
+        "at_ms",
+    )
 
 
 _ROWS = "ARRAY<STRUCT<seq: LONG, id: STRING, to_agent: STRING, type: STRING>>"
@@ -128,19 +130,13 @@ _ROWS = "ARRAY<STRUCT<seq: LONG, id: STRING, to_agent: STRING, type: STRING>>"
 def _stored(dump: DataFrame) -> DataFrame:
     state = parsed("value", f"messages {_ROWS}, archived {_ROWS}")
     nothing = F.expr(f"from_json('[]', '{_ROWS}')")
-    rows = F.concat(
-        F.coalesce(state.getField("messages"), nothing), F.coalesce(state.getField("archived"), nothing)
-    )
+    rows = F.concat(F.coalesce(state.getField("messages"), nothing), F.coalesce(state.getField("archived"), nothing))
     return dump.select(F.explode(rows).alias("row")).select("row.*")
 
 
 def _cursors(dump: DataFrame) -> DataFrame:
-    rows = parsed("value", "cursors ARRAY<STRUCT<agent_id: STRING, last_acked_seq: LONG>>").getField(
-        "cursors"
-    )
-    return dump.select(F.explode(rows).alias("row")).select(
-        F.col("row.agent_id").alias("agent"), "row.last_acked_seq"
-    )
+    rows = parsed("value", "cursors ARRAY<STRUCT<agent_id: STRING, last_acked_seq: LONG>>").getField("cursors")
+    return dump.select(F.explode(rows).alias("row")).select(F.col("row.agent_id").alias("agent"), "row.last_acked_seq")
 
 
 def _export(calls: DataFrame) -> DataFrame:

@@ -55,24 +55,26 @@ def from_events(events: DataFrame) -> TopicsStreams:
         .select("end", F.posexplode("r.received").alias("place", "row"))
         .select("end", F.col("place").cast("long").alias("place"), "row.seq", "row.sender"),
         unfollowed=reads.where("outcome = 'info' OR op = 'cursor_reset' AND outcome <> 'fail'")
-        .select("reader", "topic").distinct(),
+        .select("reader", "topic")
+        .distinct(),
         stored=dump.select(F.explode(parsed("value", f"messages {stored}").getField("messages")).alias("m")).select(
-            F.col("m.topic_id").alias("topic"), "m.seq", "m.message_id", "m.sender",
+            F.col("m.topic_id").alias("topic"),
+            "m.seq",
+            "m.message_id",
+            "m.sender",
             F.col("m.client_message_id").alias("key"),
         ),
         about=events.agg(
             F.coalesce(F.max(F.col("type") == "footer"), F.lit(False)).alias("is_whole"),
             F.max(F.when(is_dump, F.col("index"))).alias("dump_at"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _reads(calls: DataFrame) -> DataFrame:
     """Calls that move a cursor."""
     message = "STRUCT<seq: LONG, sender: STRING, message_id: STRING>"
-    reply = (
-        f"received ARRAY<{message}>, sent ARRAY<STRUCT<message: {message}>>, cursor STRUCT<last_seq: LONG>"
-    )
+    reply = f"received ARRAY<{message}>, sent ARRAY<STRUCT<message: {message}>>, cursor STRUCT<last_seq: LONG>"
     params = (
         "topic_id STRING, outbox ARRAY<STRUCT<client_message_id: STRING>>, max_items LONG, include_self BOOLEAN,"
         " auto_advance BOOLEAN, ack_through LONG"
@@ -91,15 +93,24 @@ def _sent(syncs: DataFrame) -> DataFrame:
         syncs.select("begin", "end", "outcome", "topic", "reader", "r", F.posexplode("p.outbox").alias("place", "item"))
         .withColumn("told", F.expr("get(r.sent, place).message"))
         .select(
-            "begin", "end", "outcome", "topic", F.col("reader").alias("sender"),
-            F.col("item.client_message_id").alias("key"), "told.message_id", "told.seq",
+            "begin",
+            "end",
+            "outcome",
+            "topic",
+            F.col("reader").alias("sender"),
+            F.col("item.client_message_id").alias("key"),
+            "told.message_id",
+            "told.seq",
         )
-    )  # fmt: skip
+    )
 
 
 def _synced(syncs: DataFrame) -> DataFrame:
     return syncs.where("outcome = 'ok'").select(
-        "begin", "end", "topic", "reader",
+        "begin",
+        "end",
+        "topic",
+        "reader",
         F.size("r.received").cast("long").alias("rows"),
         F.expr("coalesce(array_max(transform(r.received, m -> m.seq)), 0)").alias("most"),
         F.col("r.cursor.last_seq").alias("after"),
@@ -107,4 +118,4 @@ def _synced(syncs: DataFrame) -> DataFrame:
         F.col("p.ack_through").alias("ack_through"),
         F.expr("CASE WHEN coalesce(p.max_items, 0) = 0 THEN 20 ELSE p.max_items END").alias("max_items"),
         F.expr("coalesce(p.include_self, FALSE)").alias("include_self"),
-    )  # fmt: skip
+    )

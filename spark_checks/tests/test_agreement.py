@@ -22,6 +22,12 @@ MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants"
 PLANTED_AT = 777
 
 
+def _mutant(system: str, name: str) -> Path:
+    """Wherever its noun's room is."""
+    (path,) = (MUTANTS / system).glob(f"*/{name}.py")
+    return path
+
+
 def recorded(bus: str, into: Path, system: str = "worker") -> Path:
     """A real history of a bus."""
     fleet = Fleet([bus], system=system)
@@ -54,11 +60,9 @@ def test_a_real_history_of_the_reference_is_valid_for_both(spark: SparkSession, 
         ("exports_only_broadcasts", "export_exact"),
     ],
 )
-def test_both_find_the_fault_of_a_mutant(
-    spark: SparkSession, tmp_path: Path, mutant: str, check: str
-) -> None:
+def test_both_find_the_fault_of_a_mutant(spark: SparkSession, tmp_path: Path, mutant: str, check: str) -> None:
     """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / 'worker' / mutant))}.py"
+    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutant('worker', mutant)))}"
     path = recorded(bus, tmp_path / "history.jsonl")
     in_python = {verdict.check: verdict for verdict in run_in_python(read(path))}
     in_spark = {verdict.check: verdict for verdict in run_in_spark(streams.read(spark, path))}
@@ -66,9 +70,7 @@ def test_both_find_the_fault_of_a_mutant(
     assert in_spark == in_python
 
 
-def test_a_claim_without_an_answer_excuses_a_later_renewal_for_both(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_claim_without_an_answer_excuses_a_later_renewal_for_both(spark: SparkSession, tmp_path: Path) -> None:
     """Its agent was killed in the middle of the claim, and came back."""
     path = tmp_path / "history.jsonl"
     with closing(Recorder(path, run="r", system="worker")) as recorder:
@@ -154,11 +156,9 @@ def test_a_real_comms_history_of_the_reference_is_valid_for_both(spark: SparkSes
         ("buried_at_the_fourth_failure", "dead_letters_exact"),
     ],
 )
-def test_both_find_the_fault_of_a_comms_mutant(
-    spark: SparkSession, tmp_path: Path, mutant: str, check: str
-) -> None:
+def test_both_find_the_fault_of_a_comms_mutant(spark: SparkSession, tmp_path: Path, mutant: str, check: str) -> None:
     """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / 'comms' / mutant))}.py"
+    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutant('comms', mutant)))}"
     fleet = Fleet([bus], system="comms")
     try:
         path = play(fleet, seed=11, calls=800, into=tmp_path / "history.jsonl")

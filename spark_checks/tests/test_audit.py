@@ -25,9 +25,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def audit(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     command = [sys.executable, "-m", "busproof", "audit", *argv]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
-    )
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
 
 def test_spark_runs_on_the_packaged_jvm_where_there_is_no_java(history: Path, tmp_path: Path) -> None:
@@ -52,16 +50,20 @@ def test_spark_runs_on_the_packaged_jvm_where_there_is_no_java(history: Path, tm
         "expr",
         "readlink",
     ):
-        found = next(
-            (Path(folder) / name for folder in ("/usr/bin", "/bin") if (Path(folder) / name).exists()), None
-        )
+        found = next((Path(folder) / name for folder in ("/usr/bin", "/bin") if (Path(folder) / name).exists()), None)
         if found is not None:
             (tools / name).symlink_to(found)
     out = tmp_path / "verdict.json"
     done = audit(
-        str(history), "--engine", "both", "--out", str(out),
-        PATH=str(tools), JAVA_HOME="", XDG_CACHE_HOME=str(tmp_path / "cache"),
-    )  # fmt: skip
+        str(history),
+        "--engine",
+        "both",
+        "--out",
+        str(out),
+        PATH=str(tools),
+        JAVA_HOME="",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+    )
     assert done.returncode == 0, done.stderr
     assert "Spark and Python agree" in done.stdout
     assert json.loads(out.read_text())["verdict"] == "valid"

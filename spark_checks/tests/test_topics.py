@@ -106,11 +106,18 @@ def refused_but_stored(events: Events) -> None:
 
 # damage → the check that must find it
 DAMAGES: dict[Callable[[Events], None], str] = {
-    lost: "topic_durable", gap: "topic_order", doubled: "topic_durable", phantom: "topic_durable",
-    skipped: "topic_delivery", unordered: "topic_delivery", own_message: "topic_delivery",
-    cursor_ran_ahead: "topic_delivery", stale: "topic_delivery", order_reversed: "topic_order",
+    lost: "topic_durable",
+    gap: "topic_order",
+    doubled: "topic_durable",
+    phantom: "topic_durable",
+    skipped: "topic_delivery",
+    unordered: "topic_delivery",
+    own_message: "topic_delivery",
+    cursor_ran_ahead: "topic_delivery",
+    stale: "topic_delivery",
+    order_reversed: "topic_order",
     refused_but_stored: "topic_durable",
-}  # fmt: skip
+}
 
 
 def test_a_real_history_is_valid_for_both(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
@@ -138,9 +145,7 @@ def test_both_find_the_damage(
     assert run_in_spark(topics_streams.read(spark, path)) == in_python
 
 
-def test_a_reader_that_resets_its_cursor_is_not_followed(
-    spark: SparkSession, recorded: Path, tmp_path: Path
-) -> None:
+def test_a_reader_that_resets_its_cursor_is_not_followed(spark: SparkSession, recorded: Path, tmp_path: Path) -> None:
     """It may receive anything again. The others are still followed."""
     events = [json.loads(line) for line in recorded.read_text().splitlines()]
     first, *others = [answer for answer in answers(events, 3, 6) if answer["agent"] != "ann"]

@@ -31,25 +31,67 @@ _X86_64 = Machine(
     0xC000003E,
     317,
     {
-        "write": 1, "pwrite64": 18, "writev": 20, "pwritev": 296, "pwritev2": 328, "sendfile": 40,
-        "copy_file_range": 326, "fsync": 74, "fdatasync": 75, "sync_file_range": 277, "fallocate": 285,
-        "truncate": 76, "ftruncate": 77, "rename": 82, "renameat": 264, "renameat2": 316,
-        "link": 86, "linkat": 265, "symlink": 88, "symlinkat": 266, "unlink": 87, "unlinkat": 263,
-        "mkdir": 83, "mkdirat": 258, "rmdir": 84, "open": 2, "openat": 257, "openat2": 437, "creat": 85,
+        "write": 1,
+        "pwrite64": 18,
+        "writev": 20,
+        "pwritev": 296,
+        "pwritev2": 328,
+        "sendfile": 40,
+        "copy_file_range": 326,
+        "fsync": 74,
+        "fdatasync": 75,
+        "sync_file_range": 277,
+        "fallocate": 285,
+        "truncate": 76,
+        "ftruncate": 77,
+        "rename": 82,
+        "renameat": 264,
+        "renameat2": 316,
+        "link": 86,
+        "linkat": 265,
+        "symlink": 88,
+        "symlinkat": 266,
+        "unlink": 87,
+        "unlinkat": 263,
+        "mkdir": 83,
+        "mkdirat": 258,
+        "rmdir": 84,
+        "open": 2,
+        "openat": 257,
+        "openat2": 437,
+        "creat": 85,
         "io_uring_setup": 425,
     },
-)  # fmt: skip
+)
 # Written from the kernel's tables; not tried on such a machine.
 _AARCH64 = Machine(
     0xC00000B7,
     277,
     {
-        "write": 64, "pwrite64": 68, "writev": 66, "pwritev": 70, "pwritev2": 287, "sendfile": 71,
-        "copy_file_range": 285, "fsync": 82, "fdatasync": 83, "sync_file_range": 84, "fallocate": 47,
-        "truncate": 45, "ftruncate": 46, "renameat": 38, "renameat2": 276, "linkat": 37, "symlinkat": 36,
-        "unlinkat": 35, "mkdirat": 34, "openat": 56, "openat2": 437, "io_uring_setup": 425,
+        "write": 64,
+        "pwrite64": 68,
+        "writev": 66,
+        "pwritev": 70,
+        "pwritev2": 287,
+        "sendfile": 71,
+        "copy_file_range": 285,
+        "fsync": 82,
+        "fdatasync": 83,
+        "sync_file_range": 84,
+        "fallocate": 47,
+        "truncate": 45,
+        "ftruncate": 46,
+        "renameat": 38,
+        "renameat2": 276,
+        "linkat": 37,
+        "symlinkat": 36,
+        "unlinkat": 35,
+        "mkdirat": 34,
+        "openat": 56,
+        "openat2": 437,
+        "io_uring_setup": 425,
     },
-)  # fmt: skip
+)
 MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 # classic BPF: load a word, jump if equal, jump if any bit is set, return
@@ -70,8 +112,11 @@ def machine() -> Machine | None:
 def program(of: Machine, names: Iterable[str] | None = None) -> bytes:
     """The filter, assembled. A call of another architecture (a 32-bit program) passes."""
     code: list[Instruction] = [
-        (_LOAD, 0, 0, _AT_ARCH), (_EQUAL, 1, 0, of.audit_arch), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, _AT_NUMBER)
-    ]  # fmt: skip
+        (_LOAD, 0, 0, _AT_ARCH),
+        (_EQUAL, 1, 0, of.audit_arch),
+        (_RETURN, 0, 0, _ALLOW),
+        (_LOAD, 0, 0, _AT_NUMBER),
+    ]
     for name in of.numbers if names is None else names:
         code += _stop(name, of.numbers[name])
     code.append((_RETURN, 0, 0, _ALLOW))
@@ -85,7 +130,10 @@ def _stop(name: str, number: int) -> list[Instruction]:
     if name in _FLAGS_ARGUMENT:  # only an open that may create or cut a file
         at_flags = _AT_ARGS + 8 * _FLAGS_ARGUMENT[name]
         return [
-            (_EQUAL, 0, 4, number), (_LOAD, 0, 0, at_flags), (_ANY_BIT, 0, 1, _CREATES),
-            (_RETURN, 0, 0, _NOTIFY), (_RETURN, 0, 0, _ALLOW),
-        ]  # fmt: skip
+            (_EQUAL, 0, 4, number),
+            (_LOAD, 0, 0, at_flags),
+            (_ANY_BIT, 0, 1, _CREATES),
+            (_RETURN, 0, 0, _NOTIFY),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
     return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _NOTIFY)]

@@ -36,9 +36,7 @@ class McpLineDoor(StdioDoor):
         self._start(self._home)
 
     def _start(self, home: Path) -> None:
-        super().__init__(
-            self._server, env={"AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", "AGENT_BUS_DB": str(home / DB_NAME)}
-        )
+        super().__init__(self._server, env={"AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", "AGENT_BUS_DB": str(home / DB_NAME)})
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """A tool, or one of the protocol's methods that bind a session to a store."""

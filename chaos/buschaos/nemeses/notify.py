@@ -58,9 +58,7 @@ class Stopped:
         if name.startswith("/"):
             return os.path.normpath(name)
         folder_fd = ctypes.c_int(folder_fd & 0xFFFFFFFF).value
-        folder = os.readlink(
-            f"/proc/{self.tid}/cwd" if folder_fd == AT_FDCWD else f"/proc/{self.tid}/fd/{folder_fd}"
-        )
+        folder = os.readlink(f"/proc/{self.tid}/cwd" if folder_fd == AT_FDCWD else f"/proc/{self.tid}/fd/{folder_fd}")
         return os.path.normpath(os.path.join(folder, name))
 
     def path_of(self, fd: int) -> str:

@@ -90,9 +90,7 @@ class Change:
     size: int | None  # bytes that a writing call means to write
 
     def __str__(self) -> str:
-        return f"{self.ordinal}: {self.call} {self.path}" + (
-            "" if self.size is None else f" ({self.size} bytes)"
-        )
+        return f"{self.ordinal}: {self.call} {self.path}" + ("" if self.size is None else f" ({self.size} bytes)")
 
 
 Decide = Callable[[Change], Verdict]
@@ -252,9 +250,7 @@ def why_unavailable() -> str | None:
         with door.watched(Path("/dev"), lambda change: seen.append(change) or Continue()):  # type: ignore[func-returns-value]
             door.send_line(b"")
             answer = door.receive_line("a redirection", 5)
-        return (
-            None if seen and answer == b"0\n" else "stopped calls are not announced, or cannot be continued"
-        )
+        return None if seen and answer == b"0\n" else "stopped calls are not announced, or cannot be continued"
     except Exception as error:
         return str(error)
     finally:

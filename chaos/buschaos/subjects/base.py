@@ -42,9 +42,7 @@ class Subject:
     prepare: Prepare  # fills a store for them
     roles: tuple[Role, ...]  # who plays in a run of random kills
     memory: Callable[[], Memory]
-    retried: frozenset[
-        str
-    ]  # methods that are called again, to the letter, where nobody knows what became of them
+    retried: frozenset[str]  # methods that are called again, to the letter, where nobody knows what became of them
     expected: frozenset[str]  # codes that a call of the plan may rightly be refused with
     settle: tuple[str, dict[str, Any]]  # a harmless call: answered, the call before it is over
     export: str | None  # the method that brings a file up to date

@@ -17,9 +17,7 @@ class ClaimsInTwoSteps(WorkerBus):
             return {"claimed": False}
         time.sleep(0.005)
         until_ms = now_ms + self.lease_ms
-        self.db.write(
-            "INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", (task_id, agent_id, now_ms, until_ms)
-        )
+        self.db.write("INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", (task_id, agent_id, now_ms, until_ms))
         return {"claimed": True, "lease_until_ms": until_ms}
 
 

@@ -4,16 +4,14 @@ from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
-from refbus.kernel import limit as limits
 from refbus.kernel.files import make_folder
+from refbus.kernel.rules import limit as limits
 
 
 class ArtifactInPlace(CommsBus):
     """No temporary file, no rename."""
 
-    def write_artifact(
-        self, agent_id: str, task_id: str, content: Any, name: str = "result.json"
-    ) -> dict[str, Any]:
+    def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
         folder = self.artifacts / agent_id / task_id
         make_folder(folder.parent)
         make_folder(folder)

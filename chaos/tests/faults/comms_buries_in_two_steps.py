@@ -22,13 +22,11 @@ class BuriesInTwoSteps(CommsBus):
         return reply
 
     def _bury(
-        self, connection: sqlite3.Connection, message_id: str, agent_id: str, after: Any, error: str,
-        is_broadcast: bool,
-    ) -> None:  # fmt: skip
+        self, connection: sqlite3.Connection, message_id: str, agent_id: str, after: Any, error: str, is_broadcast: bool
+    ) -> None:
         super()._bury(connection, message_id, agent_id, after, error, True)
         connection.execute(
-            "UPDATE dead_letter_queue SET id = ? WHERE original_message LIKE ?",
-            (message_id, f'%"{message_id}"%'),
+            "UPDATE dead_letter_queue SET id = ? WHERE original_message LIKE ?", (message_id, f'%"{message_id}"%')
         )
         self._buried = message_id
 

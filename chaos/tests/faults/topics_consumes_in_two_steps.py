@@ -11,14 +11,18 @@ class ConsumesInTwoSteps(TopicsBus):
     """A kill between the two consumes one of the messages that nobody saw."""
 
     def begin_sync(
-        self, topic_id: str, outbox: Any = None, max_items: int = 20, include_self: bool = False,
-        wait_seconds: int = 60, auto_advance: bool = True, ack_through: int | None = None,
-    ) -> SyncCall:  # fmt: skip
+        self,
+        topic_id: str,
+        outbox: Any = None,
+        max_items: int = 20,
+        include_self: bool = False,
+        wait_seconds: int = 60,
+        auto_advance: bool = True,
+        ack_through: int | None = None,
+    ) -> SyncCall:
         if auto_advance and max_items > 1:
             super().begin_sync(topic_id, None, 1, include_self, 0)
-        return super().begin_sync(
-            topic_id, outbox, max_items, include_self, wait_seconds, auto_advance, ack_through
-        )
+        return super().begin_sync(topic_id, outbox, max_items, include_self, wait_seconds, auto_advance, ack_through)
 
 
 if __name__ == "__main__":

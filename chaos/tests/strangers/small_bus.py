@@ -34,10 +34,15 @@ class Bus:
 
     def hello(self, protocol, system):
         return {
-            "protocol": "1", "name": "small", "version": "1", "language": "python", "systems": ["worker"],
-            "nouns": ["log", "cursor", "lease"], "features": ["sqlite"] if sys.argv[1:] == ["sqlite"] else [],
+            "protocol": "1",
+            "name": "small",
+            "version": "1",
+            "language": "python",
+            "systems": ["worker"],
+            "nouns": ["log", "cursor", "lease"],
+            "features": ["sqlite"] if sys.argv[1:] == ["sqlite"] else [],
             "clock": "wall",
-        }  # fmt: skip
+        }
 
     db = None
 
@@ -99,8 +104,7 @@ class Bus:
     def renew_claim(self, task_id, agent_id, token=None):
         until = now_ms() + 60_000
         changed = self.db.execute(
-            "UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ? AND claimed_by = ?",
-            (until, task_id, agent_id),
+            "UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ? AND claimed_by = ?", (until, task_id, agent_id)
         ).rowcount
         return {"renewed": True, "lease_until_ms": until} if changed else {"renewed": False}
 
@@ -120,11 +124,7 @@ def main():
             full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
             code = "DISK_FULL" if full else "BUSY" if "locked" in str(error) else "IO_ERROR"
             definite = code != "IO_ERROR"
-            answer["error"] = {
-                "code": -32000,
-                "message": str(error),
-                "data": {"code": code, "definite": definite},
-            }
+            answer["error"] = {"code": -32000, "message": str(error), "data": {"code": code, "definite": definite}}
         print(json.dumps(answer), flush=True)
 
 

@@ -113,9 +113,7 @@ class McpDoor:
     def _start(self, database: Path) -> None:
         pid_file = Path(self._folder.name) / "pid"
         pid_file.unlink(missing_ok=True)
-        environment = {
-            **os.environ, "AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", **self._env, "AGENT_BUS_DB": str(database),
-        }  # fmt: skip
+        environment = {**os.environ, "AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", **self._env, "AGENT_BUS_DB": str(database)}
         # The SDK keeps the process to itself, and we must be able to kill it: the shell says who it becomes.
         argv = ["-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *self.argv]
         server = StdioServerParameters(command="/bin/sh", args=argv, env=environment)
@@ -195,11 +193,16 @@ class McpDoor:
             features = ["sqlite"] if _tables(Path(folder) / DB_NAME) >= SEED_TABLES else []
             self._stop()
         return {
-            "protocol": "1", "name": info.name if info else "?", "version": version,
-            "language": "?", "systems": ["topics"], "clock": "wall", "durability": "process-crash",
+            "protocol": "1",
+            "name": info.name if info else "?",
+            "version": version,
+            "language": "?",
+            "systems": ["topics"],
+            "clock": "wall",
+            "durability": "process-crash",
             "nouns": list(dict.fromkeys(noun for tool, noun in TOOL_NOUNS if tool in known)),
             "features": features,
-        }  # fmt: skip
+        }
 
 
 def _tables(path: Path) -> set[str]:

@@ -25,9 +25,7 @@ class Participant:
         """Run the method; SQLite's errors become refusals."""
         function = getattr(self, f"_{method.replace('.', '_')}", None)
         if function is None or method.startswith("_"):
-            raise Refused(
-                "METHOD_NOT_FOUND", f"the kit's participant has no {method}", definite=True, rpc=-32601
-            )
+            raise Refused("METHOD_NOT_FOUND", f"the kit's participant has no {method}", definite=True, rpc=-32601)
         try:
             return function(**params)  # type: ignore[no-any-return]
         except TypeError as error:

@@ -46,15 +46,22 @@ CREATE TABLE IF NOT EXISTS message_deliveries (
   failures INTEGER NOT NULL, visible_at TEXT NOT NULL, error TEXT, PRIMARY KEY (message_id, agent_id)) WITHOUT ROWID;
 """
 ENVELOPE = (
-    "id", "type", "version", "timestamp", "correlation_id", "from_agent", "to_agent", "channel", "priority", "payload",
-)  # fmt: skip
+    "id",
+    "type",
+    "version",
+    "timestamp",
+    "correlation_id",
+    "from_agent",
+    "to_agent",
+    "channel",
+    "priority",
+    "payload",
+)
 
 
 def iso(at_ms: float) -> str:
     """Microseconds and Z (C7)."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).strftime(
-        "%Y-%m-%dT%H:%M:%S.%fZ"
-    )
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at_ms)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class CommsParticipant(Participant):
@@ -62,10 +69,16 @@ class CommsParticipant(Participant):
 
     def _hello(self, protocol: list[str], system: str) -> dict[str, Any]:
         return {
-            "protocol": protocol[0], "name": "busproof sqlite participant", "version": "1", "language": "python",
-            "systems": ["comms"], "nouns": ["log", "route", "lease"], "features": ["dump", "sqlite", "delivery_count"],
-            "clock": "manual", "durability": "process-crash",
-        }  # fmt: skip
+            "protocol": protocol[0],
+            "name": "busproof sqlite participant",
+            "version": "1",
+            "language": "python",
+            "systems": ["comms"],
+            "nouns": ["log", "route", "lease"],
+            "features": ["dump", "sqlite", "delivery_count"],
+            "clock": "manual",
+            "durability": "process-crash",
+        }
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self.kill()
@@ -83,9 +96,16 @@ class CommsParticipant(Participant):
         return {}
 
     def _send_message(
-        self, from_agent: str, message_type: str, payload: dict[str, Any], to_agent: str | None = None,
-        channel: str = "general", priority: int = 5, correlation_id: str | None = None, **more: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        from_agent: str,
+        message_type: str,
+        payload: dict[str, Any],
+        to_agent: str | None = None,
+        channel: str = "general",
+        priority: int = 5,
+        correlation_id: str | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
         texts = [from_agent, message_type, channel, *(t for t in (to_agent, correlation_id) if t is not None)]
         is_good = (
             all(isinstance(text, str) and text and "\0" not in text for text in texts)
@@ -112,10 +132,19 @@ class CommsParticipant(Participant):
             "INSERT INTO messages (id, type, version, timestamp, correlation_id, from_agent, to_agent, channel,"
             " priority, payload, created_at, expires_at) VALUES (?, ?, '1.0', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                message_id, message_type, now, correlation_id, from_agent, to_agent, channel, priority, text, now,
+                message_id,
+                message_type,
+                now,
+                correlation_id,
+                from_agent,
+                to_agent,
+                channel,
+                priority,
+                text,
+                now,
                 expires,
             ),
-        )  # fmt: skip
+        )
         if to_agent is not None:
             self._count(to_agent, "messages_pending", 1)
         db.execute("COMMIT")
@@ -160,9 +189,7 @@ class CommsParticipant(Participant):
         """Pending, or claimed or failed and due again (C1, C2, C3)."""
         own = self._delivery(row["id"], agent_id)
         if row["to_agent"] is None:
-            return own is None or (
-                own["status"] in ("processing", "failed") and own["visible_at"] <= iso(self._time())
-            )
+            return own is None or (own["status"] in ("processing", "failed") and own["visible_at"] <= iso(self._time()))
         if row["status"] not in ("processing", "failed"):
             return bool(row["status"] == "pending")
         if own is not None and own["status"] == row["status"]:
@@ -183,13 +210,9 @@ class CommsParticipant(Participant):
             return {"claimed": False}
         own = self._delivery(message_id, agent_id)
         is_directed = row["to_agent"] is not None
-        count = 1 + max(
-            own["delivery_count"] if own else 0, (row["delivery_count"] or 0) if is_directed else 0
-        )
+        count = 1 + max(own["delivery_count"] if own else 0, (row["delivery_count"] or 0) if is_directed else 0)
         until = iso(self._time() + VISIBILITY_MS)
-        self._store_delivery(
-            message_id, agent_id, "processing", count, own["failures"] if own else 0, until, None
-        )
+        self._store_delivery(message_id, agent_id, "processing", count, own["failures"] if own else 0, until, None)
         if is_directed:
             db.execute(
                 "UPDATE messages SET status = 'processing', delivery_count = ?, last_delivered_at = ? WHERE id = ?",
@@ -204,11 +227,7 @@ class CommsParticipant(Participant):
         self._conn.execute("INSERT OR REPLACE INTO message_deliveries VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def _complete_message(
-        self,
-        message_id: str,
-        error: str | None = None,
-        agent_id: str | None = None,
-        delivery_count: int | None = None,
+        self, message_id: str, error: str | None = None, agent_id: str | None = None, delivery_count: int | None = None
     ) -> dict[str, Any]:
         _names(message_id)
         if error is not None and (type(error) is not str or not error):
@@ -218,11 +237,7 @@ class CommsParticipant(Participant):
         row = db.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
         owner = row["to_agent"] or agent_id if row else None
         own = self._delivery(message_id, owner) if owner else None
-        if (
-            own is None
-            or agent_id not in (None, owner)
-            or delivery_count not in (None, own["delivery_count"])
-        ):
+        if own is None or agent_id not in (None, owner) or delivery_count not in (None, own["delivery_count"]):
             raise Refused("NOT_CLAIMED", message_id, definite=True)
         if own["status"] == "pending":  # due again: late work counts, a failure does not come back (C18)
             if own["error"] is not None:
@@ -274,9 +289,12 @@ class CommsParticipant(Participant):
         return {"deleted": len(gone)}
 
     def _send_response(
-        self, original_message: dict[str, Any], response_payload: dict[str, Any], artifact_path: str | None = None,
+        self,
+        original_message: dict[str, Any],
+        response_payload: dict[str, Any],
+        artifact_path: str | None = None,
         agent_id: str | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         try:
             sender = str(original_message["to_agent"] or agent_id)
             kind = original_message["type"].removesuffix(".query") + ".response"
@@ -291,35 +309,26 @@ class CommsParticipant(Participant):
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise Refused("INVALID_ARGUMENT", repr(error), definite=True) from error
         return self._send_message(
-            from_agent=sender,
-            to_agent=to_agent,
-            message_type=kind,
-            payload=payload,
-            correlation_id=correlation,
-            **said,
+            from_agent=sender, to_agent=to_agent, message_type=kind, payload=payload, correlation_id=correlation, **said
         )
 
     def _subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
         _names(agent_id, channel_name)
         self._conn.execute(
-            "INSERT OR IGNORE INTO channel_subscriptions VALUES (?, ?, ?)",
-            (channel_name, agent_id, iso(self._time())),
+            "INSERT OR IGNORE INTO channel_subscriptions VALUES (?, ?, ?)", (channel_name, agent_id, iso(self._time()))
         )
         return {}
 
     def _unsubscribe_from_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
         _names(agent_id, channel_name)
         self._conn.execute(
-            "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?",
-            (channel_name, agent_id),
+            "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?", (channel_name, agent_id)
         )
         return {}
 
     def _get_subscribed_channels(self, agent_id: str) -> dict[str, Any]:
         _names(agent_id)
-        rows = self._conn.execute(
-            "SELECT channel_name FROM channel_subscriptions WHERE agent_id = ?", (agent_id,)
-        )
+        rows = self._conn.execute("SELECT channel_name FROM channel_subscriptions WHERE agent_id = ?", (agent_id,))
         return {"channels": [row[0] for row in rows]}
 
     def _dump(self) -> dict[str, Any]:

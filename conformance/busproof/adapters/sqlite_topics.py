@@ -44,9 +44,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS idx_messages_client ON messages (topic_id, sen
 
 # Columns are named everywhere: another make may have its own order, or more of them.
 _SET_NEXT_SEQ = "INSERT OR REPLACE INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, ?, ?)"
-_SET_CURSOR = (
-    "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, ?, ?, ?)"
-)
+_SET_CURSOR = "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, ?, ?, ?)"
 
 
 class TopicsParticipant(Participant):
@@ -60,10 +58,15 @@ class TopicsParticipant(Participant):
 
     def _hello(self, **_: Any) -> dict[str, Any]:
         return {
-            "protocol": "1", "name": "busproof participant", "version": "1", "language": "Python",
-            "systems": ["topics"], "nouns": ["log", "cursor", "route", "lease", "presence", "limit"],
-            "features": ["sqlite"], "clock": "wall",
-        }  # fmt: skip
+            "protocol": "1",
+            "name": "busproof participant",
+            "version": "1",
+            "language": "Python",
+            "systems": ["topics"],
+            "nouns": ["log", "cursor", "route", "lease", "presence", "limit"],
+            "features": ["sqlite"],
+            "clock": "wall",
+        }
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self._mine = {}
@@ -137,9 +140,7 @@ class TopicsParticipant(Participant):
 
     def _topic(self, topic_id: str) -> sqlite3.Row:
         _check(type(topic_id) is str and topic_id != "", "topic_id")
-        row: sqlite3.Row | None = self._conn.execute(
-            "SELECT * FROM topics WHERE topic_id = ?", (topic_id,)
-        ).fetchone()
+        row: sqlite3.Row | None = self._conn.execute("SELECT * FROM topics WHERE topic_id = ?", (topic_id,)).fetchone()
         return row if row is not None else _refuse("TOPIC_NOT_FOUND", topic_id)
 
     # -- identity
@@ -206,9 +207,7 @@ class TopicsParticipant(Participant):
             " ORDER BY updated_at DESC LIMIT ?",
             (topic_id, now - window_seconds, limit),
         )
-        return {
-            "peers": [{**row, "age_seconds": max(0.0, now - row["updated_at"])} for row in map(dict, rows)]
-        }
+        return {"peers": [{**row, "age_seconds": max(0.0, now - row["updated_at"])} for row in map(dict, rows)]}
 
     # -- sync
 
@@ -266,19 +265,21 @@ class TopicsParticipant(Participant):
         self._conn.execute(_SET_CURSOR, (topic_id, me, position, now))
         self._conn.execute("COMMIT")
         return {
-            "topic_id": topic_id, "agent_name": me, "received": received, "received_count": len(received),
-            "has_more": len(rows) > max_items, "sent": sent, "warnings": warnings,
+            "topic_id": topic_id,
+            "agent_name": me,
+            "received": received,
+            "received_count": len(received),
+            "has_more": len(rows) > max_items,
+            "sent": sent,
+            "warnings": warnings,
             "cursor": {"last_seq": position, "updated_at": now},
-        }  # fmt: skip
+        }
 
-    def _send(
-        self, topic: sqlite3.Row, me: str, item: dict[str, Any], now: float
-    ) -> tuple[dict[str, Any], bool]:
+    def _send(self, topic: sqlite3.Row, me: str, item: dict[str, Any], now: float) -> tuple[dict[str, Any], bool]:
         """The record of an item, and whether a message with other content stands under its key (B6, B7)."""
         topic_id, key = topic["topic_id"], item["client_message_id"]
         known = self._conn.execute(
-            "SELECT * FROM messages WHERE topic_id = ? AND sender = ? AND client_message_id = ?",
-            (topic_id, me, key),
+            "SELECT * FROM messages WHERE topic_id = ? AND sender = ? AND client_message_id = ?", (topic_id, me, key)
         ).fetchone()
         if known is not None:
             same = all(_message(known)[name] == value for name, value in item.items())
@@ -297,10 +298,18 @@ class TopicsParticipant(Participant):
             "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, reply_to, content_markdown,"
             " metadata_json, client_message_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                message_id, topic_id, seq, me, item["message_type"], item["reply_to"], item["content_markdown"],
-                metadata, key, now,
+                message_id,
+                topic_id,
+                seq,
+                me,
+                item["message_type"],
+                item["reply_to"],
+                item["content_markdown"],
+                metadata,
+                key,
+                now,
             ),
-        )  # fmt: skip
+        )
         self._conn.execute(_SET_NEXT_SEQ, (topic_id, seq + 1, now))
         row = self._conn.execute("SELECT * FROM messages WHERE message_id = ?", (message_id,)).fetchone()
         return {"message": _message(row), "duplicate": False}, False
@@ -313,9 +322,7 @@ class TopicsParticipant(Participant):
         self._conn.execute("COMMIT")
         return {"topic_id": topic_id, "agent_name": me, "cursor": {"last_seq": last_seq, "updated_at": now}}
 
-    def _unread(
-        self, topic_id: str, me: str, after: int, include_self: bool, limit: int
-    ) -> list[sqlite3.Row]:
+    def _unread(self, topic_id: str, me: str, after: int, include_self: bool, limit: int) -> list[sqlite3.Row]:
         return self._conn.execute(
             "SELECT * FROM messages WHERE topic_id = ? AND seq > ? AND (? OR sender <> ?) ORDER BY seq LIMIT ?",
             (topic_id, after, include_self, me, limit),

@@ -49,10 +49,16 @@ class WorkerParticipant(Participant):
 
     def _hello(self, protocol: list[str], system: str) -> dict[str, Any]:
         return {
-            "protocol": protocol[0], "name": "busproof sqlite participant", "version": "1", "language": "python",
-            "systems": ["worker"], "nouns": ["log", "cursor", "route", "lease", "presence"],
-            "features": ["seq", "dump", "sqlite"], "clock": "manual", "durability": "process-crash",
-        }  # fmt: skip
+            "protocol": protocol[0],
+            "name": "busproof sqlite participant",
+            "version": "1",
+            "language": "python",
+            "systems": ["worker"],
+            "nouns": ["log", "cursor", "route", "lease", "presence"],
+            "features": ["seq", "dump", "sqlite"],
+            "clock": "manual",
+            "durability": "process-crash",
+        }
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self.kill()
@@ -67,22 +73,22 @@ class WorkerParticipant(Participant):
     def _publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
         names = ("id", "to", "type", "correlation_id", "in_reply_to")
         texts = [agent_id, message.get("type"), *(v for n in names if (v := message.get(n)) is not None)]
-        if not all(isinstance(text, str) and text for text in texts) or not message.keys() <= {
-            *names,
-            "payload",
-        }:
+        if not all(isinstance(text, str) and text for text in texts) or not message.keys() <= {*names, "payload"}:
             raise Refused("INVALID_ARGUMENT", f"not a message: {ascii(message)[:200]}", definite=True)
         text: str | None = json.dumps(message["payload"]) if "payload" in message else None
-        ref = (
-            self._save_blob(text.encode())
-            if text is not None and len(text.encode()) > INLINE_BYTES_MAX
-            else None
-        )
+        ref = self._save_blob(text.encode()) if text is not None and len(text.encode()) > INLINE_BYTES_MAX else None
         text = None if ref is not None else text
         row = (
-            message.get("id") or str(uuid.uuid4()), self._time(), agent_id, message.get("to"), message["type"],
-            message.get("correlation_id"), message.get("in_reply_to"), text, ref,
-        )  # fmt: skip
+            message.get("id") or str(uuid.uuid4()),
+            self._time(),
+            agent_id,
+            message.get("to"),
+            message["type"],
+            message.get("correlation_id"),
+            message.get("in_reply_to"),
+            text,
+            ref,
+        )
         db = self._conn
         db.execute("BEGIN IMMEDIATE")
         known = db.execute("SELECT * FROM messages WHERE id = ?", (row[0],)).fetchone()
@@ -143,9 +149,7 @@ class WorkerParticipant(Participant):
 
     def _ack(self, agent_id: str, seq: int) -> dict[str, Any]:
         db = self._conn
-        newest = db.execute(
-            "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
-        ).fetchone()[0]
+        newest = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'").fetchone()[0]
         if not 0 <= seq <= newest:
             raise Refused("INVALID_ARGUMENT", f"the newest seq is {newest}", definite=True)
         row = db.execute(

@@ -30,9 +30,15 @@ class StdioDoor:
     ) -> None:
         self.argv = argv
         self._process = subprocess.Popen(
-            argv, cwd=cwd, env={**os.environ, **(env or {})}, start_new_session=True, pass_fds=pass_fds,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            argv,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+            pass_fds=pass_fds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self._next_id = 0
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._stderr: collections.deque[str] = collections.deque(maxlen=50)

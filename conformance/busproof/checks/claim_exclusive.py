@@ -50,9 +50,7 @@ def _delivery(claims: list[Claim], completions: list[Completion], is_counted: bo
                 found.append(Witness((earlier.end, later.end), "claimed_twice"))
             elif is_counted and earlier.end < later.begin and _has_fallen(earlier, later):
                 found.append(
-                    Witness(
-                        (earlier.end, later.end), "count_not_rising", earlier.count or 0, later.count or 0
-                    )
+                    Witness((earlier.end, later.end), "count_not_rising", earlier.count or 0, later.count or 0)
                 )
         found += [
             Witness((done.end, later.end), "claimed_after_done")

@@ -114,25 +114,43 @@ def _close(facts: CommsFacts, call: Call) -> None:
         channels = call.params.get("channels") or []
         facts.received += [
             Received(
-                call.end, begun.agent or "", place, row["id"], row.get("to_agent"), row["channel"] in channels,
-                row["priority"], row["timestamp"],
+                call.end,
+                begun.agent or "",
+                place,
+                row["id"],
+                row.get("to_agent"),
+                row["channel"] in channels,
+                row["priority"],
+                row["timestamp"],
             )
             for place, row in enumerate(rows)
-        ]  # fmt: skip
+        ]
     elif op == "claim_message" and call.outcome == "ok" and call.ended is not None and reply.get("claimed"):
         facts.claims.append(
             Claim(
-                begun.index, call.end, begun.process, begun.agent or "", str(begun.key), reply.get("delivery_count"),
-                call.ended.lease_until_ms, call.at_ms,
+                begun.index,
+                call.end,
+                begun.process,
+                begun.agent or "",
+                str(begun.key),
+                reply.get("delivery_count"),
+                call.ended.lease_until_ms,
+                call.at_ms,
             )
-        )  # fmt: skip
+        )
     elif op == "complete_message" and call.outcome != "fail":
         facts.completions.append(
             Completion(
-                begun.index, call.end, call.outcome, begun.process, begun.agent or "", str(begun.key),
-                "error" in call.params, reply.get("status"),
+                begun.index,
+                call.end,
+                call.outcome,
+                begun.process,
+                begun.agent or "",
+                str(begun.key),
+                "error" in call.params,
+                reply.get("status"),
             )
-        )  # fmt: skip
+        )
     elif op == "redrive":
         facts.redriven.add(str(call.params.get("id", "")).partition(":")[0])
     elif op == "dump" and call.outcome == "ok":
@@ -147,9 +165,14 @@ def _send(call: Call) -> Send:
     if call.begun.op == "send_response" and isinstance(params.get("original_message"), dict):
         to_agent = params["original_message"].get("from_agent")
     return Send(
-        call.begun.index, call.end, call.outcome, call.reply.get("message_id", params.get("message_id")), to_agent,
-        _expires_ms(params, call.at_ms), "message_id" in params,
-    )  # fmt: skip
+        call.begun.index,
+        call.end,
+        call.outcome,
+        call.reply.get("message_id", params.get("message_id")),
+        to_agent,
+        _expires_ms(params, call.at_ms),
+        "message_id" in params,
+    )
 
 
 def _expires_ms(params: dict[str, Any], at_ms: int) -> int | None:

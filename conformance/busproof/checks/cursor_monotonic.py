@@ -30,9 +30,7 @@ def check(facts: Facts) -> Verdict:
         for agent in acked.agents:
             seq, event = acked.before(agent, facts.dump_at)
             if facts.cursors.get(agent, 0) < seq:
-                witnesses.append(
-                    Witness((event, facts.dump_at), "cursor_lost", facts.cursors.get(agent, 0), seq)
-                )
+                witnesses.append(Witness((event, facts.dump_at), "cursor_lost", facts.cursors.get(agent, 0), seq))
     return judged("cursor_monotonic", witnesses, len(facts.acks), facts.unknown_because or facts.no_dump)
 
 

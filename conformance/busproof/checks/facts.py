@@ -113,10 +113,18 @@ def _close(facts: Facts, call: Call) -> None:
     elif op in ("try_claim_task", "renew_claim", "release_claim"):
         facts.holds.append(
             Hold(
-                begun.index, end, outcome, op, str(begun.key), agent, ended.granted if ended else None,
-                reply.get("token"), reply.get("lease_until_ms"), call.at_ms,
+                begun.index,
+                end,
+                outcome,
+                op,
+                str(begun.key),
+                agent,
+                ended.granted if ended else None,
+                reply.get("token"),
+                reply.get("lease_until_ms"),
+                call.at_ms,
             )
-        )  # fmt: skip
+        )
     elif op == "redrive":
         facts.redriven_agents.add(agent)
     elif op == "read_export" and outcome == "ok":
@@ -125,9 +133,7 @@ def _close(facts: Facts, call: Call) -> None:
         _read_dump(facts, end, reply)
 
 
-def _batch(
-    begin: int, end: int, outcome: str, params: dict[str, Any], reply: dict[str, Any]
-) -> list[Publish]:
+def _batch(begin: int, end: int, outcome: str, params: dict[str, Any], reply: dict[str, Any]) -> list[Publish]:
     messages = params.get("messages") or []
     ids = reply.get("ids") or [m.get("id") if isinstance(m, dict) else None for m in messages]
     seqs = reply.get("seqs") or [None] * len(ids)

@@ -29,9 +29,7 @@ def _task(holds: list[Hold]) -> list[Witness]:
     held = [h for h in holds if h.outcome == "ok" and h.granted and h.op != "release_claim"]
     grants = [h for h in held if h.op == "try_claim_task"]
     claims = [h for h in holds if h.op == "try_claim_task" and h.outcome != "fail" and h.granted is not False]
-    releases = [
-        h for h in holds if h.op == "release_claim" and h.outcome != "fail" and h.granted is not False
-    ]
+    releases = [h for h in holds if h.op == "release_claim" and h.outcome != "fail" and h.granted is not False]
     witnesses = []
     # At its beginning an operation sees what had returned by then: merge both by event, returns first.
     last_held: Hold | None = None
@@ -46,17 +44,10 @@ def _task(holds: list[Hold]) -> list[Witness]:
                     best = hold
         elif hold.op == "try_claim_task":
             witnesses += _overlap(last_held, hold, releases)
-            if (
-                best is not None
-                and best.token is not None
-                and hold.token is not None
-                and hold.token <= best.token
-            ):
+            if best is not None and best.token is not None and hold.token is not None and hold.token <= best.token:
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token, hold.token))
         elif last_grant is not None and last_grant.agent != hold.agent:
-            own_later = any(
-                c.agent == hold.agent and c.end > last_grant.begin and c.begin < hold.end for c in claims
-            )
+            own_later = any(c.agent == hold.agent and c.end > last_grant.begin and c.begin < hold.end for c in claims)
             if not own_later:
                 witnesses.append(Witness((last_grant.end, hold.end), "renewed_after_retake"))
     return witnesses + _at_once(grants, releases)
@@ -72,9 +63,7 @@ def _at_once(grants: list[Hold], releases: list[Hold]) -> list[Witness]:
             if grant.agent == later.agent or None in (grant.lease_until_ms, later.lease_until_ms):
                 continue
             if not _may_precede(grant, later, releases) and not _may_precede(later, grant, releases):
-                found.append(
-                    Witness((grant.end, later.end), "overlap", grant.lease_until_ms or 0, later.at_ms)
-                )
+                found.append(Witness((grant.end, later.end), "overlap", grant.lease_until_ms or 0, later.at_ms))
         still_open.append(later)
     return found
 

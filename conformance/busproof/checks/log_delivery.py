@@ -24,9 +24,7 @@ def check(facts: Facts) -> Verdict:
         seqs = [seq for seq, _ in poll.delivered]
         witnesses += [Witness((poll.end,), "unordered", x, y) for x, y in pairwise(seqs) if y <= x]
         witnesses += [
-            Witness((poll.end,), "misdelivered", seq)
-            for seq, to in poll.delivered
-            if to not in (None, poll.agent)
+            Witness((poll.end,), "misdelivered", seq) for seq, to in poll.delivered if to not in (None, poll.agent)
         ]
         if facts.dump_at is not None and poll.agent not in facts.redriven_agents:
             cursor = cursors.before(poll.agent, poll.end)
@@ -65,10 +63,7 @@ def _acknowledged_by_time(facts: Facts, views: dict[str, list[int]]) -> _Running
     for p in facts.publishes:
         if p.outcome == "ok" and p.seq is not None and p.seq in to:
             recipient = to[p.seq]
-            rows += [
-                (p.end, agent, p.seq)
-                for agent in (views if recipient is None else views.keys() & {recipient})
-            ]
+            rows += [(p.end, agent, p.seq) for agent in (views if recipient is None else views.keys() & {recipient})]
     return _Running(rows)
 
 

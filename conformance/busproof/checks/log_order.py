@@ -14,9 +14,7 @@ from busproof.checks.verdict import Verdict, Witness, judged
 
 def check(facts: Facts) -> Verdict:
     """O(n log n): two sorts."""
-    acknowledged = [
-        p for p in facts.publishes if p.outcome == "ok" and p.id is not None and p.seq is not None
-    ]
+    acknowledged = [p for p in facts.publishes if p.outcome == "ok" and p.id is not None and p.seq is not None]
     witnesses = _doubled(acknowledged_pairs(facts))
     begins: dict[str, int] = {}
     for tried in facts.publishes:
@@ -49,9 +47,7 @@ def _doubled(pairs: dict[tuple[str, int], int]) -> list[Witness]:
     for (id_, seq), end in pairs.items():
         by_seq.setdefault(seq, []).append(end)
         by_id.setdefault(id_, []).append((end, seq))
-    found = [
-        Witness((min(ends), max(ends)), "seq_doubled", seq) for seq, ends in by_seq.items() if len(ends) > 1
-    ]
+    found = [Witness((min(ends), max(ends)), "seq_doubled", seq) for seq, ends in by_seq.items() if len(ends) > 1]
     for moves in by_id.values():
         if len(moves) > 1:
             (one, was), (two, now) = min(moves), max(moves)

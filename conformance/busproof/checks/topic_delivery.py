@@ -40,9 +40,7 @@ def _in_order(sync: Synced) -> list[Witness]:
     seqs = [seq for seq, _ in sync.got]
     found = [Witness((sync.end,), "unordered", a, b) for a, b in pairwise(seqs) if b <= a]
     if not sync.include_self:
-        found += [
-            Witness((sync.end,), "own_message", seq) for seq, sender in sync.got if sender == sync.reader
-        ]
+        found += [Witness((sync.end,), "own_message", seq) for seq, sender in sync.got if sender == sync.reader]
     if len(seqs) > sync.max_items:
         found.append(Witness((sync.end,), "over_limit", len(seqs), sync.max_items))
     return found

@@ -41,8 +41,7 @@ def _reversed(facts: TopicsFacts, tries: dict[tuple[str, int], list[Sent]]) -> l
     for (topic, seq), same in sorted(tries.items()):
         end = min(sent.end for sent in same)
         begin = min(
-            begins.get((sent.topic, sent.sender, sent.key), sent.begin) if sent.key else sent.begin
-            for sent in same
+            begins.get((sent.topic, sent.sender, sent.key), sent.begin) if sent.key else sent.begin for sent in same
         )
         if topic in latest and latest[topic][0] > end:
             found.append(Witness((end, latest[topic][1]), "order_reversed", seq, latest[topic][2]))

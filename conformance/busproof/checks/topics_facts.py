@@ -94,16 +94,28 @@ def _items(call: Call) -> Iterable[Sent]:
     for place, item in enumerate(call.params.get("outbox") or []):
         message = told[place] if place < len(told) else {}
         yield Sent(
-            call.begun.index, call.end, call.outcome, call.params["topic_id"], str(call.begun.agent),
-            item.get("client_message_id"), message.get("message_id"), message.get("seq"),
-        )  # fmt: skip
+            call.begun.index,
+            call.end,
+            call.outcome,
+            call.params["topic_id"],
+            str(call.begun.agent),
+            item.get("client_message_id"),
+            message.get("message_id"),
+            message.get("seq"),
+        )
 
 
 def _synced(call: Call) -> Synced:
     params, reply = call.params, call.reply
     return Synced(
-        call.begun.index, call.end, params["topic_id"], str(call.begun.agent),
-        tuple((message["seq"], message["sender"]) for message in reply["received"]), reply["cursor"]["last_seq"],
-        params.get("auto_advance", True) is not False, params.get("ack_through"), params.get("max_items") or 20,
+        call.begun.index,
+        call.end,
+        params["topic_id"],
+        str(call.begun.agent),
+        tuple((message["seq"], message["sender"]) for message in reply["received"]),
+        reply["cursor"]["last_seq"],
+        params.get("auto_advance", True) is not False,
+        params.get("ack_through"),
+        params.get("max_items") or 20,
         bool(params.get("include_self")),
-    )  # fmt: skip
+    )

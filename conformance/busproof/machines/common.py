@@ -34,13 +34,16 @@ AGENTS = ("ada", "bob", "cy")
 
 agents = st.sampled_from(AGENTS)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text("ab\u00fc\u20ac ", max_size=4), inner, max_size=3)
     ),
     max_leaves=5,
-)  # fmt: skip
+)
 
 
 class Violation(AssertionError):
@@ -134,9 +137,7 @@ class BusMachine(RuleBasedStateMachine):
         """Time passes on every session at once."""
         self.now_ms += ms
         for agent, session in self.sessions.items():
-            type(self).script.append(
-                {"agent": agent, "method": "clock.set", "params": {"now_ms": self.now_ms}}
-            )
+            type(self).script.append({"agent": agent, "method": "clock.set", "params": {"now_ms": self.now_ms}})
             session.set_clock(self.now_ms)
 
     def reopen(self, agent: str, is_crash: bool) -> None:
@@ -175,9 +176,14 @@ def play(
     test: type[RuleBasedStateMachine] = Machine
     chosen = settings(
         PROFILES[profile],
-        deadline=None, database=None, print_blob=False, verbosity=Verbosity.quiet, report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate, Phase.target, Phase.shrink],
-    )  # fmt: skip
+        deadline=None,
+        database=None,
+        print_blob=False,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate, Phase.target, Phase.shrink],
+    )
     if with_seed is not None:
         test = seed(with_seed)(Machine)
     broken: Violation | None = None

@@ -40,9 +40,12 @@ class CommsMachine(BusMachine):
         self._send(AGENTS[0], to=None, priority=5, channel="general", payload={})
 
     @rule(
-        agent=agents, to=agents | st.none(), priority=st.integers(1, 10), channel=st.sampled_from(CHANNELS),
+        agent=agents,
+        to=agents | st.none(),
+        priority=st.integers(1, 10),
+        channel=st.sampled_from(CHANNELS),
         payload=st.dictionaries(st.text("ab", max_size=2), json_values, max_size=2),
-    )  # fmt: skip
+    )
     def send(self, agent: str, to: str | None, priority: int, channel: str, payload: dict[str, Any]) -> None:
         """To one agent or to all."""
         if sum(message.at_ms == self.now_ms for message in self.sent) > 60:
@@ -50,18 +53,11 @@ class CommsMachine(BusMachine):
         self._send(agent, to, priority, channel, payload)
 
     def _send(self, agent: str, to: str | None, priority: int, channel: str, payload: dict[str, Any]) -> None:
-        said: dict[str, Any] = {
-            "message_type": "note",
-            "payload": payload,
-            "channel": channel,
-            "priority": priority,
-        }
+        said: dict[str, Any] = {"message_type": "note", "payload": payload, "channel": channel, "priority": priority}
         reply = self.call(agent, "send_message", **said, **({} if to is None else {"to_agent": to}))
         ends_ms = self.now_ms + TTL_MS[channel]
         place = 1 + max((m.place for m in self.sent), default=0)
-        self.sent.append(
-            Sent(reply["message_id"], to, priority, place, self.now_ms, ends_ms, channel, payload)
-        )
+        self.sent.append(Sent(reply["message_id"], to, priority, place, self.now_ms, ends_ms, channel, payload))
 
     @rule(agent=agents, channels=st.lists(st.sampled_from(CHANNELS), min_size=1, max_size=3, unique=True))
     def receive(self, agent: str, channels: list[str]) -> None:
@@ -76,9 +72,7 @@ class CommsMachine(BusMachine):
         due = {m.id for m in mine if m.of(agent).there(self.now_ms) is True}
         possible = {m.id for m in mine if m.of(agent).there(self.now_ms) is not False}
         good = len(set(names)) == len(names) and due <= set(names) <= possible
-        self.must(
-            ROW, good, f"{agent} received {names}; the model wants {sorted(due)}, allows {sorted(possible)}"
-        )
+        self.must(ROW, good, f"{agent} received {names}; the model wants {sorted(due)}, allows {sorted(possible)}")
         wanted = sorted(names, key=lambda name: (-by_id[name].priority, by_id[name].at_ms, by_id[name].place))
         self.must(ROW, names == wanted, f"{agent} received {names}; in order they are {wanted}")
         for row in got:
@@ -102,9 +96,7 @@ class CommsMachine(BusMachine):
         if reply["claimed"]:
             delivery.claim(self.now_ms)
             count = reply.get("delivery_count")
-            self.must(
-                ROW, count in (None, delivery.claims), f"claim number {delivery.claims} answered {reply}"
-            )
+            self.must(ROW, count in (None, delivery.claims), f"claim number {delivery.claims} answered {reply}")
 
     @rule(agent=agents, place=places, is_failure=st.booleans())
     def complete(self, agent: str, place: int, is_failure: bool) -> None:
@@ -118,9 +110,7 @@ class CommsMachine(BusMachine):
         return delivery.state == "held" and self.now_ms < min(delivery.surely_ms, message.expires_ms)
 
     def _complete(self, agent: str, message: Sent, is_failure: bool) -> None:
-        self.call(
-            agent, "complete_message", message_id=message.id, **({"error": "it broke"} if is_failure else {})
-        )
+        self.call(agent, "complete_message", message_id=message.id, **({"error": "it broke"} if is_failure else {}))
         if is_failure:
             message.of(agent).fail(self.now_ms)
         else:
@@ -128,9 +118,11 @@ class CommsMachine(BusMachine):
 
     @precondition(lambda self: "clock" in self.has)
     @rule(
-        agent=agents, place=places, ms=times_ms,
+        agent=agents,
+        place=places,
+        ms=times_ms,
         ends=st.lists(st.sampled_from(["failed", "failed", "forgotten", "done"]), min_size=1, max_size=5),
-    )  # fmt: skip
+    )
     def work(self, agent: str, place: int, ends: list[str], ms: int) -> None:
         """One message for a while: claimed, let go of, seen or not, claimed again. Single steps seldom meet on one
         message often enough to fail three times.
@@ -173,9 +165,7 @@ class CommsMachine(BusMachine):
         if not mine or None in states or any(self.now_ms >= m.expires_ms for m in mine):
             return
         told = self.call(agent, "get_agent_health", agent_id=other)["messages_pending"]
-        self.must(
-            ROW, told == states.count(True), f"{other} has {told} pending, the model {states.count(True)}"
-        )
+        self.must(ROW, told == states.count(True), f"{other} has {told} pending, the model {states.count(True)}")
 
     @precondition(lambda self: "redrive" in self.has)
     @rule(agent=agents, place=places)

@@ -45,25 +45,37 @@ class TopicsMachine(BusMachine):
             token = {} if (agent, lane) not in self.tokens else {"reclaim_token": self.tokens[agent, lane]}
             reply = self.call(agent, "topic_join", topic_id=topic_id, agent_name=agent, **token)
             known = self.tokens.setdefault((agent, lane), reply["reclaim_token"])
-            self.must(
-                ROW, reply["reclaim_token"] == known, f"{agent} got another token by its token: {reply}"
-            )
+            self.must(ROW, reply["reclaim_token"] == known, f"{agent} got another token by its token: {reply}")
 
     @rule(
-        agent=agents, lane=lanes, items=st.lists(st.tuples(bodies, keys), max_size=4),
+        agent=agents,
+        lane=lanes,
+        items=st.lists(st.tuples(bodies, keys), max_size=4),
         max_items=st.sampled_from([1, 2, 20]),
-        include_self=st.booleans(), auto_advance=st.booleans(), ack=st.none() | st.integers(-1, 12),
-    )  # fmt: skip
+        include_self=st.booleans(),
+        auto_advance=st.booleans(),
+        ack=st.none() | st.integers(-1, 12),
+    )
     def sync(
-        self, agent: str, lane: int, items: list[tuple[str, str | None]], max_items: int, include_self: bool,
-        auto_advance: bool, ack: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        agent: str,
+        lane: int,
+        items: list[tuple[str, str | None]],
+        max_items: int,
+        include_self: bool,
+        auto_advance: bool,
+        ack: int | None,
+    ) -> None:
         """Refused as a whole, or all of it."""
         topic = self.topics[lane]
         params: dict[str, Any] = {
-            "topic_id": self.ids[lane], "wait_seconds": 0, "max_items": max_items, "include_self": include_self,
-            "auto_advance": auto_advance, "outbox": [_item(*item) for item in items],
-        }  # fmt: skip
+            "topic_id": self.ids[lane],
+            "wait_seconds": 0,
+            "max_items": max_items,
+            "include_self": include_self,
+            "auto_advance": auto_advance,
+            "outbox": [_item(*item) for item in items],
+        }
         if not auto_advance and ack is not None:
             params["ack_through"] = ack
         trial = Topic(list(topic.messages), dict(topic.cursors), topic.is_open)
@@ -81,11 +93,7 @@ class TopicsMachine(BusMachine):
         reply = self.call(agent, "sync", **params)
         self.topics[lane] = trial
         told = [record["message"]["seq"] for record in reply["sent"]]
-        self.must(
-            ROW,
-            told == [seq for seq, _ in filter(None, sent)],
-            f"sent {items}: {told}, the model says {sent}",
-        )
+        self.must(ROW, told == [seq for seq, _ in filter(None, sent)], f"sent {items}: {told}, the model says {sent}")
         self._received(agent, trial, params, reply)
 
     def _received(self, agent: str, topic: Topic, params: dict[str, Any], reply: dict[str, Any]) -> None:
@@ -97,8 +105,10 @@ class TopicsMachine(BusMachine):
         for message in reply["received"]:
             stored = topic.messages[message["seq"] - 1]
             same = (message["sender"], message["content_markdown"], message["client_message_id"]) == (
-                stored["sender"], stored["body"], stored["key"],
-            )  # fmt: skip
+                stored["sender"],
+                stored["body"],
+                stored["key"],
+            )
             self.must(ROW, same, f"seq {message['seq']} is {message!r:.300}, sent was {stored}")
         after = reply["cursor"]["last_seq"]
         least, most = (before, before)
@@ -106,9 +116,7 @@ class TopicsMachine(BusMachine):
             least, most = topic.advanced(got, len(got) == len(unread), before)
             if len(got) < len(unread):
                 most = unread[len(got)] - 1
-        self.must(
-            ROW, least <= after <= most, f"the cursor of {agent} is {after}, the model says {least} to {most}"
-        )
+        self.must(ROW, least <= after <= most, f"the cursor of {agent} is {after}, the model says {least} to {most}")
         topic.cursors[agent] = after
 
     @rule(agent=agents, lane=lanes, to=st.integers(-1, 12))

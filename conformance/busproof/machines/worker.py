@@ -18,8 +18,11 @@ from busproof.models.presence import PresenceModel
 
 TASKS = ("build", "review")
 LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW = (
-    "worker.cursor.18", "worker.lease.25", "worker.export.13", "worker.presence.23",
-)  # fmt: skip
+    "worker.cursor.18",
+    "worker.lease.25",
+    "worker.export.13",
+    "worker.presence.23",
+)
 
 ROWS = (LOG_ROW, LEASE_ROW, EXPORT_ROW, PRESENCE_ROW)
 
@@ -125,14 +128,10 @@ class WorkerMachine(BusMachine):
             return  # a holder's own second claim is a dialect (W9)
         reply = self.call(agent, "try_claim_task", task_id=task)
         wanted = self.leases.claim(task, agent, self.now_ms)
-        self.must(
-            LEASE_ROW, reply["claimed"] == wanted, f"{agent} claims {task}: {reply}, the model says {wanted}"
-        )
+        self.must(LEASE_ROW, reply["claimed"] == wanted, f"{agent} claims {task}: {reply}, the model says {wanted}")
         if wanted and isinstance(reply.get("token"), int):
             rises = self.leases.token_rises(task, reply["token"])
-            self.must(
-                LEASE_ROW, rises, f"a grant of {task} got token {reply['token']}, not above all before it"
-            )
+            self.must(LEASE_ROW, rises, f"a grant of {task} got token {reply['token']}, not above all before it")
 
     @precondition(lambda self: "lease" in self.has)
     @rule(agent=agents, task=st.sampled_from(TASKS), op=st.sampled_from(["renew_claim", "release_claim"]))
@@ -144,11 +143,7 @@ class WorkerMachine(BusMachine):
                 return  # renewing late is a dialect (W9)
             reply = self.call(agent, op, task_id=task)
             wanted = self.leases.renew(task, agent, self.now_ms)
-            self.must(
-                LEASE_ROW,
-                reply["renewed"] == wanted,
-                f"{agent} renews {task}: {reply}, the model says {wanted}",
-            )
+            self.must(LEASE_ROW, reply["renewed"] == wanted, f"{agent} renews {task}: {reply}, the model says {wanted}")
         else:
             self.call(agent, op, task_id=task)
             self.leases.release(task, agent)
@@ -165,9 +160,7 @@ class WorkerMachine(BusMachine):
         """And what another then sees of everybody."""
         self.call(agent, "heartbeat", status=status)
         self.presence.beats[agent] = (self.now_ms, status)
-        seen = {
-            row["agent_id"]: (row["age_ms"], row["state"]) for row in self.call(other, "liveness")["agents"]
-        }
+        seen = {row["agent_id"]: (row["age_ms"], row["state"]) for row in self.call(other, "liveness")["agents"]}
         wanted = self.presence.states(self.now_ms)
         self.must(PRESENCE_ROW, seen == wanted, f"liveness says {seen}, the model {wanted}")
 

@@ -24,9 +24,7 @@ from busproof.oddities import comms, topics, worker
 from busproof.protocol.topics import DB_NAME
 
 # From the folder that was named to the file that is meant.
-PLACES = (
-    "bus.db", ".claude/communications/messages.db", "communications/messages.db", "messages.db", DB_NAME,
-)  # fmt: skip
+PLACES = ("bus.db", ".claude/communications/messages.db", "communications/messages.db", "messages.db", DB_NAME)
 
 
 # The copy, the folder of the original, and the time → what is to be said
@@ -133,6 +131,4 @@ def _schema(db: sqlite3.Connection, schema: str) -> Iterator[str]:
 
 def _library() -> Iterator[str]:
     if sqlite3.sqlite_version_info < (3, 51, 3):
-        yield (
-            f"SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption"
-        )
+        yield (f"SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption")

@@ -25,11 +25,7 @@ def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
     path = folder / "protocol_version.txt"
     said = path.read_text(errors="replace").strip() if path.is_file() else None
     if said != "1.0":
-        yield (
-            "there is no protocol_version.txt beside it"
-            if said is None
-            else f"protocol_version.txt says {said!r}"
-        )
+        yield ("there is no protocol_version.txt beside it" if said is None else f"protocol_version.txt says {said!r}")
 
 
 def _rows(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -60,9 +56,7 @@ def _stuck(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     for row in db.execute(_STUCK, now):
         stuck[row["agent"], row["status"]].append(row)
     for (agent, status), rows in stuck.items():
-        what = {"processing": "claimed by a process that died (C2)", "failed": "failed, its delay over (C1)"}[
-            status
-        ]
+        what = {"processing": "claimed by a process that died (C2)", "failed": "failed, its delay over (C1)"}[status]
         oldest = min(row["since"] for row in rows)
         yield f"stuck in {status} since {oldest}, {what}: to {agent}, {some([row['id'] for row in rows])}"
 
@@ -83,9 +77,7 @@ _STUCK = """
 
 
 def _broadcasts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    ids = [
-        row[0] for row in db.execute("SELECT id FROM messages WHERE to_agent IS NULL AND status <> 'pending'")
-    ]
+    ids = [row[0] for row in db.execute("SELECT id FROM messages WHERE to_agent IS NULL AND status <> 'pending'")]
     if ids:
         yield f"broadcasts that one agent took from all the others: {some(ids)} (C3)"
 

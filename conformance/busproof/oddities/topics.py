@@ -24,12 +24,8 @@ def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
 
 def _unique(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     """Under whatever name. Without them two servers store one number, or one retried message, twice."""
-    indexes = [
-        row[0] for row in db.execute("SELECT name FROM pragma_index_list('messages') WHERE \"unique\"")
-    ]
-    there = {
-        tuple(row[0] for row in db.execute("SELECT name FROM pragma_index_info(?)", (i,))) for i in indexes
-    }
+    indexes = [row[0] for row in db.execute("SELECT name FROM pragma_index_list('messages') WHERE \"unique\"")]
+    there = {tuple(row[0] for row in db.execute("SELECT name FROM pragma_index_info(?)", (i,))) for i in indexes}
     for columns in (("topic_id", "seq"), ("topic_id", "sender", "client_message_id")):
         if columns not in there:
             yield f"nothing keeps ({', '.join(columns)}) of messages unique"

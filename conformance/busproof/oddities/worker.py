@@ -16,9 +16,7 @@ def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
 
 
 def _deaf_agents(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    newest = db.execute(
-        "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
-    ).fetchone()[0]
+    newest = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'").fetchone()[0]
     for row in db.execute("SELECT agent_id, last_acked_seq FROM cursors WHERE last_acked_seq > ?", (newest,)):
         yield f"agent {row[0]} has acknowledged {row[1]}, above the newest seq {newest}: it is deaf until then"
 

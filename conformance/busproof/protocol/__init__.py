@@ -29,9 +29,21 @@ from busproof.protocol.common import (
 )
 
 __all__ = [
-    "BUS_ERROR", "ERROR_CODES", "FEATURES", "INVALID_PARAMS", "INVALID_REQUEST", "METHODS", "METHOD_NOT_FOUND",
-    "PARSE_ERROR", "PROTOCOL_VERSION", "HelloReply", "Method", "Noun", "Params", "Reply",
-]  # fmt: skip
+    "BUS_ERROR",
+    "ERROR_CODES",
+    "FEATURES",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHODS",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "PROTOCOL_VERSION",
+    "HelloReply",
+    "Method",
+    "Noun",
+    "Params",
+    "Reply",
+]
 
 METHODS: dict[str, dict[str, Method]] = {
     "worker": worker.WORKER_METHODS,

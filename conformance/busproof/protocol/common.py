@@ -15,9 +15,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 BUS_ERROR = -32000
 
-Noun = Literal[
-    "log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"
-]
+Noun = Literal["log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"]
 
 
 class Params(BaseModel):

@@ -28,18 +28,14 @@ class SendParams(Params):
     """Store one message, durably, in one transaction. ttl_seconds: absent the default, null no expiry (C13)."""
 
     from_agent: str
-    to_agent: str | None = Field(
-        default=None, description="absent: a broadcast, delivered to each agent (C3)"
-    )
+    to_agent: str | None = Field(default=None, description="absent: a broadcast, delivered to each agent (C3)")
     message_type: str
     payload: dict[str, Any]
     channel: str = "general"
     priority: int = Field(default=5, description="1 to 10, 10 is the highest")
     correlation_id: str | None = None
     ttl_seconds: int | None = Field(default=None, description="absent: 3600; 300 on channel `urgent`")
-    message_id: str | None = Field(
-        default=None, description="a UUID for safe retries (feature idempotent_send)"
-    )
+    message_id: str | None = Field(default=None, description="a UUID for safe retries (feature idempotent_send)")
 
 
 class SendReply(Reply):
@@ -69,9 +65,7 @@ class ReceiveParams(Params):
     agent_id: str
     channels: list[str]
     limit: int = 10
-    timeout_seconds: float | None = Field(
-        default=None, description="wait this long for a first one (feature wait)"
-    )
+    timeout_seconds: float | None = Field(default=None, description="wait this long for a first one (feature wait)")
 
 
 class ReceiveReply(Reply):
@@ -301,9 +295,7 @@ class CommsDumpReply(Reply):
     """The state of the store. Row keys are the seed's column names."""
 
     messages: list[dict[str, Any]]
-    deliveries: list[dict[str, Any]] = Field(
-        default=[], description="message_deliveries: what each agent claimed"
-    )
+    deliveries: list[dict[str, Any]] = Field(default=[], description="message_deliveries: what each agent claimed")
     dead_letter_queue: list[dict[str, Any]] = []
     agent_status: list[dict[str, Any]] = []
     channel_subscriptions: list[dict[str, Any]] = []

@@ -14,15 +14,18 @@ from busproof.protocol.common import SESSION_METHODS, Empty, Noun, Params, Reply
 # A store is a folder; AGENT_BUS_DB names this file in it.
 DB_NAME = "agent_bus.sqlite"
 
-TOPICS_FEATURES = {
-    "sqlite": "AGENT_BUS_DB names an SQLite database with the seed's tables (schema 6)",
-}
+TOPICS_FEATURES = {"sqlite": "AGENT_BUS_DB names an SQLite database with the seed's tables (schema 6)"}
 
 # Which tools make a noun. `limit` and `cursor` are sides of sync.
 TOOL_NOUNS: tuple[tuple[str, Noun], ...] = (
-    ("sync", "log"), ("sync", "cursor"), ("topic_create", "route"), ("topic_join", "lease"),
-    ("topic_presence", "presence"), ("messages_search", "search"), ("sync", "limit"),
-)  # fmt: skip
+    ("sync", "log"),
+    ("sync", "cursor"),
+    ("topic_create", "route"),
+    ("topic_join", "lease"),
+    ("topic_presence", "presence"),
+    ("messages_search", "search"),
+    ("sync", "limit"),
+)
 
 
 class PingReply(Reply):
@@ -195,8 +198,7 @@ class SyncParams(Params):
 
     topic_id: str
     outbox: list[dict[str, Any]] | None = Field(
-        default=None,
-        description="content_markdown, message_type, reply_to, metadata, client_message_id; at most 50",
+        default=None, description="content_markdown, message_type, reply_to, metadata, client_message_id; at most 50"
     )
     max_items: int | None = None
     include_self: bool | None = None

@@ -31,9 +31,7 @@ WORKER_FEATURES = {
 class Message(Params):
     """A message as its sender gives it (seed 000, Message Schema)."""
 
-    id: str | None = Field(
-        default=None, description="chosen by the sender for idempotent retries; else a UUID"
-    )
+    id: str | None = Field(default=None, description="chosen by the sender for idempotent retries; else a UUID")
     to: str | None = Field(default=None, description="absent: a broadcast")
     type: str
     correlation_id: str | None = None

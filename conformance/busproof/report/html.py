@@ -24,12 +24,7 @@ def write(report: Report, path: Path) -> None:
         footer=report.footer,
         verdict=report.verdict,
         rows=[
-            {
-                **row,
-                "row": rows[row["requirement"]],
-                "lanes": _lanes(row),
-                "replay": replay_command(row, report.header),
-            }
+            {**row, "row": rows[row["requirement"]], "lanes": _lanes(row), "replay": replay_command(row, report.header)}
             for row in shown
         ],
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
@@ -39,9 +34,7 @@ def write(report: Report, path: Path) -> None:
 
 def _lanes(row: dict[str, Any]) -> dict[str, Any]:
     """The operations as cells of a table: a column for each session, a line for each event."""
-    sessions = list(
-        dict.fromkeys(event.get("agent") or f"process {event['process']}" for event in row["events"])
-    )
+    sessions = list(dict.fromkeys(event.get("agent") or f"process {event['process']}" for event in row["events"]))
     lines = []
     for event in row["events"]:
         value = event.get("value")

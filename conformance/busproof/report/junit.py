@@ -14,9 +14,7 @@ def write(report: Report, path: Path) -> None:
     counts = {"failures": 0, "errors": 0, "skipped": 0}
     known = set(report.footer["known_failed"])
     for row in report.rows:
-        case = ET.SubElement(
-            suite, "testcase", classname=f"{row['fleet']}.{row['check']}", name=row["requirement"]
-        )
+        case = ET.SubElement(suite, "testcase", classname=f"{row['fleet']}.{row['check']}", name=row["requirement"])
         outcome = row["outcome"]
         if outcome == "fail" and row["requirement"] not in known:
             counts["failures"] += 1

@@ -53,9 +53,12 @@ def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
         verdict = "valid"
     counts = dict(sorted(Counter(by_row.values()).items()))
     return {
-        "counts": counts, "failed": sorted(failed), "known_failed": sorted(failed & known),
-        "verdict": verdict, "exit_code": EXIT_CODES[verdict],
-    }  # fmt: skip
+        "counts": counts,
+        "failed": sorted(failed),
+        "known_failed": sorted(failed & known),
+        "verdict": verdict,
+        "exit_code": EXIT_CODES[verdict],
+    }
 
 
 def write(path: Path, header: dict[str, Any], results: list[RowResult]) -> Report:
@@ -83,9 +86,7 @@ def load(path: Path) -> Report:
     told = {"type": "footer", **summary(report.header, report.rows), "sha256": _hash(lines[:-1])}
     for name, value in told.items():
         if report.footer.get(name) != value:
-            raise ReportError(
-                f"{path}: the footer says {name} {report.footer.get(name)!r}, the lines say {value!r}"
-            )
+            raise ReportError(f"{path}: the footer says {name} {report.footer.get(name)!r}, the lines say {value!r}")
     return report
 
 

@@ -37,7 +37,5 @@ def page(report: Report) -> str:
             ]
         check = f"`{row.check}`" if row.check else f"excluded: {row.excluded}"
         text = row.text.replace("|", "\\|")
-        lines.append(
-            f"| {row.id} | {row.level} | {text} | {row.source} | {check} | {outcome.get(row.id, '')} |"
-        )
+        lines.append(f"| {row.id} | {row.level} | {text} | {row.source} | {check} | {outcome.get(row.id, '')} |")
     return "\n".join(lines) + "\n"

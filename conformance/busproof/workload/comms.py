@@ -21,9 +21,7 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     rng = random.Random(seed)
     per_session = max(2, calls // (PHASES * len(AGENTS) * 2))
     kinds = ["send"] * 5 + ["work"] * 5 + ["heartbeat"] * ("presence" in nouns)
-    plan = [
-        [[_step(rng, rng.choice(kinds)) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)
-    ]
+    plan = [[[_step(rng, rng.choice(kinds)) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)]
     return _with_doomed(plan)
 
 

@@ -79,9 +79,7 @@ def _sync(session: Session, topic_id: str, params: dict[str, Any]) -> None:
     reply = session.call("sync", topic_id=topic_id, auto_advance=False, **params)
     if reply["received"]:
         done = reply["received"][-1]["seq"]
-        session.call(
-            "sync", topic_id=topic_id, auto_advance=False, ack_through=done, max_items=1, wait_seconds=0
-        )
+        session.call("sync", topic_id=topic_id, auto_advance=False, ack_through=done, max_items=1, wait_seconds=0)
 
 
 def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:

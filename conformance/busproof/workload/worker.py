@@ -58,9 +58,7 @@ def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) 
         # By the same agent name: a retry is the same message to the letter.
         return Step("publish", {"message": rng.choice(sent), "agent_id": "ada"})
     if kind == "publish_many":
-        return Step(
-            "publish_many", {"messages": [_message(rng, f"{name}-{n}") for n in range(rng.randint(1, 5))]}
-        )
+        return Step("publish_many", {"messages": [_message(rng, f"{name}-{n}") for n in range(rng.randint(1, 5))]})
     if kind == "read":
         return Step("read", {"limit": rng.choice([1, 3, 10, 100]), "share": rng.random()})
     if kind == "export":
@@ -71,11 +69,7 @@ def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) 
 
 def _message(rng: random.Random, name: str) -> dict[str, Any]:
     size = rng.choice([0, 0, 10, 200, 5000])
-    message: dict[str, Any] = {
-        "id": name,
-        "type": rng.choice(["note", "task_done"]),
-        "payload": {"fill": "x" * size},
-    }
+    message: dict[str, Any] = {"id": name, "type": rng.choice(["note", "task_done"]), "payload": {"fill": "x" * size}}
     if rng.random() < 0.6:
         message["to"] = rng.choice(AGENTS)
     return message

@@ -24,11 +24,16 @@ class Session:
 
     def hello(self, protocol, system):
         return {
-            "protocol": "1", "name": "seed 001 listing", "version": "1.0", "language": "python", "systems": ["comms"],
+            "protocol": "1",
+            "name": "seed 001 listing",
+            "version": "1.0",
+            "language": "python",
+            "systems": ["comms"],
             "nouns": ["log", "route", "lease", "retry", "presence", "blob", "limit"],
-            "features": ["validate", "wait", "breaker", "dump", "sqlite"], "clock": "manual",
+            "features": ["validate", "wait", "breaker", "dump", "sqlite"],
+            "clock": "manual",
             "durability": "process-crash",
-        }  # fmt: skip
+        }
 
     def open(self, store, options):
         self.close()
@@ -51,9 +56,7 @@ class Session:
 
     def send_message(self, from_agent, message_type, payload, to_agent=None, **more):
         self._take_token(from_agent)
-        return {
-            "message_id": listing.send_message(self.conn, from_agent, to_agent, message_type, payload, **more)
-        }
+        return {"message_id": listing.send_message(self.conn, from_agent, to_agent, message_type, payload, **more)}
 
     def receive_messages(self, agent_id, channels, limit=10, timeout_seconds=None):
         return {"messages": listing.receive_messages(self.conn, agent_id, channels, limit, timeout_seconds)}
@@ -92,9 +95,7 @@ class Session:
 
     def dead_letters(self):
         rows = [dict(row) for row in self.conn.execute("SELECT * FROM dead_letter_queue")]
-        return {
-            "dead_letters": [{**row, "original_message": json.loads(row["original_message"])} for row in rows]
-        }
+        return {"dead_letters": [{**row, "original_message": json.loads(row["original_message"])} for row in rows]}
 
     def write_artifact(self, agent_id, task_id, content, name="result.json"):
         return {"artifact_path": listing.write_artifact(self.store, agent_id, task_id, content)}

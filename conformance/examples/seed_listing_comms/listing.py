@@ -112,9 +112,7 @@ def send_message(
                 now(ttl_seconds) if ttl_seconds else None,
             ),
         )
-        conn.execute(
-            "UPDATE agent_status SET messages_pending = messages_pending + 1 WHERE agent_id = ?", (to_agent,)
-        )
+        conn.execute("UPDATE agent_status SET messages_pending = messages_pending + 1 WHERE agent_id = ?", (to_agent,))
         conn.commit()
     except Exception:
         conn.rollback()
@@ -144,8 +142,7 @@ def claim_message(conn, agent_id, message_id):
             conn.rollback()
             return False
         conn.execute(
-            "UPDATE messages SET status = 'processing', last_delivered_at = ? WHERE id = ?",
-            (now(), message_id),
+            "UPDATE messages SET status = 'processing', last_delivered_at = ? WHERE id = ?", (now(), message_id)
         )
         conn.commit()
     except sqlite3.OperationalError:
@@ -156,8 +153,7 @@ def claim_message(conn, agent_id, message_id):
 
 def complete_message(conn, message_id, error=None):
     conn.execute(
-        "UPDATE messages SET status = ?, error = ? WHERE id = ?",
-        ("failed" if error else "done", error, message_id),
+        "UPDATE messages SET status = ?, error = ? WHERE id = ?", ("failed" if error else "done", error, message_id)
     )
     row = conn.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
     if error and row["delivery_count"] >= 3:
@@ -187,15 +183,11 @@ def send_response(conn, original_message, response_payload, artifact_path=None):
 
 
 def subscribe_to_channel(conn, agent_id, channel_name):
-    conn.execute(
-        "INSERT OR IGNORE INTO channel_subscriptions VALUES (?, ?, ?)", (channel_name, agent_id, now())
-    )
+    conn.execute("INSERT OR IGNORE INTO channel_subscriptions VALUES (?, ?, ?)", (channel_name, agent_id, now()))
 
 
 def unsubscribe_from_channel(conn, agent_id, channel_name):
-    conn.execute(
-        "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?", (channel_name, agent_id)
-    )
+    conn.execute("DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?", (channel_name, agent_id))
 
 
 def get_subscribed_channels(conn, agent_id):

@@ -17,10 +17,16 @@ class Session:
 
     def hello(self, protocol, system):
         return {
-            "protocol": "1", "name": "seed 000 listing", "version": "v4", "language": "python", "systems": ["worker"],
+            "protocol": "1",
+            "name": "seed 000 listing",
+            "version": "v4",
+            "language": "python",
+            "systems": ["worker"],
             "nouns": ["log", "cursor", "route", "lease", "presence", "blob", "retry", "export"],
-            "features": ["process_loop", "dump", "sqlite"], "clock": "manual", "durability": "process-crash",
-        }  # fmt: skip
+            "features": ["process_loop", "dump", "sqlite"],
+            "clock": "manual",
+            "durability": "process-crash",
+        }
 
     def open(self, store, options):
         self.store = store
@@ -98,11 +104,7 @@ def answer(session, line):
     except NotImplementedError as missing:
         error = {"code": -32601, "message": f"no method {missing}"}
     except Exception as fault:
-        error = {
-            "code": -32000,
-            "message": repr(fault),
-            "data": {"code": type(fault).__name__, "definite": False},
-        }
+        error = {"code": -32000, "message": repr(fault), "data": {"code": type(fault).__name__, "definite": False}}
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 

@@ -80,10 +80,17 @@ def publish(store, agent_id, message):
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             (
-                msg_id, ts_ms, agent_id, message.get("to"), message["type"],
-                message.get("correlation_id"), message.get("in_reply_to"), payload, payload_ref,
+                msg_id,
+                ts_ms,
+                agent_id,
+                message.get("to"),
+                message["type"],
+                message.get("correlation_id"),
+                message.get("in_reply_to"),
+                payload,
+                payload_ref,
             ),
-        )  # fmt: skip
+        )
         conn.commit()
     except sqlite3.IntegrityError:
         conn.rollback()
@@ -167,15 +174,7 @@ def liveness(store):
     now_ms = int(time.time() * 1000)
     for row in rows:
         age_ms = now_ms - row["ts_ms"]
-        state = (
-            "ALIVE"
-            if age_ms < 30_000
-            else "WARN"
-            if age_ms < 100_000
-            else "STALE"
-            if age_ms < 300_000
-            else "DEAD"
-        )
+        state = "ALIVE" if age_ms < 30_000 else "WARN" if age_ms < 100_000 else "STALE" if age_ms < 300_000 else "DEAD"
         yield {**dict(row), "age_ms": age_ms, "state": state}
 
 

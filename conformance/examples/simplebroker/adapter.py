@@ -18,9 +18,15 @@ database = None
 
 def hello(protocol, system):
     return {
-        "protocol": "1", "name": "simplebroker", "version": "8.7.2", "language": "python", "systems": ["worker"],
-        "nouns": ["log", "cursor"], "features": ["seq"], "clock": "wall",
-    }  # fmt: skip
+        "protocol": "1",
+        "name": "simplebroker",
+        "version": "8.7.2",
+        "language": "python",
+        "systems": ["worker"],
+        "nouns": ["log", "cursor"],
+        "features": ["seq"],
+        "clock": "wall",
+    }
 
 
 def queue(name):
@@ -79,10 +85,6 @@ for line in sys.stdin:
             answer = {"result": METHODS[request["method"]](**request["params"])}
     except Exception as fault:
         answer = {
-            "error": {
-                "code": -32000,
-                "message": repr(fault),
-                "data": {"code": type(fault).__name__, "definite": False},
-            }
+            "error": {"code": -32000, "message": repr(fault), "data": {"code": type(fault).__name__, "definite": False}}
         }
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 from refbus.cli.common import PAYLOAD_HELP, Commands, print_all, print_one, read_json, said
 from refbus.comms.bus import CommsBus
 from refbus.comms.presence import STATUSES
-from refbus.kernel import delivery
+from refbus.kernel.rules import delivery
 
 HELP = "the message broker with artifacts and votes (seed 001)"
 EPILOG = """\
@@ -28,13 +28,15 @@ MESSAGE_HELP = "a message as receive printed it, or - for standard input"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the project is, and how long a claim lasts."""
     parser.add_argument(
-        "--project", type=Path, default=Path(), dest="store", metavar="DIR",
-        help="the folder that holds .claude",
-    )  # fmt: skip
+        "--project", type=Path, default=Path(), dest="store", metavar="DIR", help="the folder that holds .claude"
+    )
     parser.add_argument(
-        "--visibility-ms", type=int, default=delivery.VISIBILITY_MS, metavar="MS",
+        "--visibility-ms",
+        type=int,
+        default=delivery.VISIBILITY_MS,
+        metavar="MS",
         help="a claim that is not completed ends after so long",
-    )  # fmt: skip
+    )
 
 
 def options(arguments: Any) -> dict[str, Any]:
@@ -50,15 +52,11 @@ def add_commands(commands: Commands) -> None:
     _add_votes(commands.group("vote", "open a vote, cast one, count"))
     _add_artifacts(commands.group("artifact", "large results in files of their own"))
     commands.add("dead-letters", _dead_letters, "messages that failed three times", takes_agent=False)
-    redrive = commands.add(
-        "redrive", _redrive, "put a dead letter back in front of its agent", takes_agent=False
-    )
+    redrive = commands.add("redrive", _redrive, "put a dead letter back in front of its agent", takes_agent=False)
     redrive.add_argument("id", help="the letter's id")
     commands.add_plain("cleanup", "cleanup_expired_messages", "remove messages past their time to live")
     commands.add_plain("audit", "export_audit_trail", "bring .claude/audit-trail.jsonl up to date")
-    breaker = commands.add(
-        "breaker", _breaker, "what a fresh circuit breaker says to each event", takes_agent=False
-    )
+    breaker = commands.add("breaker", _breaker, "what a fresh circuit breaker says to each event", takes_agent=False)
     breaker.add_argument("events", help='JSON, [{"at_ms": 0, "event": "call"}, …]: call, success or failure')
     commands.add_plain("dump", "dump", "every table, and an integrity check")
 
@@ -72,9 +70,7 @@ def _add_sending(commands: Commands) -> None:
     _add_envelope(send)
     send.add_argument("--id", help="a UUID chosen by you, for idempotent retries")
     send.add_argument("--correlation-id")
-    send.add_argument(
-        "--ttl", type=_ttl, metavar="SECONDS", help="time to live; none: for ever (default: 1 h)"
-    )
+    send.add_argument("--ttl", type=_ttl, metavar="SECONDS", help="time to live; none: for ever (default: 1 h)")
     send.add_argument("--attempts", type=int, default=1, help="try again after a failure, later and later")
     request = commands.add("request", _request, "send a message and wait for its answer")
     request.add_argument("--to", required=True, metavar="AGENT", help="who is asked")
@@ -103,10 +99,12 @@ def _ttl(text: str) -> int | str:
 
 def _envelope(arguments: Any) -> dict[str, Any]:
     return {
-        "from_agent": arguments.agent, "to_agent": arguments.to, "message_type": arguments.type,
+        "from_agent": arguments.agent,
+        "to_agent": arguments.to,
+        "message_type": arguments.type,
         "payload": read_json("payload", arguments.payload),
         **said(channel=arguments.channel, priority=arguments.priority),
-    }  # fmt: skip
+    }
 
 
 def _send(bus: CommsBus, arguments: Any) -> None:
@@ -136,10 +134,7 @@ def _validate(bus: CommsBus, arguments: Any) -> None:
 def _add_receiving(commands: Commands) -> None:
     receive = commands.add("receive", _receive, "messages that could be claimed; nothing is claimed by it")
     receive.add_argument(
-        "--channel",
-        action="append",
-        dest="channels",
-        help="again for more (default: the agent's subscriptions)",
+        "--channel", action="append", dest="channels", help="again for more (default: the agent's subscriptions)"
     )
     receive.add_argument("--limit", type=int, default=10)
     receive.add_argument("--wait", type=float, metavar="SECONDS", help="wait for a first message")
@@ -152,13 +147,9 @@ def _add_receiving(commands: Commands) -> None:
         subscribe.add_argument("channel")
     commands.add("subscriptions", _subscriptions, "the agent's channels")
     commands.add("claim", _claim, "take a message for processing").add_argument("id")
-    complete = commands.add(
-        "complete", _complete, "a claimed message is done, or has failed", takes_agent=False
-    )
+    complete = commands.add("complete", _complete, "a claimed message is done, or has failed", takes_agent=False)
     complete.add_argument("--as", dest="agent", metavar="AGENT", help="who completes a broadcast")
-    complete.add_argument(
-        "--error", metavar="TEXT", help="it failed: due again later, the third time a dead letter"
-    )
+    complete.add_argument("--error", metavar="TEXT", help="it failed: due again later, the third time a dead letter")
     complete.add_argument("--delivery-count", type=int, metavar="N", help="the fencing token of your claim")
     complete.add_argument("id")
 

@@ -24,9 +24,7 @@ BUS = WorkerBus
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and how messages are signed."""
-    parser.add_argument(
-        "--store", type=Path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder"
-    )
+    parser.add_argument("--store", type=Path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder")
     parser.add_argument("--signing-key", metavar="HEX", help="sign and verify messages")
 
 
@@ -54,9 +52,7 @@ def add_commands(commands: Commands) -> None:
     beat.add_argument("--task")
     beat.add_argument("--progress", type=float)
     _add_views(commands)
-    commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument(
-        "seq", type=int
-    )
+    commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument("seq", type=int)
     commands.add("dead-letters", _dead_letters, "messages that were given up")
     transition = commands.add("transition", _transition, "move a worker's state", takes_agent=False)
     transition.add_argument("worker")
@@ -95,9 +91,12 @@ def _add_views(commands: Commands) -> None:
 
 def _publish(bus: WorkerBus, arguments: Any) -> None:
     message = said(
-        id=arguments.id, to=arguments.to, type=arguments.type, correlation_id=arguments.correlation_id,
+        id=arguments.id,
+        to=arguments.to,
+        type=arguments.type,
+        correlation_id=arguments.correlation_id,
         in_reply_to=arguments.in_reply_to,
-    )  # fmt: skip
+    )
     if arguments.payload is not None:
         message["payload"] = read_json("payload", arguments.payload)
     print_one(bus.publish(arguments.agent, message))

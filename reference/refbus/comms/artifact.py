@@ -12,9 +12,9 @@ from typing import Any
 
 from refbus.comms.vote import Votes
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, of_os_error
 from refbus.kernel.files import atomic_write, make_folder
+from refbus.kernel.rules import limit as limits
 
 ROOT = (".claude", "artifacts")
 
@@ -22,9 +22,7 @@ ROOT = (".claude", "artifacts")
 class Artifacts(Votes):
     """write_artifact and read_artifact."""
 
-    def write_artifact(
-        self, agent_id: str, task_id: str, content: Any, name: str = "result.json"
-    ) -> dict[str, Any]:
+    def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
         """Store JSON durably; the path that is returned is relative to the project."""
         for what, value in (("agent_id", agent_id), ("task_id", task_id), ("name", name)):
             if limits.name(what, value).startswith(".tmp-"):
@@ -48,9 +46,7 @@ class Artifacts(Votes):
         """The content. INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, BLOB_CORRUPT for no JSON."""
         parts = limits.text("artifact_path", artifact_path).split("/")
         if tuple(parts[:2]) != ROOT or len(parts) != 5:
-            raise InvalidArgument(
-                f"an artifact is .claude/artifacts/AGENT/TASK/NAME, not {artifact_path!r:.100}"
-            )
+            raise InvalidArgument(f"an artifact is .claude/artifacts/AGENT/TASK/NAME, not {artifact_path!r:.100}")
         for part in parts[2:]:
             limits.name("a part of artifact_path", part)
         path = self.artifacts.joinpath(*parts[2:])

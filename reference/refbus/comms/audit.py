@@ -65,12 +65,7 @@ class Audit(Store):
         return seq if row is not None and seq <= row[0] else None
 
     def _record(
-        self,
-        connection: sqlite3.Connection,
-        event: str,
-        agent_id: str | None,
-        message_id: str | None,
-        **details: Any,
+        self, connection: sqlite3.Connection, event: str, agent_id: str | None, message_id: str | None, **details: Any
     ) -> None:
         connection.execute(
             "INSERT INTO audit_log (at, event, agent_id, message_id, details) VALUES (?, ?, ?, ?, ?)",

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from refbus.comms.artifact import Artifacts
-from refbus.kernel import breaker
-from refbus.kernel import limit as limits
-from refbus.kernel.breaker import Breaker
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import CircuitOpen, InvalidArgument
+from refbus.kernel.rules import breaker
+from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules.breaker import Breaker
 
 Result = TypeVar("Result")
 
@@ -38,9 +38,7 @@ class CircuitBreaker:
     def call(self, function: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
         """Call through the breaker. CIRCUIT_OPEN: the function was not called."""
         with self._lock:
-            self._breaker, admitted = breaker.admit(
-                self._breaker, self._clock.now_ms(), timeout_ms=self._timeout_ms
-            )
+            self._breaker, admitted = breaker.admit(self._breaker, self._clock.now_ms(), timeout_ms=self._timeout_ms)
             admitted_in = self._breaker.state
         if not admitted:
             raise CircuitOpen(f"the circuit breaker is {self._breaker.state}")

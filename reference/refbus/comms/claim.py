@@ -12,10 +12,11 @@ from typing import Any
 
 from refbus.comms.envelope import COLUMNS, as_message
 from refbus.comms.route import Route
-from refbus.kernel import delivery, iso
-from refbus.kernel import limit as limits
-from refbus.kernel.delivery import Delivery
+from refbus.kernel import iso
 from refbus.kernel.errors import InvalidArgument, NotClaimed
+from refbus.kernel.rules import delivery
+from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules.delivery import Delivery
 
 ERROR_CHARS_MAX = 65_536
 
@@ -31,9 +32,7 @@ class Claims(Route):
         limits.name("agent_id", agent_id)
         limits.text("message_id", message_id)
         with self.db.transaction() as connection:
-            row = connection.execute(
-                _CLAIMABLE, {"id": message_id, "agent": agent_id, "now": self._now()}
-            ).fetchone()
+            row = connection.execute(_CLAIMABLE, {"id": message_id, "agent": agent_id, "now": self._now()}).fetchone()
             if row is None:
                 return {"claimed": False}
             before, is_broadcast = self._delivery(connection, message_id, agent_id, row)
@@ -52,16 +51,10 @@ class Claims(Route):
                 if row[0] == "pending":
                     self._count(connection, agent_id, "messages_pending", -1)
             self._record(connection, "claimed", agent_id, message_id, delivery_count=after.delivery_count)
-        return {
-            "claimed": True, "delivery_count": after.delivery_count, "visible_at": iso.text(after.visible_at_us),
-        }  # fmt: skip
+        return {"claimed": True, "delivery_count": after.delivery_count, "visible_at": iso.text(after.visible_at_us)}
 
     def complete_message(
-        self,
-        message_id: str,
-        error: str | None = None,
-        agent_id: str | None = None,
-        delivery_count: int | None = None,
+        self, message_id: str, error: str | None = None, agent_id: str | None = None, delivery_count: int | None = None
     ) -> dict[str, Any]:
         """Done, or with `error` failed: due again after the retry delay, a dead letter at the third failure.
 
@@ -94,18 +87,12 @@ class Claims(Route):
                 self._bury(connection, message_id, owner, after, str(error), is_broadcast)
             elif not is_broadcast:
                 connection.execute(
-                    "UPDATE messages SET status = ?, error = ? WHERE id = ?",
-                    (after.status, error, message_id),
+                    "UPDATE messages SET status = ?, error = ? WHERE id = ?", (after.status, error, message_id)
                 )
         return {"status": after.status}
 
     def _finish(
-        self,
-        connection: sqlite3.Connection,
-        message_id: str,
-        agent_id: str,
-        before: Delivery,
-        error: str | None,
+        self, connection: sqlite3.Connection, message_id: str, agent_id: str, before: Delivery, error: str | None
     ) -> Delivery:
         if error is None:
             after = before._replace(status="done")
@@ -115,15 +102,25 @@ class Claims(Route):
             self._count(connection, agent_id, "error_count", 1)
         self._store(connection, message_id, agent_id, after, error)
         self._record(
-            connection, "completed" if error is None else "failed", agent_id, message_id,
-            delivery_count=after.delivery_count, failures=after.failures, error=error,
-        )  # fmt: skip
+            connection,
+            "completed" if error is None else "failed",
+            agent_id,
+            message_id,
+            delivery_count=after.delivery_count,
+            failures=after.failures,
+            error=error,
+        )
         return after
 
     def _bury(
-        self, connection: sqlite3.Connection, message_id: str, agent_id: str, after: Delivery, error: str,
+        self,
+        connection: sqlite3.Connection,
+        message_id: str,
+        agent_id: str,
+        after: Delivery,
+        error: str,
         is_broadcast: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """To the dead letter queue. A broadcast stays for the others; its letter is this agent's."""
         message = self._whole_message(connection, message_id)
         letter_id = f"{message_id}:{agent_id}" if is_broadcast else message_id
@@ -166,32 +163,29 @@ class Claims(Route):
     def _is_let_go(self, connection: sqlite3.Connection, message_id: str, agent_id: str) -> bool:
         """Did the last claim run out, rather than end in a failure?"""
         row = connection.execute(
-            "SELECT error FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
-            (message_id, agent_id),
+            "SELECT error FROM message_deliveries WHERE message_id = ? AND agent_id = ?", (message_id, agent_id)
         ).fetchone()
         return row is not None and row[0] is None
 
     def _is_abandoned(self, last_delivered_at: object) -> bool:
         """Is a stranger's claim over? Compared as text: the stranger may write times without zone or microseconds."""
-        return str(last_delivered_at or "") <= iso.text(
-            max(0, self.clock.now_us() - delivery.VISIBILITY_MS * 1_000)
-        )
+        return str(last_delivered_at or "") <= iso.text(max(0, self.clock.now_us() - delivery.VISIBILITY_MS * 1_000))
 
     def _store(
-        self,
-        connection: sqlite3.Connection,
-        message_id: str,
-        agent_id: str,
-        after: Delivery,
-        error: str | None,
+        self, connection: sqlite3.Connection, message_id: str, agent_id: str, after: Delivery, error: str | None
     ) -> None:
         connection.execute(
             "INSERT OR REPLACE INTO message_deliveries VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                message_id, agent_id, after.status, after.delivery_count, after.failures,
-                iso.text(after.visible_at_us), error,
+                message_id,
+                agent_id,
+                after.status,
+                after.delivery_count,
+                after.failures,
+                iso.text(after.visible_at_us),
+                error,
             ),
-        )  # fmt: skip
+        )
 
     def _whole_message(self, connection: sqlite3.Connection, message_id: str) -> dict[str, Any]:
         """Envelope and life time of a message, as a dead letter keeps them; a damaged payload as it was found."""

@@ -16,9 +16,7 @@ class Dump(Breakers):
         with self.db.transaction("BEGIN") as connection:
             return {
                 "messages": _rows(connection, "SELECT * FROM messages ORDER BY rowid"),
-                "deliveries": _rows(
-                    connection, "SELECT * FROM message_deliveries ORDER BY message_id, agent_id"
-                ),
+                "deliveries": _rows(connection, "SELECT * FROM message_deliveries ORDER BY message_id, agent_id"),
                 "dead_letter_queue": _rows(connection, "SELECT * FROM dead_letter_queue ORDER BY id"),
                 "channel_subscriptions": _rows(
                     connection, "SELECT * FROM channel_subscriptions ORDER BY channel_name, agent_id"

@@ -7,15 +7,24 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from refbus.kernel import iso, jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.kernel.rules import limit as limits
 
 VERSION = "1.0"
 REQUIRED = ("id", "type", "version", "timestamp", "from_agent", "channel", "priority", "payload")
 PRIORITY_MIN, PRIORITY_MAX = 1, 10
 COLUMNS = (
-    "id", "type", "version", "timestamp", "correlation_id", "from_agent", "to_agent", "channel", "priority", "payload",
-)  # fmt: skip
+    "id",
+    "type",
+    "version",
+    "timestamp",
+    "correlation_id",
+    "from_agent",
+    "to_agent",
+    "channel",
+    "priority",
+    "payload",
+)
 
 
 class Envelope(NamedTuple):
@@ -34,9 +43,17 @@ class Envelope(NamedTuple):
 
 
 def draft(
-    *, message_id: str | None, now: str, message_type: str, correlation_id: str | None, from_agent: str,
-    to_agent: str | None, channel: str, priority: int, payload: dict[str, Any],
-) -> Envelope:  # fmt: skip
+    *,
+    message_id: str | None,
+    now: str,
+    message_type: str,
+    correlation_id: str | None,
+    from_agent: str,
+    to_agent: str | None,
+    channel: str,
+    priority: int,
+    payload: dict[str, Any],
+) -> Envelope:
     """A new message. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
     limits.name("from_agent", from_agent)
     if to_agent is not None:
@@ -53,9 +70,17 @@ def draft(
     text = limits.payload(payload)
     _check_standard_payload(message_type, payload)
     return Envelope(
-        message_id or str(uuid.uuid4()), message_type, VERSION, now, correlation_id, from_agent, to_agent, channel,
-        priority, text,
-    )  # fmt: skip
+        message_id or str(uuid.uuid4()),
+        message_type,
+        VERSION,
+        now,
+        correlation_id,
+        from_agent,
+        to_agent,
+        channel,
+        priority,
+        text,
+    )
 
 
 def as_message(row: tuple[Any, ...]) -> dict[str, Any]:

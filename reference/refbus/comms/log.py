@@ -8,9 +8,10 @@ from typing import Any
 from refbus.comms.envelope import Envelope, draft, validate_message
 from refbus.comms.presence import Health
 from refbus.comms.store import SECONDS_MAX
-from refbus.kernel import bucket, iso, jsontext
-from refbus.kernel import limit as limits
+from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import IdConflict, RateLimited
+from refbus.kernel.rules import bucket
+from refbus.kernel.rules import limit as limits
 
 TTL_S = 3600
 TTL_URGENT_S = 300
@@ -39,9 +40,16 @@ class Log(Health):
         Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, RATE_LIMITED, ID_CONFLICT, VOTE_CLOSED; nothing is stored then.
         """
         envelope = draft(
-            message_id=message_id, now=self._now(), message_type=message_type, correlation_id=correlation_id,
-            from_agent=from_agent, to_agent=to_agent, channel=channel, priority=priority, payload=payload,  # type: ignore[arg-type]
-        )  # fmt: skip
+            message_id=message_id,
+            now=self._now(),
+            message_type=message_type,
+            correlation_id=correlation_id,
+            from_agent=from_agent,
+            to_agent=to_agent,
+            channel=channel,
+            priority=priority,
+            payload=payload,  # type: ignore[arg-type]
+        )
         expires_at = self._expires_at(channel, ttl_seconds)
         with self.db.transaction() as connection:
             if message_id is not None and self._is_known(connection, envelope):
@@ -87,27 +95,27 @@ class Log(Health):
         if envelope.to_agent is not None:
             self._count(connection, envelope.to_agent, "messages_pending", 1)
         self._record(
-            connection, "sent", envelope.from_agent, envelope.id, to_agent=envelope.to_agent, type=envelope.type,
-            channel=envelope.channel, priority=envelope.priority, correlation_id=envelope.correlation_id,
-        )  # fmt: skip
+            connection,
+            "sent",
+            envelope.from_agent,
+            envelope.id,
+            to_agent=envelope.to_agent,
+            type=envelope.type,
+            channel=envelope.channel,
+            priority=envelope.priority,
+            correlation_id=envelope.correlation_id,
+        )
 
     def _pay(self, connection: sqlite3.Connection, agent_id: str) -> None:
         """One token; the empty bucket's refusal leaves everything as it was."""
         now_us = self.clock.now_us()
-        row = connection.execute(
-            "SELECT tokens, at_us FROM token_buckets WHERE agent_id = ?", (agent_id,)
-        ).fetchone()
+        row = connection.execute("SELECT tokens, at_us FROM token_buckets WHERE agent_id = ?", (agent_id,)).fetchone()
         held = bucket.Bucket(*row) if row else bucket.full(now_us, self.rate_capacity)
-        left, paid = bucket.consume(
-            held, now_us, capacity=self.rate_capacity, refill_per_s=self.rate_refill_per_s
-        )
+        left, paid = bucket.consume(held, now_us, capacity=self.rate_capacity, refill_per_s=self.rate_refill_per_s)
         if not paid:
-            raise RateLimited(
-                f"{agent_id} has sent too much: {left.tokens:.2f} of {self.rate_capacity:g} tokens left"
-            )
+            raise RateLimited(f"{agent_id} has sent too much: {left.tokens:.2f} of {self.rate_capacity:g} tokens left")
         connection.execute(
-            "INSERT OR REPLACE INTO token_buckets (agent_id, tokens, at_us) VALUES (?, ?, ?)",
-            (agent_id, *left),
+            "INSERT OR REPLACE INTO token_buckets (agent_id, tokens, at_us) VALUES (?, ?, ?)", (agent_id, *left)
         )
 
     def _is_known(self, connection: sqlite3.Connection, envelope: Envelope) -> bool:
@@ -116,9 +124,13 @@ class Log(Health):
         if row is None:
             return False
         wanted = (
-            envelope.type, envelope.correlation_id, envelope.from_agent, envelope.to_agent, envelope.channel,
+            envelope.type,
+            envelope.correlation_id,
+            envelope.from_agent,
+            envelope.to_agent,
+            envelope.channel,
             envelope.priority,
-        )  # fmt: skip
+        )
         if row[:-1] != wanted or not _is_same_json(row[-1], envelope.payload):
             raise IdConflict(f"id {envelope.id} is taken by a message with other content")
         return True
@@ -126,9 +138,7 @@ class Log(Health):
 
 def _is_same_json(one: str, other: str) -> bool:
     try:
-        return one == other or jsontext.canonical(jsontext.decode(one)) == jsontext.canonical(
-            jsontext.decode(other)
-        )
+        return one == other or jsontext.canonical(jsontext.decode(one)) == jsontext.canonical(jsontext.decode(other))
     except ValueError:
         return False
 

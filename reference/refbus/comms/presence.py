@@ -10,9 +10,10 @@ import sqlite3
 from typing import Any
 
 from refbus.comms.audit import Audit
-from refbus.kernel import delivery, iso
-from refbus.kernel import limit as limits
+from refbus.kernel import iso
 from refbus.kernel.errors import InvalidArgument, NotFound
+from refbus.kernel.rules import delivery
+from refbus.kernel.rules import limit as limits
 
 STATUSES = ("active", "idle", "degraded", "failed")
 NEVER = iso.text(0)
@@ -82,8 +83,14 @@ class Health(Audit):
 
 
 _COLUMNS = (
-    "agent_id", "status", "current_task", "last_heartbeat", "messages_pending", "messages_processed", "error_count",
-)  # fmt: skip
+    "agent_id",
+    "status",
+    "current_task",
+    "last_heartbeat",
+    "messages_pending",
+    "messages_processed",
+    "error_count",
+)
 
 _COUNT = {
     "messages_pending": """

@@ -8,8 +8,8 @@ from typing import Any
 
 from refbus.comms.envelope import as_message, validate_message
 from refbus.comms.retry import Retries
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument, TimedOut
+from refbus.kernel.rules import limit as limits
 
 TIMEOUT_S = 30.0
 TIMEOUT_S_MAX = 24 * 60 * 60
@@ -70,19 +70,22 @@ class Requests(Retries):
         if sender is None:
             raise InvalidArgument("agent_id must be given to answer a broadcast")
         if type(response_payload) is not dict:
-            raise InvalidArgument(
-                f"response_payload must be an object, not {type(response_payload).__name__}"
-            )
+            raise InvalidArgument(f"response_payload must be an object, not {type(response_payload).__name__}")
         if artifact_path is not None:
             limits.text("artifact_path", artifact_path)
             if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
                 raise InvalidArgument(f"artifact_path must lie in {ARTIFACTS}: {artifact_path!r:.80}")
             response_payload = {**response_payload, "artifact_path": artifact_path}
         return self.send_message(
-            sender, original_message["from_agent"], response_type(original_message["type"]), response_payload,
-            channel=original_message["channel"], priority=original_message["priority"],
-            correlation_id=original_message.get("correlation_id") or original_message["id"], message_id=message_id,
-        )  # fmt: skip
+            sender,
+            original_message["from_agent"],
+            response_type(original_message["type"]),
+            response_payload,
+            channel=original_message["channel"],
+            priority=original_message["priority"],
+            correlation_id=original_message.get("correlation_id") or original_message["id"],
+            message_id=message_id,
+        )
 
     def _take_answer(self, agent_id: str, correlation_id: str, sent: str) -> dict[str, Any] | None:
         rows = self.db.rows(

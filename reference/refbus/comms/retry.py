@@ -10,9 +10,10 @@ from typing import Any
 
 from refbus.comms.claim import Claims
 from refbus.comms.envelope import REQUIRED
-from refbus.kernel import iso, jsontext, retry
-from refbus.kernel import limit as limits
+from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import BusError, IdConflict, InvalidArgument, NotFound, PayloadTooLarge, VoteClosed
+from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules import retry
 
 ATTEMPTS_MAX = 100
 BASE_DELAY_S_MAX = 3600.0
@@ -36,17 +37,14 @@ class Retries(Claims):
         """Put a dead letter back in front of its agent: pending, nothing counted, its time to live begun anew."""
         limits.text("id", id)
         with self.db.transaction() as connection:
-            row = connection.execute(
-                "SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,)
-            ).fetchone()
+            row = connection.execute("SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,)).fetchone()
             if row is None:
                 return {"redriven": False}
             message = _whole(row[0])
             agent_id = message["to_agent"] or _agent_of(id, message["id"])
             connection.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
             connection.execute(
-                "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?",
-                (message["id"], agent_id),
+                "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?", (message["id"], agent_id)
             )
             # An expired broadcast is gone, whether somebody has cleaned up yet or not.
             self._remove_expired(connection, message["id"])
@@ -54,9 +52,7 @@ class Retries(Claims):
             self._record(connection, "redriven", agent_id, message["id"])
         return {"redriven": True}
 
-    def _put_back(
-        self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str | None
-    ) -> None:
+    def _put_back(self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str | None) -> None:
         """A broadcast that is still there lives on, for all; one that is gone comes back for this agent alone."""
         now_us = self.clock.now_us()
         expires_at = message["expires_at"]
@@ -74,16 +70,17 @@ class Retries(Claims):
                     :payload, :created_at, :expires_at)
             """,
             {
-                **message, "to_agent": agent_id, "payload": _payload_text(message),
-                "created_at": iso.text(now_us), "expires_at": expires_at,
+                **message,
+                "to_agent": agent_id,
+                "payload": _payload_text(message),
+                "created_at": iso.text(now_us),
+                "expires_at": expires_at,
             },
-        )  # fmt: skip
+        )
         if agent_id is not None:
             self._count(connection, agent_id, "messages_pending", 1)
 
-    def send_with_retry(
-        self, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any
-    ) -> dict[str, Any]:
+    def send_with_retry(self, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any) -> dict[str, Any]:
         """send_message, again after base_delay × 2^n × jitter seconds where it fails; the last error is raised.
 
         Every attempt carries the same id, so a send whose answer was lost is not doubled. What no time can mend
@@ -93,17 +90,13 @@ class Retries(Claims):
         message_args.setdefault("message_id", str(uuid.uuid4()))
         return self._try_again(lambda: self.send_message(**message_args), max_attempts, base_delay)
 
-    def retry_delays(
-        self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0
-    ) -> dict[str, Any]:
+    def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> dict[str, Any]:
         """The seconds that send_with_retry would wait after each failed attempt but the last."""
         _check_retry(max_attempts, base_delay)
         limits.number("jitter", jitter)
         return {"delays_s": [retry.send_delay_s(n, base_delay, jitter) for n in range(max_attempts - 1)]}
 
-    def _try_again(
-        self, send: Callable[[], dict[str, Any]], max_attempts: int, base_delay: float
-    ) -> dict[str, Any]:
+    def _try_again(self, send: Callable[[], dict[str, Any]], max_attempts: int, base_delay: float) -> dict[str, Any]:
         for attempt in range(max_attempts):
             try:
                 return send()

@@ -8,8 +8,8 @@ from typing import Any
 
 from refbus.comms.envelope import as_message
 from refbus.comms.log import Log
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
 
 CHANNELS_MAX = 1000
 WAIT_S_MAX = 24 * 60 * 60
@@ -56,8 +56,7 @@ class Route(Log):
         limits.name("agent_id", agent_id)
         limits.text("channel_name", channel_name)
         self.db.write(
-            "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?",
-            (channel_name, agent_id),
+            "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?", (channel_name, agent_id)
         )
         return {}
 
@@ -65,8 +64,7 @@ class Route(Log):
         """The agent's channels, in the order of their names."""
         limits.name("agent_id", agent_id)
         rows = self.db.rows(
-            "SELECT channel_name FROM channel_subscriptions WHERE agent_id = ? ORDER BY channel_name",
-            (agent_id,),
+            "SELECT channel_name FROM channel_subscriptions WHERE agent_id = ? ORDER BY channel_name", (agent_id,)
         )
         return {"channels": [row[0] for row in rows]}
 
@@ -80,9 +78,7 @@ class Route(Log):
         rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
 
-    def _wait_for_ready(
-        self, agent_id: str, channels: list[str], limit: int, wait_s: float
-    ) -> list[dict[str, Any]]:
+    def _wait_for_ready(self, agent_id: str, channels: list[str], limit: int, wait_s: float) -> list[dict[str, Any]]:
         """Waiting is on real time: a clock that stands still must not stop it."""
         deadline = time.monotonic() + wait_s
         with self.waiters.borrow() as waiter:

@@ -7,12 +7,13 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import bucket, delivery, iso
-from refbus.kernel import limit as limits
+from refbus.kernel import iso
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database, statements
 from refbus.kernel.errors import BusError, InvalidArgument, SchemaMismatch
 from refbus.kernel.files import atomic_write, existing_folder, make_folder
+from refbus.kernel.rules import bucket, delivery
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.wake import Waiters
 
 DB_NAME = "messages.db"
@@ -88,9 +89,7 @@ class Store:
         except OSError as error:
             raise SchemaMismatch(f"protocol_version.txt cannot be read: {error}") from error
         if said.strip() != PROTOCOL_VERSION.encode():
-            raise SchemaMismatch(
-                f"protocol_version.txt says {said!a:.40}; this program speaks {PROTOCOL_VERSION}"
-            )
+            raise SchemaMismatch(f"protocol_version.txt says {said!a:.40}; this program speaks {PROTOCOL_VERSION}")
 
 
 def initialize_communication_system(project_root: str) -> None:
@@ -123,8 +122,6 @@ def _refuse_strange_columns(connection: sqlite3.Connection) -> None:
         tables = {table for table, _ in present}
         missing = {pair for pair in pristine.execute(query) if pair[0] in tables} - present
         if missing:
-            raise SchemaMismatch(
-                f"columns are missing: {', '.join('.'.join(pair) for pair in sorted(missing))}"
-            )
+            raise SchemaMismatch(f"columns are missing: {', '.join('.'.join(pair) for pair in sorted(missing))}")
     finally:
         pristine.close()

@@ -12,8 +12,8 @@ from typing import Any
 from refbus.comms.envelope import Envelope
 from refbus.comms.request import Requests
 from refbus.kernel import iso
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument, NotFound, VoteClosed
+from refbus.kernel.rules import limit as limits
 
 
 class Votes(Requests):
@@ -33,11 +33,15 @@ class Votes(Requests):
         counts = {option: sum(chosen == option for chosen in casts.values()) for option in options}
         most = max(counts.values())
         return {
-            "vote_id": vote_id, "topic": topic, "options": options, "deadline": deadline,
+            "vote_id": vote_id,
+            "topic": topic,
+            "options": options,
+            "deadline": deadline,
             "closed": self.clock.now_us() >= iso.parse("deadline", deadline),
-            "counts": counts, "votes": casts,
+            "counts": counts,
+            "votes": casts,
             "winners": [option for option in options if counts[option] == most > 0],
-        }  # fmt: skip
+        }
 
     def _insert(self, connection: sqlite3.Connection, envelope: Envelope, expires_at: str | None) -> None:
         super()._insert(connection, envelope, expires_at)
@@ -72,9 +76,7 @@ class Votes(Requests):
 
 
 def _vote(connection: sqlite3.Connection, vote_id: str) -> tuple[str, list[str], str]:
-    row = connection.execute(
-        "SELECT topic, options, deadline FROM votes WHERE vote_id = ?", (vote_id,)
-    ).fetchone()
+    row = connection.execute("SELECT topic, options, deadline FROM votes WHERE vote_id = ?", (vote_id,)).fetchone()
     if row is None:
         raise NotFound(f"there is no vote {vote_id!r:.80}")
     return row[0], json.loads(row[1]), row[2]

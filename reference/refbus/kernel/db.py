@@ -18,17 +18,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import retry
-from refbus.kernel.errors import (
-    BusError,
-    Busy,
-    Corrupt,
-    DiskFull,
-    Internal,
-    InvalidArgument,
-    IoError,
-    PayloadTooLarge,
-)  # fmt: skip
+from refbus.kernel.errors import BusError, Busy, Corrupt, DiskFull, Internal, InvalidArgument, IoError, PayloadTooLarge
+from refbus.kernel.rules import retry
 
 BUSY_TIMEOUT_MS = 5000
 

@@ -47,9 +47,7 @@ def existing_folder(name: str, value: Path | str) -> Path:
     except (OSError, ValueError):
         is_folder = False
     if not folder.is_absolute() or not is_folder:
-        raise InvalidArgument(
-            f"{name} must be the absolute path of a folder that exists: {str(value)!a:.200}"
-        )
+        raise InvalidArgument(f"{name} must be the absolute path of a folder that exists: {str(value)!a:.200}")
     return folder
 
 

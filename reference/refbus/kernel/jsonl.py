@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from refbus.kernel import retry
 from refbus.kernel.db import BUSY_TIMEOUT_MS
 from refbus.kernel.errors import Busy, of_os_error
 from refbus.kernel.files import sync_folder, write_all
+from refbus.kernel.rules import retry
 
 TAIL_BYTES = 64 * 1024
 

@@ -31,9 +31,7 @@ def main(argv: Sequence[str] | None = None, bus_class: type[TopicsBus] = TopicsB
     """Run one command, on a bus of this class."""
     arguments = _parser().parse_args(argv)
     try:
-        with bus_class(
-            arguments.db, embedding_model=os.environ.get("AGENT_BUS_EMBEDDING_MODEL") or None
-        ) as bus:
+        with bus_class(arguments.db, embedding_model=os.environ.get("AGENT_BUS_EMBEDDING_MODEL") or None) as bus:
             arguments.run(bus, arguments)
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
@@ -52,9 +50,11 @@ def main(argv: Sequence[str] | None = None, bus_class: type[TopicsBus] = TopicsB
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="refbus topics", description="The MCP agent bus (seed 004).", epilog=EPILOG,
+        prog="refbus topics",
+        description="The MCP agent bus (seed 004).",
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     default = os.environ.get("AGENT_BUS_DB") or DB_DEFAULT
     parser.add_argument("--db", type=Path, default=Path(default), metavar="FILE", help="the agents' database")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

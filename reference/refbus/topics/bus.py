@@ -23,9 +23,17 @@ class TopicsBus(Sync, Presence, Search, Browse, Upkeep):
 
     SYSTEM = "topics"
     METHODS = (
-        "ping", "topic_create", "topic_list", "topic_resolve", "topic_close",
-        "topic_join", "topic_presence", "cursor_reset", "messages_search", "sync",
-    )  # fmt: skip
+        "ping",
+        "topic_create",
+        "topic_list",
+        "topic_resolve",
+        "topic_close",
+        "topic_join",
+        "topic_presence",
+        "cursor_reset",
+        "messages_search",
+        "sync",
+    )
     OPTIONS = ("synchronous", "embedding_model")
     NOUNS = ("log", "cursor", "presence", "limit", "search", "export")
     FEATURES = ("seq", "wait", "fencing", "reclaim", "idempotent_send", "close", "sqlite")

@@ -15,8 +15,8 @@ import secrets
 import sqlite3
 from typing import Any, NamedTuple
 
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import AgentNameInUse, AgentNotJoined, InvalidArgument
+from refbus.kernel.rules import limit as limits
 from refbus.topics.store import Identity
 from refbus.topics.topic import Topics, no_topic
 
@@ -59,9 +59,7 @@ class Joining(Topics):
         self._joined[topic["topic_id"]] = identity
         return topic | {"agent_name": agent_name, "reclaim_token": identity.reclaim_token}
 
-    def _claim(
-        self, connection: sqlite3.Connection, topic_id: str, agent_name: str, token: str | None
-    ) -> Identity:
+    def _claim(self, connection: sqlite3.Connection, topic_id: str, agent_name: str, token: str | None) -> Identity:
         key = {"topic": topic_id, "agent": agent_name}
         reserved = connection.execute(_RESERVED, key).fetchone()
         now = self._now()

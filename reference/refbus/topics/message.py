@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
 
 Row = tuple[Any, ...]
 
@@ -18,9 +18,17 @@ TYPE_CHARS_MAX = 32
 CLIENT_ID_CHARS_MAX = 128
 
 COLUMNS = (
-    "message_id", "topic_id", "seq", "sender", "message_type", "reply_to",
-    "content_markdown", "metadata_json", "client_message_id", "created_at",
-)  # fmt: skip
+    "message_id",
+    "topic_id",
+    "seq",
+    "sender",
+    "message_type",
+    "reply_to",
+    "content_markdown",
+    "metadata_json",
+    "client_message_id",
+    "created_at",
+)
 
 
 class Draft:
@@ -33,9 +41,7 @@ class Draft:
             raise InvalidArgument(" must be an object with content_markdown")
         said = item.get
         self.body = limits.body(".content_markdown", said("content_markdown"), BODY_CHARS_MAX)
-        self.type = (
-            _optional(limits.stripped, ".message_type", said("message_type"), TYPE_CHARS_MAX) or "message"
-        )
+        self.type = _optional(limits.stripped, ".message_type", said("message_type"), TYPE_CHARS_MAX) or "message"
         self.reply_to = _optional(limits.text, ".reply_to", said("reply_to"))
         self.metadata_json = metadata_text(".metadata", said("metadata"))
         self.client_id = _optional(
@@ -46,8 +52,11 @@ class Draft:
         """Is a stored message this draft?"""
         metadata = None if self.metadata_json is None else jsontext.decode(self.metadata_json)
         return (self.body, self.type, self.reply_to, metadata) == (
-            message["content_markdown"], message["message_type"], message["reply_to"], message["metadata"]
-        )  # fmt: skip
+            message["content_markdown"],
+            message["message_type"],
+            message["reply_to"],
+            message["metadata"],
+        )
 
 
 def drafts(outbox: Any) -> list[Draft]:
@@ -58,9 +67,7 @@ def drafts(outbox: Any) -> list[Draft]:
         try:
             outbox = jsontext.decode(outbox)
         except ValueError as error:
-            raise InvalidArgument(
-                f"outbox must be a list of objects; this text is no JSON: {error}"
-            ) from error
+            raise InvalidArgument(f"outbox must be a list of objects; this text is no JSON: {error}") from error
     if type(outbox) is dict:
         outbox = [outbox]
     if type(outbox) is not list:
@@ -89,10 +96,17 @@ def as_message(row: Row) -> dict[str, Any]:
     message_id, topic_id, seq, sender, type_, reply_to, body, metadata_json, client_id, created_at = row
     metadata = None if metadata_json is None else metadata_value(metadata_json)
     return {
-        "message_id": message_id, "topic_id": topic_id, "seq": seq, "sender": sender,
-        "message_type": type_, "reply_to": reply_to, "content_markdown": body,
-        "metadata": metadata, "client_message_id": client_id, "created_at": created_at,
-    }  # fmt: skip
+        "message_id": message_id,
+        "topic_id": topic_id,
+        "seq": seq,
+        "sender": sender,
+        "message_type": type_,
+        "reply_to": reply_to,
+        "content_markdown": body,
+        "metadata": metadata,
+        "client_message_id": client_id,
+        "created_at": created_at,
+    }
 
 
 def metadata_text(what: str, metadata: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refbus.kernel import limit as limits
+from refbus.kernel.rules import limit as limits
 from refbus.topics.topic import Topics
 
 
@@ -22,15 +22,21 @@ class Presence(Topics):
             rows = connection.execute(_PRESENT, (topic_id, now - window_seconds, limit)).fetchall()
         peers = [
             {
-                "agent_name": agent_name, "last_seq": last_seq, "updated_at": updated_at,
+                "agent_name": agent_name,
+                "last_seq": last_seq,
+                "updated_at": updated_at,
                 "age_seconds": max(0.0, now - updated_at),
             }
             for agent_name, last_seq, updated_at in rows
-        ]  # fmt: skip
+        ]
         return {
-            "topic_id": topic_id, "window_seconds": window_seconds, "limit": limit, "now": now,
-            "peers": peers, "count": len(peers),
-        }  # fmt: skip
+            "topic_id": topic_id,
+            "window_seconds": window_seconds,
+            "limit": limit,
+            "now": now,
+            "peers": peers,
+            "count": len(peers),
+        }
 
 
 _PRESENT = """

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.kernel.rules import limit as limits
 from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
 from refbus.topics.topic import Topics
 
@@ -46,9 +46,7 @@ class Search(Topics):
         """The model for searches by meaning: an object, or a name to load it by when it is first needed."""
         super().__init__(store, clock=clock, synchronous=synchronous)
         self._embedder = embedder
-        self._model_name = (
-            None if embedding_model is None else limits.text("embedding_model", embedding_model)
-        )
+        self._model_name = None if embedding_model is None else limits.text("embedding_model", embedding_model)
 
     def messages_search(
         self,
@@ -85,9 +83,13 @@ class Search(Topics):
             for result in results:
                 del result["content_markdown"]
         reply = {
-            "query": query, "mode": mode, "topic_id": topic_id, "include_content": include_content,
-            "results": results, "count": len(results),
-        }  # fmt: skip
+            "query": query,
+            "mode": mode,
+            "topic_id": topic_id,
+            "include_content": include_content,
+            "results": results,
+            "count": len(results),
+        }
         return reply | {"warnings": warnings} if warnings else reply
 
     def _embedder_for(self, model: str | None, warnings: Warnings) -> Embedder | None:
@@ -163,8 +165,7 @@ class Search(Topics):
                 # Another process may index the same rows at the same time.
                 if _advance(connection, "fts", topic_id, seq):
                     connection.execute(
-                        "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)",
-                        (body, message_id),
+                        "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)", (body, message_id)
                     )
 
     def _index_meanings(self, rows: list[tuple[str, str, int, str]]) -> None:
@@ -224,9 +225,7 @@ def _advance(connection: sqlite3.Connection, index_name: str, topic_id: str, seq
     return connection.execute(_ADVANCE, (index_name, topic_id, seq)).rowcount == 1
 
 
-_FIELDS = (
-    "topic_id", "topic_name", "message_id", "seq", "sender", "message_type", "created_at", "content_markdown",
-)  # fmt: skip
+_FIELDS = ("topic_id", "topic_name", "message_id", "seq", "sender", "message_type", "created_at", "content_markdown")
 
 # In a table of its own, because the file must also open where FTS5 is missing.
 _CREATE_INDEX = """

@@ -75,9 +75,7 @@ class Session:
         except Exception as error:
             logger.exception("%s failed", params.name)
             return _error(Internal.code, f"{type(error).__name__}: {error}")
-        return CallToolResult(
-            content=[TextContent(text=text.of(params.name, reply))], structured_content=reply
-        )
+        return CallToolResult(content=[TextContent(text=text.of(params.name, reply))], structured_content=reply)
 
     async def _answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if tool == "ping":
@@ -152,9 +150,13 @@ def make_server(bus: TopicsBus) -> Server[Any]:
     """A server for one session on the bus."""
     session = Session(bus)
     return Server(
-        "refbus-topics", version=__version__, title="Agent bus", instructions=INSTRUCTIONS,
-        on_list_tools=session.list_tools, on_call_tool=session.call_tool,
-    )  # fmt: skip
+        "refbus-topics",
+        version=__version__,
+        title="Agent bus",
+        instructions=INSTRUCTIONS,
+        on_list_tools=session.list_tools,
+        on_call_tool=session.call_tool,
+    )
 
 
 class Answers:

@@ -117,9 +117,7 @@ class Store:
     def _open(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
         with self.db.transaction("BEGIN") as connection:
-            is_current = (
-                _schema_version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
-            )
+            is_current = _schema_version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
         if not is_current:
             with self.db.transaction() as connection:
                 is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None

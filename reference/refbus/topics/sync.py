@@ -22,10 +22,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from refbus.kernel import cursor
-from refbus.kernel import limit as limits
 from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
+from refbus.kernel.rules import cursor
+from refbus.kernel.rules import limit as limits
 from refbus.topics.join import Joining, Standing
 from refbus.topics.message import COLUMNS, Draft, Row, as_message, as_messages, drafts
 from refbus.topics.store import ids_of_time, new_id
@@ -48,9 +48,7 @@ class Sync(Joining):
         ack_through: int | None = None,
     ) -> dict[str, Any]:
         """Send the outbox and receive what is unread, oldest first; wait up to wait_seconds for a first message."""
-        call = self.begin_sync(
-            topic_id, outbox, max_items, include_self, wait_seconds, auto_advance, ack_through
-        )
+        call = self.begin_sync(topic_id, outbox, max_items, include_self, wait_seconds, auto_advance, ack_through)
         while not call.is_done:
             rung = threading.Event()
             with self.bell.heard(rung.set, call.sees_news):
@@ -94,24 +92,25 @@ class Sync(Joining):
                 raise InvalidArgument(f"last_seq {last_seq} does not exist yet: the newest is {newest}")
             now = self._now()
             connection.execute(_SET_CURSOR, (topic_id, agent_name, last_seq, now))
-        return {
-            "topic_id": topic_id, "agent_name": agent_name,
-            "cursor": {"last_seq": last_seq, "updated_at": now},
-        }  # fmt: skip
+        return {"topic_id": topic_id, "agent_name": agent_name, "cursor": {"last_seq": last_seq, "updated_at": now}}
 
 
 class SyncCall:
     """One sync, from its first transaction to its reply."""
 
     def __init__(
-        self, bus: Sync, topic_id: str, agent_name: str,
-        max_items: int, include_self: bool, wait_s: int, auto_advance: bool,
-    ) -> None:  # fmt: skip
+        self,
+        bus: Sync,
+        topic_id: str,
+        agent_name: str,
+        max_items: int,
+        include_self: bool,
+        wait_s: int,
+        auto_advance: bool,
+    ) -> None:
         self._bus, self._topic_id, self._agent_name = bus, topic_id, agent_name
         self._max_items, self._auto_advance = max_items, auto_advance
-        self._unread = {
-            "topic": topic_id, "agent": agent_name, "include_self": include_self, "limit": max_items + 1
-        }  # fmt: skip
+        self._unread = {"topic": topic_id, "agent": agent_name, "include_self": include_self, "limit": max_items + 1}
         # Waiting is on real time: a clock that stands still must not stop it.
         self._wait_s, self._deadline = wait_s, time.monotonic() + wait_s
         self._consumed: tuple[int, int] | None = None
@@ -148,9 +147,8 @@ class SyncCall:
             standing = bus._standing(connection, self._topic_id)
             now = bus._now()
             sent, warnings, next_seq = _send(
-                connection, self._topic_id, self._agent_name, standing, items, now,
-                iter(ids_of_time(now, len(items))),
-            )  # fmt: skip
+                connection, self._topic_id, self._agent_name, standing, items, now, iter(ids_of_time(now, len(items)))
+            )
             newest = next_seq - 1
             position = before = standing.last_seq
             if ack_through is not None:
@@ -161,11 +159,15 @@ class SyncCall:
             connection.execute(_SET_CURSOR, (self._topic_id, self._agent_name, position, now))
         self._consumed = (before, position)
         self.reply = {
-            "topic_id": self._topic_id, "agent_name": self._agent_name,
+            "topic_id": self._topic_id,
+            "agent_name": self._agent_name,
             "status": "ready" if received else "timeout" if self._wait_s else "empty",
             "cursor": {"last_seq": position, "updated_at": now},
-            "sent": sent, "received": received, "received_count": len(received), "has_more": has_more,
-        }  # fmt: skip
+            "sent": sent,
+            "received": received,
+            "received_count": len(received),
+            "has_more": has_more,
+        }
         if warnings:
             self.reply["warnings"] = warnings
 
@@ -215,9 +217,7 @@ class SyncCall:
             error.definite = error.definite and not self.reply["sent"]
             raise
 
-    def _read(
-        self, connection: sqlite3.Connection, after: int, newest: int
-    ) -> tuple[list[dict[str, Any]], bool, int]:
+    def _read(self, connection: sqlite3.Connection, after: int, newest: int) -> tuple[list[dict[str, Any]], bool, int]:
         """What is unread, whether there is more, and the seq up to which nothing unread remains."""
         rows = fetch(connection, _UNREAD, self._unread | {"after": after})
         has_more = len(rows) > self._max_items
@@ -252,9 +252,17 @@ def _send(
         if item.reply_to is not None:
             _refuse_strange_reply(connection, topic_id, item.reply_to, at)
         row = (
-            next(ids), topic_id, seq, sender, item.type, item.reply_to,
-            item.body, item.metadata_json, item.client_id, now,
-        )  # fmt: skip
+            next(ids),
+            topic_id,
+            seq,
+            sender,
+            item.type,
+            item.reply_to,
+            item.body,
+            item.metadata_json,
+            item.client_id,
+            now,
+        )
         message = as_message(row)
         rows.append(row)
         sent.append({"message": message, "duplicate": False})
@@ -298,9 +306,7 @@ def _refuse_strange_reply(connection: sqlite3.Connection, topic_id: str, reply_t
 def _insert(connection: sqlite3.Connection, rows: list[Row]) -> bool:
     """All or none: False if an id is taken, which the insert itself tells."""
     try:
-        connection.execute(
-            _insert_sql(len(rows)), ["" if cell is None else cell for row in rows for cell in row]
-        )
+        connection.execute(_insert_sql(len(rows)), ["" if cell is None else cell for row in rows for cell in row])
     except sqlite3.IntegrityError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
             raise

@@ -13,9 +13,7 @@ Reply = dict[str, Any]
 
 def of(tool: str, reply: Reply) -> str:
     """The text of a tool's reply; its warnings come first, so that nothing hides them."""
-    warnings = [
-        f"Warning {warning['code']}: {warning.get('message', '')}" for warning in reply.get("warnings", ())
-    ]
+    warnings = [f"Warning {warning['code']}: {warning.get('message', '')}" for warning in reply.get("warnings", ())]
     return "\n".join([*warnings, *_TEXTS[tool](reply)])
 
 
@@ -30,8 +28,7 @@ def _topic(reply: Reply) -> Iterable[str]:
 def _topics(reply: Reply) -> Iterable[str]:
     yield f"{len(reply['topics'])} topics"
     yield from _shortened(
-        f'- "{topic["name"]}": topic_id={topic["topic_id"]} status={topic["status"]}'
-        for topic in reply["topics"]
+        f'- "{topic["name"]}": topic_id={topic["topic_id"]} status={topic["status"]}' for topic in reply["topics"]
     )
 
 

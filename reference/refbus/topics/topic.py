@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
+from refbus.kernel.rules import limit as limits
 from refbus.topics.message import metadata_text, metadata_value
 from refbus.topics.store import Store, new_id
 
@@ -43,12 +43,17 @@ class Topics(Store):
         return {
             "topics": [
                 {
-                    "topic_id": topic_id, "name": name, "status": is_open, "created_at": created_at,
-                    "closed_at": closed_at, "close_reason": reason, "metadata": metadata_value(metadata_json),
+                    "topic_id": topic_id,
+                    "name": name,
+                    "status": is_open,
+                    "created_at": created_at,
+                    "closed_at": closed_at,
+                    "close_reason": reason,
+                    "metadata": metadata_value(metadata_json),
                 }
                 for topic_id, name, is_open, created_at, closed_at, reason, metadata_json in rows
             ]
-        }  # fmt: skip
+        }
 
     def topic_resolve(self, name: str, allow_closed: bool = False) -> dict[str, Any]:
         """The newest open topic of that name; if there is none and it is allowed, the newest closed one."""
@@ -72,9 +77,7 @@ class Topics(Store):
         reply = {"topic_id": topic_id, "status": row[0], "closed_at": row[1], "close_reason": row[2]}
         if not is_closing:
             said = "The topic was closed before; nothing was changed."
-            reply["warnings"] = [
-                {"code": "ALREADY_CLOSED", "message": said, "context": {"topic_id": topic_id}}
-            ]
+            reply["warnings"] = [{"code": "ALREADY_CLOSED", "message": said, "context": {"topic_id": topic_id}}]
         return reply
 
     def _resolve(self, connection: sqlite3.Connection, name: str, allow_closed: bool) -> dict[str, Any]:
@@ -88,9 +91,7 @@ class Topics(Store):
         return found
 
     def _topic(self, connection: sqlite3.Connection, topic_id: str) -> dict[str, Any]:
-        row = connection.execute(
-            "SELECT topic_id, name, status FROM topics WHERE topic_id = ?", (topic_id,)
-        ).fetchone()
+        row = connection.execute("SELECT topic_id, name, status FROM topics WHERE topic_id = ?", (topic_id,)).fetchone()
         if row is None:
             raise no_topic(topic_id)
         return dict(zip(("topic_id", "name", "status"), row, strict=True))

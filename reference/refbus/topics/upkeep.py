@@ -6,8 +6,8 @@ import contextlib
 import sqlite3
 from typing import Any
 
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import Busy, DbBusy
+from refbus.kernel.rules import limit as limits
 from refbus.topics.store import create_missing
 from refbus.topics.topic import Topics
 
@@ -57,9 +57,7 @@ class Upkeep(Topics):
 
 
 def _has_index(connection: sqlite3.Connection) -> bool:
-    return (
-        connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone() is not None
-    )
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone() is not None
 
 
 _ALL = """
@@ -68,9 +66,7 @@ _ALL = """
     ORDER BY type <> 'trigger', sql NOT LIKE 'CREATE VIRTUAL TABLE%'
 """
 
-_DELETE_INDEXED = (
-    "DELETE FROM search_index WHERE message_id IN (SELECT message_id FROM messages WHERE topic_id = ?)",
-)
+_DELETE_INDEXED = ("DELETE FROM search_index WHERE message_id IN (SELECT message_id FROM messages WHERE topic_id = ?)",)
 
 _DELETE = (
     "DELETE FROM passages WHERE message_id IN (SELECT message_id FROM messages WHERE topic_id = ?)",

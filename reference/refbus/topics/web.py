@@ -52,9 +52,11 @@ class Pages:
     def __init__(self, bus: TopicsBus) -> None:
         self._bus = bus
         self._templates = Environment(
-            loader=FileSystemLoader(PAGES), autoescape=select_autoescape(default=True),
-            trim_blocks=True, lstrip_blocks=True,
-        )  # fmt: skip
+            loader=FileSystemLoader(PAGES),
+            autoescape=select_autoescape(default=True),
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
         self._templates.filters["time"] = _time
 
     async def topics(self, _request: Request) -> Response:
@@ -73,9 +75,14 @@ class Pages:
         messages = await self._some(topic["topic_id"], after)
         shown = messages[-1]["seq"] if messages else after
         return self._page(
-            "topic.html", topic=topic, messages=messages, after=after, shown=shown,
-            earlier=max(0, after - PAGE_MESSAGES), is_live=shown >= topic["newest_seq"],
-        )  # fmt: skip
+            "topic.html",
+            topic=topic,
+            messages=messages,
+            after=after,
+            shown=shown,
+            earlier=max(0, after - PAGE_MESSAGES),
+            is_live=shown >= topic["newest_seq"],
+        )
 
     async def message_events(self, request: Request) -> Response:
         """Every message after a number, as it comes. A browser that was cut off says where it was."""
@@ -95,9 +102,7 @@ class Pages:
     async def refused(self, _request: Request, error: Exception) -> Response:
         """An error of the bus as a page."""
         assert isinstance(error, BusError)
-        status = (
-            404 if isinstance(error, TopicNotFound) else 400 if isinstance(error, InvalidArgument) else 503
-        )
+        status = 404 if isinstance(error, TopicNotFound) else 400 if isinstance(error, InvalidArgument) else 503
         return self._page("error.html", status, error=error)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> Response:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from refbus.kernel import cursor
 from refbus.kernel.errors import BusError
+from refbus.kernel.rules import cursor
 from refbus.worker.store import Store
 
 ROWS_AT_ONCE = 5000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from refbus.kernel import blob, jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BlobCorrupt, InvalidArgument
+from refbus.kernel.rules import limit as limits
 from refbus.worker.store import Store
 
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from refbus.kernel import cursor, jsontext
-from refbus.kernel import limit as limits
+from refbus.kernel import jsontext
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing
+from refbus.kernel.rules import cursor
+from refbus.kernel.rules import limit as limits
 from refbus.worker import signing
 from refbus.worker.log import Log
 
@@ -46,15 +47,11 @@ class Cursors(Log):
         with self.db.transaction() as connection:
             connection.execute(_ADVANCE, (agent_id, seq, self._now_ms()))
             connection.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq <= ?", (agent_id, seq))
-            connection.execute(
-                "DELETE FROM redriven WHERE agent_id = ? AND seq <= ? AND is_delivered", (agent_id, seq)
-            )
+            connection.execute("DELETE FROM redriven WHERE agent_id = ? AND seq <= ? AND is_delivered", (agent_id, seq))
             return self._position(connection, agent_id)
 
     def _position(self, connection: sqlite3.Connection, agent_id: str) -> int:
-        row = connection.execute(
-            "SELECT last_acked_seq FROM cursors WHERE agent_id = ?", (agent_id,)
-        ).fetchone()
+        row = connection.execute("SELECT last_acked_seq FROM cursors WHERE agent_id = ?", (agent_id,)).fetchone()
         return 0 if row is None else int(row[0])
 
     def _unread(self, agent_id: str, limit: int) -> list[dict[str, Any]]:
@@ -95,9 +92,15 @@ class Cursors(Log):
         for row in rows:
             seq, message_id, ts_ms, from_agent, to_agent, type_, correlation_id, in_reply_to, text, _ = row
             message = {
-                "seq": seq, "id": message_id, "ts_ms": ts_ms, "from_agent": from_agent, "to_agent": to_agent,
-                "type": type_, "correlation_id": correlation_id, "in_reply_to": in_reply_to,
-            }  # fmt: skip
+                "seq": seq,
+                "id": message_id,
+                "ts_ms": ts_ms,
+                "from_agent": from_agent,
+                "to_agent": to_agent,
+                "type": type_,
+                "correlation_id": correlation_id,
+                "in_reply_to": in_reply_to,
+            }
             try:
                 value, end = scan(text, 0)
                 is_whole = end == len(text) <= jsontext.SURELY_SHALLOW_CHARS

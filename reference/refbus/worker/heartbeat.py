@@ -12,8 +12,8 @@ import queue
 import threading
 from typing import Any
 
-from refbus.kernel import presence
 from refbus.kernel.errors import BusError
+from refbus.kernel.rules import presence
 from refbus.worker.presence import Presence, check_beat
 
 log = logging.getLogger(__name__)
@@ -27,9 +27,7 @@ class Heartbeat:
     def __init__(self, bus: Presence, agent_id: str, *, interval_ms: int = presence.INTERVAL_MS) -> None:
         self._bus, self._agent_id, self._interval_s = bus, agent_id, interval_ms / 1000
         self._commands: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(
-            target=self._beat_until_stopped, name=f"heartbeat-{agent_id}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._beat_until_stopped, name=f"heartbeat-{agent_id}", daemon=True)
 
     def start(self) -> None:
         """Beat now, and from now on."""

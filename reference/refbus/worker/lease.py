@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from refbus.kernel import lease
-from refbus.kernel import limit as limits
+from refbus.kernel.rules import lease
+from refbus.kernel.rules import limit as limits
 from refbus.worker.store import Store
 
 
@@ -30,9 +30,7 @@ class Claims(Store):
                 """,
                 (task_id, agent_id, now_ms, lease_until_ms),
             )
-            connection.execute(
-                "INSERT OR REPLACE INTO task_tokens (task_id, token) VALUES (?, ?)", (task_id, token)
-            )
+            connection.execute("INSERT OR REPLACE INTO task_tokens (task_id, token) VALUES (?, ?)", (task_id, token))
         return {"claimed": True, "token": token, "lease_until_ms": lease_until_ms}
 
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
@@ -42,9 +40,7 @@ class Claims(Store):
             if not lease.may_keep(self._claim(connection, task_id), agent_id, token):
                 return {"renewed": False}
             lease_until_ms = self._now_ms() + self.lease_ms
-            connection.execute(
-                "UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?", (lease_until_ms, task_id)
-            )
+            connection.execute("UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?", (lease_until_ms, task_id))
         return {"renewed": True, "lease_until_ms": lease_until_ms}
 
     def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import sqlite3
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError, IdConflict, InvalidArgument
+from refbus.kernel.rules import limit as limits
 from refbus.worker import signing
 from refbus.worker.blob import Blobs
 from refbus.worker.message import Draft, new_ids
@@ -78,14 +78,9 @@ class Log(Blobs):
         text, ref = draft.text, None
         if text is not None and not limits.is_inline(text):
             ref, text = self._save_text(text), None
-        return (
-            draft.id, now_ms, agent_id, draft.to, draft.type,
-            draft.correlation_id, draft.in_reply_to, text, ref,
-        )  # fmt: skip
+        return (draft.id, now_ms, agent_id, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, text, ref)
 
-    def _append_judged(
-        self, connection: sqlite3.Connection, agent_id: str, draft: Draft, values: Values
-    ) -> int:
+    def _append_judged(self, connection: sqlite3.Connection, agent_id: str, draft: Draft, values: Values) -> int:
         """Insert inside a transaction, under the bound on unread messages and signed where that is asked for."""
         if self._stored(connection, draft.id) is not None:
             return self._seq_of_retry(connection, agent_id, draft)

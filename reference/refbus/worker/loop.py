@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 
-from refbus.kernel import retry
 from refbus.kernel.errors import BusError
+from refbus.kernel.rules import retry
 from refbus.worker.retry import Handler, Redelivery
 
 log = logging.getLogger(__name__)

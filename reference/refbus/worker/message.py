@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
 
 COLUMNS = (
-    "seq", "id", "ts_ms", "from_agent", "to_agent", "type", "correlation_id", "in_reply_to", "payload", "payload_ref",
-)  # fmt: skip
+    "seq",
+    "id",
+    "ts_ms",
+    "from_agent",
+    "to_agent",
+    "type",
+    "correlation_id",
+    "in_reply_to",
+    "payload",
+    "payload_ref",
+)
 
 _FIELDS = {"id", "to", "type", "correlation_id", "in_reply_to", "payload"}
 
@@ -33,9 +42,7 @@ class Draft:
         self.is_retryable = message_id is not None
         self.id = spare_id if message_id is None else limits.text("id", message_id)
         self.to = None if to is None else limits.name("to", to)
-        self.correlation_id = (
-            None if correlation_id is None else limits.text("correlation_id", correlation_id)
-        )
+        self.correlation_id = None if correlation_id is None else limits.text("correlation_id", correlation_id)
         self.in_reply_to = None if in_reply_to is None else limits.text("in_reply_to", in_reply_to)
         self.text = limits.payload(message["payload"]) if "payload" in message else None
 

@@ -24,9 +24,7 @@ def bring_up_to_date(database: Database) -> None:
     with database.transaction() as connection:
         version = _version(connection)
         if version > SCHEMA_VERSION:
-            raise SchemaMismatch(
-                f"the file has schema_version {version}; this program knows {SCHEMA_VERSION}"
-            )
+            raise SchemaMismatch(f"the file has schema_version {version}; this program knows {SCHEMA_VERSION}")
         for statement in _statements("schema.sql"):
             _create_missing(connection, statement)
         connection.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (str(SCHEMA_VERSION),))
@@ -41,10 +39,7 @@ def _is_current(connection: sqlite3.Connection) -> bool:
         meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     except sqlite3.Error:
         return False
-    return (
-        meta.get("schema_version") == str(SCHEMA_VERSION)
-        and meta.get("refbus_extra_version") == EXTRA_VERSION
-    )
+    return meta.get("schema_version") == str(SCHEMA_VERSION) and meta.get("refbus_extra_version") == EXTRA_VERSION
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -75,13 +70,9 @@ def _refuse_strange_columns(connection: sqlite3.Connection) -> None:
     pristine = sqlite3.connect(":memory:")
     try:
         pristine.executescript(_text("schema.sql"))
-        for (table,) in pristine.execute(
-            "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'"
-        ).fetchall():
+        for (table,) in pristine.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'").fetchall():
             wanted = {row[0] for row in pristine.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-            present = {
-                row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-            }
+            present = {row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
             if not wanted <= present:
                 raise SchemaMismatch(f"table {table} lacks {', '.join(sorted(wanted - present))}")
     finally:

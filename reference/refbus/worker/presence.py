@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from refbus.kernel import limit as limits
-from refbus.kernel import presence
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules import presence
 from refbus.worker.store import Store
 
 
@@ -23,20 +23,22 @@ class Presence(Store):
 
     def liveness(self) -> dict[str, Any]:
         """Every agent that ever sent a heartbeat, with its state now."""
-        rows = self.db.rows(
-            "SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats ORDER BY agent_id"
-        )
+        rows = self.db.rows("SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats ORDER BY agent_id")
         now_ms = self._now_ms()
         return {
             "agents": [
                 {
-                    "agent_id": agent_id, "ts_ms": ts_ms, "age_ms": now_ms - ts_ms,
+                    "agent_id": agent_id,
+                    "ts_ms": ts_ms,
+                    "age_ms": now_ms - ts_ms,
                     "state": presence.state(now_ms - ts_ms),
-                    "status": status, "current_task": current_task, "progress": progress,
+                    "status": status,
+                    "current_task": current_task,
+                    "progress": progress,
                 }
                 for agent_id, ts_ms, status, current_task, progress in rows
             ]
-        }  # fmt: skip
+        }
 
 
 def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:

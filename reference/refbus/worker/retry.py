@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refbus.kernel import limit as limits
-from refbus.kernel import retry
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules import retry
 from refbus.worker.cursor import _ADVANCE, Cursors
 
 Handler = Callable[[dict[str, Any]], None]
@@ -83,9 +83,7 @@ class Redelivery(Cursors):
         limits.integer("seq", seq)
         with self.db.transaction() as connection:
             key = (agent_id, seq)
-            if not connection.execute(
-                "DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key
-            ).rowcount:
+            if not connection.execute("DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key).rowcount:
                 return {"redriven": False}
             connection.execute("INSERT OR REPLACE INTO redriven (agent_id, seq) VALUES (?, ?)", key)
         return {"redriven": True}
@@ -110,9 +108,7 @@ class Redelivery(Cursors):
             return False
         with self.db.transaction() as connection:
             key = (agent_id, seq)
-            row = connection.execute(
-                "SELECT deliveries FROM deliveries WHERE agent_id = ? AND seq = ?", key
-            ).fetchone()
+            row = connection.execute("SELECT deliveries FROM deliveries WHERE agent_id = ? AND seq = ?", key).fetchone()
             if row is None or not retry.is_dead(row[0], self.deliveries_max):
                 return False
             connection.execute(

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError
+from refbus.kernel.rules import limit as limits
 from refbus.worker.cursor import Cursors
 
 ROWS_AT_ONCE = 1000

@@ -14,13 +14,7 @@ def mac(key: bytes, row: tuple[Any, ...]) -> str:
     """The signature of a row of `messages`, columns in the table's order."""
     signed = hmac.new(key, digestmod=hashlib.sha256)
     for field in row:
-        data = (
-            b""
-            if field is None
-            else field
-            if isinstance(field, bytes)
-            else str(field).encode("utf-8", "replace")
-        )
+        data = b"" if field is None else field if isinstance(field, bytes) else str(field).encode("utf-8", "replace")
         signed.update(b"-" if field is None else b"%d:" % len(data))
         signed.update(data)
     return signed.hexdigest()

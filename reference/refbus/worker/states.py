@@ -19,9 +19,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import limit as limits
 from refbus.kernel.errors import BusError, InvalidArgument, StateConflict
 from refbus.kernel.files import atomic_write
+from refbus.kernel.rules import limit as limits
 from refbus.worker.log import Log
 from refbus.worker.message import Draft, new_ids
 
@@ -85,16 +85,12 @@ class States(Log):
         row = connection.execute("SELECT state FROM worker_states WHERE worker = ?", (worker,)).fetchone()
         return self._state_in_file(worker) if row is None else row[0]
 
-    def _announce(
-        self, connection: sqlite3.Connection, worker: str, from_state: str | None, to_state: str
-    ) -> None:
+    def _announce(self, connection: sqlite3.Connection, worker: str, from_state: str | None, to_state: str) -> None:
         draft = Draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}}, *new_ids(1))
         self._append_judged(connection, worker, draft, self._values(worker, draft, self._now_ms()))
 
     def _mirror(self, worker: str, state: str, updated_at_ms: int) -> None:
-        wanted = (
-            json.dumps({"worker": worker, "state": state, "updated_at_ms": updated_at_ms}).encode() + b"\n"
-        )
+        wanted = json.dumps({"worker": worker, "state": state, "updated_at_ms": updated_at_ms}).encode() + b"\n"
         path = self._file_of(worker)
         try:
             if path.read_bytes() == wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel import limit as limits
+from refbus.kernel.rules import limit as limits
 from refbus.worker.store import Store
 
 

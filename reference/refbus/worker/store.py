@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import lease
-from refbus.kernel import limit as limits
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.kernel.files import existing_folder, make_folder
+from refbus.kernel.rules import lease
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.wake import Waiters
 from refbus.worker.migrate import bring_up_to_date
 
@@ -38,9 +38,7 @@ class Store:
         self.clock = clock or Clock()
         self.lease_ms = limits.integer("lease_ms", lease_ms, 1, limits.NOW_MS_MAX)
         self.unread_max = None if unread_max is None else limits.integer("unread_max", unread_max, 1)
-        self.deliveries_max = (
-            None if deliveries_max is None else limits.integer("deliveries_max", deliveries_max, 1)
-        )
+        self.deliveries_max = None if deliveries_max is None else limits.integer("deliveries_max", deliveries_max, 1)
         self._signing_key = _key(signing_key)
         self.folder = existing_folder("store", store)
         self.blobs, self.workers = self.folder / "blobs", self.folder / "workers"

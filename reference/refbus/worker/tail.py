@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from refbus.kernel import limit as limits
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.wake import SLEEP_S_MAX
 from refbus.worker.cursor import Cursors
 

@@ -61,9 +61,18 @@ def stranger_sends(stranger: sqlite3.Connection) -> Callable[..., str]:
     def send_(message_id: str = "s1", **columns: Any) -> str:
         at = "2026-01-10T14:00:00Z"
         row = {
-            "id": message_id, "type": "note", "version": "1.0", "timestamp": at, "from_agent": "nim", "to_agent": "bob",
-            "channel": "general", "priority": 5, "payload": "{}", "created_at": at, **columns,
-        }  # fmt: skip
+            "id": message_id,
+            "type": "note",
+            "version": "1.0",
+            "timestamp": at,
+            "from_agent": "nim",
+            "to_agent": "bob",
+            "channel": "general",
+            "priority": 5,
+            "payload": "{}",
+            "created_at": at,
+            **columns,
+        }
         names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
         stranger.execute(f"INSERT INTO messages ({names}) VALUES ({marks})", row)
         return message_id

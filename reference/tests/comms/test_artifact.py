@@ -48,9 +48,7 @@ def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Pa
     assert bus.read_artifact(PATH) == {"content": {"n": 2}}
 
 
-@pytest.mark.parametrize(
-    "name", ["", "..", ".", "a/b", "/etc", "a\\b", "..x", "a\0", None, 5, ".tmp-x", "x" * 201]
-)
+@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "/etc", "a\\b", "..x", "a\0", None, 5, ".tmp-x", "x" * 201])
 def test_names_do_not_lead_out_of_the_artifacts(bus: CommsBus, store: Path, name: Any) -> None:
     """Agent, task and file alike (C9); nothing is made."""
     for where in ((name, "t1", "r.json"), ("bob", name, "r.json"), ("bob", "t1", name)):
@@ -63,11 +61,18 @@ def test_names_do_not_lead_out_of_the_artifacts(bus: CommsBus, store: Path, name
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/etc/passwd", ".claude/communications/a/b/c", ".claude/artifacts/bob/t1", ".claude/artifacts/bob/t1/r/s",
-        ".claude/artifacts/../../../etc/passwd", ".claude/artifacts/bob/../result.json", ".claude/artifacts//t1/x",
-        None, 5,
+        "",
+        "/etc/passwd",
+        ".claude/communications/a/b/c",
+        ".claude/artifacts/bob/t1",
+        ".claude/artifacts/bob/t1/r/s",
+        ".claude/artifacts/../../../etc/passwd",
+        ".claude/artifacts/bob/../result.json",
+        ".claude/artifacts//t1/x",
+        None,
+        5,
     ],
-)  # fmt: skip
+)
 def test_paths_that_lead_elsewhere_are_refused(bus: CommsBus, path: Any) -> None:
     """.claude/artifacts/AGENT/TASK/NAME and nothing else (C9)."""
     with pytest.raises(InvalidArgument):
@@ -80,9 +85,7 @@ def test_symbolic_links_are_not_followed(bus: CommsBus, tmp_path: Path, at: str)
     outside = tmp_path / "outside"
     (outside / "t1").mkdir(parents=True)
     (outside / "t1" / "result.json").write_text('"secret"')
-    target = {"bob": outside, "bob/t1": outside / "t1", "bob/t1/result.json": outside / "t1" / "result.json"}[
-        at
-    ]
+    target = {"bob": outside, "bob/t1": outside / "t1", "bob/t1/result.json": outside / "t1" / "result.json"}[at]
     link = bus.artifacts / at
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(target)
@@ -123,9 +126,7 @@ def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(
     bus: CommsBus, stranger: sqlite3.Connection
 ) -> None:
     """The file is there: the error is not definite."""
-    stranger.execute(
-        "CREATE TRIGGER no BEFORE INSERT ON audit_log BEGIN SELECT raise(ABORT, 'no record'); END"
-    )
+    stranger.execute("CREATE TRIGGER no BEFORE INSERT ON audit_log BEGIN SELECT raise(ABORT, 'no record'); END")
     with pytest.raises(BusError, match="no record") as caught:
         bus.write_artifact("bob", "t1", {"n": 1})
     assert not caught.value.definite

@@ -49,16 +49,29 @@ def test_every_change_is_recorded(bus: CommsBus, send: Send, clock: Clock, trail
     bus.cleanup_expired_messages()
     told = events(trail)
     assert [(event["event"], event["message_id"]) for event in told] == [
-        ("sent", sent), ("claimed", sent), ("completed", sent), ("sent", doomed),
+        ("sent", sent),
+        ("claimed", sent),
+        ("completed", sent),
+        ("sent", doomed),
         *[("claimed", doomed), ("failed", doomed)] * 3,
-        ("dead_letter", doomed), ("redriven", doomed), ("artifact", None), ("expired", doomed),
-    ]  # fmt: skip
+        ("dead_letter", doomed),
+        ("redriven", doomed),
+        ("artifact", None),
+        ("expired", doomed),
+    ]
     assert [event["audit_seq"] for event in told] == list(range(1, len(told) + 1))
     assert told[0] == {
-        "audit_seq": 1, "timestamp": "2026-01-10T14:00:00.000000Z", "event": "sent", "agent_id": "alice",
-        "message_id": sent, "to_agent": "bob", "type": "note", "channel": "general", "priority": 7,
+        "audit_seq": 1,
+        "timestamp": "2026-01-10T14:00:00.000000Z",
+        "event": "sent",
+        "agent_id": "alice",
+        "message_id": sent,
+        "to_agent": "bob",
+        "type": "note",
+        "channel": "general",
+        "priority": 7,
         "correlation_id": "c",
-    }  # fmt: skip
+    }
 
 
 def test_what_was_refused_is_not_recorded(bus: CommsBus, send: Send, trail: Path) -> None:
@@ -130,9 +143,7 @@ def test_closing_brings_it_up_to_date(open_bus: OpenBus, trail: Path) -> None:
     assert len(events(trail)) == 1
 
 
-def test_a_trail_that_cannot_be_written_fails_nobody_but_who_asks_for_it(
-    open_bus: OpenBus, trail: Path
-) -> None:
+def test_a_trail_that_cannot_be_written_fails_nobody_but_who_asks_for_it(open_bus: OpenBus, trail: Path) -> None:
     """Not even close: its error would be taken for the operation's. The events wait."""
     trail.mkdir(parents=True)
     with open_bus() as bus:

@@ -115,21 +115,38 @@ def test_a_late_success_decides_nothing(clock: Clock) -> None:
 def test_the_bus_plays_a_breaker_event_by_event(bus: CommsBus) -> None:
     """For those who want to compare theirs."""
     told = [{"at_ms": 0, "event": "failure"}] * 5 + [
-        {"at_ms": 60_000, "event": "call"}, {"at_ms": 60_001, "event": "call"}, {"at_ms": 60_002, "event": "call"},
+        {"at_ms": 60_000, "event": "call"},
+        {"at_ms": 60_001, "event": "call"},
+        {"at_ms": 60_002, "event": "call"},
         {"at_ms": 60_003, "event": "success"},
-    ]  # fmt: skip
+    ]
     answers = bus.circuit_breaker(told)["answers"]
     assert [answer["state"] for answer in answers] == [
-        *["closed"] * 4, "open", "open", "half_open", "half_open", "closed",
-    ]  # fmt: skip
+        *["closed"] * 4,
+        "open",
+        "open",
+        "half_open",
+        "half_open",
+        "closed",
+    ]
     assert [answer["admitted"] for answer in answers] == [*[None] * 5, False, True, False, None]
 
 
 @pytest.mark.parametrize(
     "events",
-    [None, {}, "x", [1], [{}], [{"at_ms": 0}], [{"at_ms": 0, "event": "x"}], [{"at_ms": -1, "event": "call"}],
-     [{"at_ms": 0, "event": "call", "more": 1}], [{"at_ms": 0, "event": []}]],
-)  # fmt: skip
+    [
+        None,
+        {},
+        "x",
+        [1],
+        [{}],
+        [{"at_ms": 0}],
+        [{"at_ms": 0, "event": "x"}],
+        [{"at_ms": -1, "event": "call"}],
+        [{"at_ms": 0, "event": "call", "more": 1}],
+        [{"at_ms": 0, "event": []}],
+    ],
+)
 def test_bad_events_are_refused(bus: CommsBus, events: Any) -> None:
     """A list of {at_ms, event}."""
     with pytest.raises(InvalidArgument):

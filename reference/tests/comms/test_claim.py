@@ -27,14 +27,18 @@ def test_a_claimed_message_is_in_one_agents_hands(bus: CommsBus, send: Send) -> 
     """processing, counted, not shown, not to be claimed again (seed: claim_message)."""
     sent = send()
     assert bus.claim_message("bob", sent) == {
-        "claimed": True, "delivery_count": 1, "visible_at": "2026-01-10T14:01:00.000000Z",
-    }  # fmt: skip
+        "claimed": True,
+        "delivery_count": 1,
+        "visible_at": "2026-01-10T14:01:00.000000Z",
+    }
     assert bus.claim_message("bob", sent) == {"claimed": False}
     assert shown(bus) == []
     (row,) = bus.dump()["messages"]
     assert (row["status"], row["delivery_count"], row["last_delivered_at"]) == (
-        "processing", 1, "2026-01-10T14:00:00.000000Z",
-    )  # fmt: skip
+        "processing",
+        1,
+        "2026-01-10T14:00:00.000000Z",
+    )
 
 
 def test_only_the_addressee_may_claim(bus: CommsBus, send: Send) -> None:
@@ -157,8 +161,15 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send, name: Any) -> None
     before = bus.dump()
     with pytest.raises(InvalidArgument):
         bus.claim_message(name, sent)
-    for said in ({"delivery_count": 0}, {"delivery_count": True}, {"error": ""}, {"error": 5}, {"error": "a\0"},
-                 {"error": "\ud800"}, {"error": "x" * 65_537}):  # fmt: skip
+    for said in (
+        {"delivery_count": 0},
+        {"delivery_count": True},
+        {"error": ""},
+        {"error": 5},
+        {"error": "a\0"},
+        {"error": "\ud800"},
+        {"error": "x" * 65_537},
+    ):
         with pytest.raises(InvalidArgument):
             bus.complete_message(sent, **said)  # type: ignore[arg-type]
     assert bus.dump() == before
@@ -167,9 +178,7 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send, name: Any) -> None
 # -- strangers, who know only the seed's tables
 
 
-def stranger_claims(
-    stranger: sqlite3.Connection, message_id: str, at: str | None = "2026-01-10T14:00:00Z"
-) -> bool:
+def stranger_claims(stranger: sqlite3.Connection, message_id: str, at: str | None = "2026-01-10T14:00:00Z") -> bool:
     """The seed's claim_message."""
     return bool(
         stranger.execute(
@@ -179,9 +188,7 @@ def stranger_claims(
     )
 
 
-@pytest.mark.parametrize(
-    "at", ["2026-01-10T14:00:00Z", "2026-01-10T14:00:00", "2026-01-10T14:00:00.123456+00:00"]
-)
+@pytest.mark.parametrize("at", ["2026-01-10T14:00:00Z", "2026-01-10T14:00:00", "2026-01-10T14:00:00.123456+00:00"])
 def test_a_strangers_claim_lasts_as_long_as_ours(
     bus: CommsBus, send: Send, stranger: sqlite3.Connection, clock: Clock, at: str
 ) -> None:
@@ -197,9 +204,7 @@ def test_a_strangers_claim_lasts_as_long_as_ours(
     assert bus.claim_message("bob", sent)["claimed"]
 
 
-def test_a_strangers_claim_without_a_time_is_over(
-    bus: CommsBus, send: Send, stranger: sqlite3.Connection
-) -> None:
+def test_a_strangers_claim_without_a_time_is_over(bus: CommsBus, send: Send, stranger: sqlite3.Connection) -> None:
     """Nobody could say when it ends: for ever is the worst answer (C2)."""
     sent = send()
     assert stranger_claims(stranger, sent, None)

@@ -75,16 +75,12 @@ def test_the_options_of_a_message_arrive(run: Run) -> None:
         "c",
         None,
     )
-    assert (plain["channel"], plain["priority"], plain["to_agent"], plain["payload"]) == (
-        "general",
-        5,
-        None,
-        "{}",
-    )
+    assert (plain["channel"], plain["priority"], plain["to_agent"], plain["payload"]) == ("general", 5, None, "{}")
     assert plain["expires_at"] > plain["created_at"]
-    assert [
-        m["channel"] for m in run("receive", "--as", "bob", "--channel", "urgent", "--channel", "general")
-    ] == ["urgent", "general"]
+    assert [m["channel"] for m in run("receive", "--as", "bob", "--channel", "urgent", "--channel", "general")] == [
+        "urgent",
+        "general",
+    ]
 
 
 def test_subscriptions_are_what_receive_asks_for(run: Run) -> None:
@@ -105,8 +101,9 @@ def test_health_of_one_and_of_all(run: Run) -> None:
     run("send", "--as", "alice", "--to", "bob", "note")
     assert run("health", "bob")[0]["messages_pending"] == 1
     assert [(a["agent_id"], a["status"], a["current_task"]) for a in run("agents")] == [
-        ("alice", "active", "t1"), ("bob", "idle", None),
-    ]  # fmt: skip
+        ("alice", "active", "t1"),
+        ("bob", "idle", None),
+    ]
 
 
 def test_a_message_that_fails_three_times_is_listed_and_redriven(run: Run, tmp_path: Path) -> None:
@@ -157,13 +154,12 @@ def test_judgements_without_a_message(run: Run) -> None:
     """An envelope's faults, a breaker's answers."""
     assert run("validate", "{}")[0]["valid"] is False
     assert run("breaker", '[{"at_ms": 0, "event": "call"}, {"at_ms": 1, "event": "failure"}]') == [
-        {"state": "closed", "admitted": True}, {"state": "closed", "admitted": None},
-    ]  # fmt: skip
+        {"state": "closed", "admitted": True},
+        {"state": "closed", "admitted": None},
+    ]
 
 
-def test_errors_go_to_stderr_with_their_code(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the exit status is 1."""
     for words, code in (
         (("send", "--as", "alice", "note", "{"), "INVALID_ARGUMENT"),
@@ -197,9 +193,13 @@ def refbus_process(project: Path, *words: str) -> subprocess.Popen[str]:
     """`refbus comms …` as a process of its own, in the project's folder."""
     paths = [str(Path(refbus.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
-        [sys.executable, "-m", "refbus.cli", "comms", *words], cwd=project, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "refbus.cli", "comms", *words],
+        cwd=project,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def test_two_processes_ask_and_answer(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ from refbus.kernel.errors import BusError, InvalidArgument, PayloadTooLarge
 OpenBus = Callable[..., CommsBus]
 
 # The bus is made once for all examples: each leaves it empty, or begins by emptying it.
-on_one_bus = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+on_one_bus = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 json_values = st.recursive(
@@ -61,9 +59,7 @@ def wide_bus(open_bus: OpenBus) -> CommsBus:
 
 @on_one_bus
 @given(said=fields)
-def test_send_takes_exactly_what_validate_message_calls_valid(
-    wide_bus: CommsBus, said: dict[str, Any]
-) -> None:
+def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus, said: dict[str, Any]) -> None:
     """One envelope, judged twice (seed: Message Schema Validation; C10, C11). A refusal stores nothing."""
     envelope = {"id": str(uuid.uuid4()), "version": "1.0", "timestamp": "2026-01-10T14:00:00Z", **said}
     valid, _ = validate_message(envelope)
@@ -92,36 +88,44 @@ def test_every_json_object_comes_out_as_it_went_in(wide_bus: CommsBus, payload: 
 
 def test_a_message_has_the_envelope_of_the_seed(bus: CommsBus) -> None:
     """Every field, with its default."""
-    sent = bus.send_message(
-        "frontend-dev-01", "context-manager", "context.query", {"query": "q", "aspects": ["a"]}
-    )
+    sent = bus.send_message("frontend-dev-01", "context-manager", "context.query", {"query": "q", "aspects": ["a"]})
     (message,) = bus.receive_messages("context-manager", ["general"])["messages"]
     assert uuid.UUID(message["id"]).version == 4
     assert message == {
-        "id": sent["message_id"], "type": "context.query", "version": "1.0",
-        "timestamp": "2026-01-10T14:00:00.000000Z", "correlation_id": None, "from_agent": "frontend-dev-01",
-        "to_agent": "context-manager", "channel": "general", "priority": 5,
+        "id": sent["message_id"],
+        "type": "context.query",
+        "version": "1.0",
+        "timestamp": "2026-01-10T14:00:00.000000Z",
+        "correlation_id": None,
+        "from_agent": "frontend-dev-01",
+        "to_agent": "context-manager",
+        "channel": "general",
+        "priority": 5,
         "payload": {"query": "q", "aspects": ["a"]},
-    }  # fmt: skip
+    }
 
 
 def test_the_seeds_own_example_is_valid(bus: CommsBus) -> None:
     """Though its correlation id is no UUID (C11; seed: Envelope Structure)."""
     example = {
-        "id": "550e8400-e29b-41d4-a716-446655440000", "type": "context.query", "version": "1.0",
-        "timestamp": "2025-11-08T15:30:00Z", "correlation_id": "req-001", "from_agent": "frontend-dev-01",
-        "to_agent": "context-manager", "channel": "general", "priority": 5,
+        "id": "550e8400-e29b-41d4-a716-446655440000",
+        "type": "context.query",
+        "version": "1.0",
+        "timestamp": "2025-11-08T15:30:00Z",
+        "correlation_id": "req-001",
+        "from_agent": "frontend-dev-01",
+        "to_agent": "context-manager",
+        "channel": "general",
+        "priority": 5,
         "payload": {
-            "query": "Frontend development context needed", "aspects": ["ui_architecture", "component_ecosystem"],
+            "query": "Frontend development context needed",
+            "aspects": ["ui_architecture", "component_ecosystem"],
         },
-    }  # fmt: skip
+    }
     assert bus.validate_message(example) == {"valid": True, "errors": []}
     for missing in ("correlation_id", "to_agent"):
         optional = {field: value for field, value in example.items() if field != missing}
-        assert (
-            bus.validate_message(optional)["valid"]
-            and bus.validate_message({**example, missing: None})["valid"]
-        )
+        assert bus.validate_message(optional)["valid"] and bus.validate_message({**example, missing: None})["valid"]
 
 
 def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
@@ -129,15 +133,9 @@ def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
     told = bus.validate_message({"version": "2.0", "priority": True, "payload": []})
     assert not told["valid"]
     assert [
-        f"Missing required field: {field}"
-        for field in REQUIRED
-        if field not in ("version", "priority", "payload")
+        f"Missing required field: {field}" for field in REQUIRED if field not in ("version", "priority", "payload")
     ] == told["errors"][:5]
-    assert told["errors"][5:] == [
-        "priority must be integer",
-        "payload must be object",
-        "Unsupported version: 2.0",
-    ]
+    assert told["errors"][5:] == ["priority must be integer", "payload must be object", "Unsupported version: 2.0"]
     for no_object in (None, [], "x", 1):
         assert bus.validate_message(no_object) == {"valid": False, "errors": ["message must be an object"]}
 
@@ -167,17 +165,19 @@ def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> N
         ("context.response", {"context": {}}, {"context": "c"}),
         ("task.claim", {"task_id": "t"}, {"task_id": 1}),
         (
-            "task.update", {"task_id": "t", "status": "s", "progress": 1},
+            "task.update",
+            {"task_id": "t", "status": "s", "progress": 1},
             {"task_id": "t", "status": "s", "progress": True},
         ),
         (
-            "vote.initiate", {"topic": "t", "options": ["a", "b"], "deadline": "2026-01-11T00:00:00Z"},
+            "vote.initiate",
+            {"topic": "t", "options": ["a", "b"], "deadline": "2026-01-11T00:00:00Z"},
             {"topic": "t", "options": ["a", "b"], "deadline": "soon"},
         ),
         ("broadcast", {"message": "m", "severity": "s"}, {"message": "m"}),
         ("heartbeat", {"status": "s", "current_task": "t"}, {"status": "s", "current_task": None}),
     ],
-)  # fmt: skip
+)
 def test_the_standard_types_have_payloads_of_their_own(
     bus: CommsBus, message_type: str, payload: dict[str, Any], wrong: dict[str, Any]
 ) -> None:
@@ -198,7 +198,8 @@ def test_a_damaged_payload_breaks_its_message_alone(
     stranger_sends("s4", payload="[1]", priority=6)
     *damaged, whole = bus.receive_messages("bob", ["general"])["messages"]
     assert [(m["id"], m["payload"], m["payload_error"]) for m in damaged] == [
-        *((each, {}, "decode_failed") for each in ("s1", "s2", "s3")), ("s4", {}, "no_object"),
-    ]  # fmt: skip
+        *((each, {}, "decode_failed") for each in ("s1", "s2", "s3")),
+        ("s4", {}, "no_object"),
+    ]
     assert "payload_error" not in whole
     assert bus.claim_message("bob", "s1")["claimed"]

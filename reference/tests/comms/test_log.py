@@ -40,14 +40,18 @@ def test_the_same_message_again_is_the_first_one(bus: CommsBus, send: Send) -> N
 @pytest.mark.parametrize(
     "change",
     [
-        {"payload": {"a": 2}}, {"payload": {"a": True}}, {"message_type": "memo"}, {"to_agent": None},
-        {"to_agent": "carol"}, {"from_agent": "mallory"}, {"channel": "urgent"}, {"priority": 6},
+        {"payload": {"a": 2}},
+        {"payload": {"a": True}},
+        {"message_type": "memo"},
+        {"to_agent": None},
+        {"to_agent": "carol"},
+        {"from_agent": "mallory"},
+        {"channel": "urgent"},
+        {"priority": 6},
         {"correlation_id": "c"},
     ],
-)  # fmt: skip
-def test_the_same_id_with_other_content_is_a_conflict(
-    bus: CommsBus, send: Send, change: dict[str, Any]
-) -> None:
+)
+def test_the_same_id_with_other_content_is_a_conflict(bus: CommsBus, send: Send, change: dict[str, Any]) -> None:
     """Definite, and nothing is stored."""
     said = {"message_id": M1, "payload": {"a": 1}}
     send(**said)

@@ -26,10 +26,14 @@ def test_a_heartbeat_says_that_an_agent_lives(bus: CommsBus, clock: Clock) -> No
     clock.set(T0_MS + 30_000)
     bus.send_heartbeat("bob", "degraded")
     assert bus.get_agent_health("bob") == {
-        "agent_id": "bob", "status": "degraded", "current_task": None,
-        "last_heartbeat": "2026-01-10T14:00:30.000000Z", "messages_pending": 0, "messages_processed": 0,
+        "agent_id": "bob",
+        "status": "degraded",
+        "current_task": None,
+        "last_heartbeat": "2026-01-10T14:00:30.000000Z",
+        "messages_pending": 0,
+        "messages_processed": 0,
         "error_count": 0,
-    }  # fmt: skip
+    }
 
 
 def test_an_agent_that_was_never_seen_has_no_health(bus: CommsBus) -> None:
@@ -54,10 +58,14 @@ def test_a_recipient_that_was_never_seen_gets_its_row(bus: CommsBus, send: Send)
 @pytest.mark.parametrize(
     ("agent", "status", "task"),
     [
-        ("a/b", "idle", None), ("", "idle", None), ("bob", "working", None), ("bob", None, None), ("bob", "idle", 5),
+        ("a/b", "idle", None),
+        ("", "idle", None),
+        ("bob", "working", None),
+        ("bob", None, None),
+        ("bob", "idle", 5),
         ("bob", "idle", ""),
     ],
-)  # fmt: skip
+)
 def test_bad_arguments_are_refused(bus: CommsBus, agent: Any, status: Any, task: Any) -> None:
     """active, idle, degraded or failed, and nothing else (seed: Agent Status Table)."""
     with pytest.raises(InvalidArgument):
@@ -67,9 +75,7 @@ def test_bad_arguments_are_refused(bus: CommsBus, agent: Any, status: Any, task:
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["send", "broadcast", "claim", "done", "fail", "pass", "cleanup", "redrive", "health"]
-        ),
+        st.sampled_from(["send", "broadcast", "claim", "done", "fail", "pass", "cleanup", "redrive", "health"]),
         st.sampled_from(["bob", "carol"]),
         st.integers(0, 5),
     ),
@@ -89,9 +95,7 @@ class Life:
         bus, message_id = self.bus, self.ids[number % len(self.ids)]
         if step in ("send", "broadcast"):
             to_agent = agent if step == "send" else None
-            self.ids.append(
-                bus.send_message("alice", to_agent, "note", {}, ttl_seconds=30 * number)["message_id"]
-            )
+            self.ids.append(bus.send_message("alice", to_agent, "note", {}, ttl_seconds=30 * number)["message_id"])
         elif step in ("done", "fail"):
             self._complete(agent, step)
         elif step == "claim" and message_id:
@@ -114,9 +118,7 @@ class Life:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
-def test_counters_equal_what_the_tables_say_at_all_times(
-    open_bus: OpenBus, clock: Clock, told: list[Any]
-) -> None:
+def test_counters_equal_what_the_tables_say_at_all_times(open_bus: OpenBus, clock: Clock, told: list[Any]) -> None:
     """Sends, claims, failures, time-outs, expiry, dead letters and the way back, in any order (C12)."""
     clock.set(T0_MS)
     bus = open_bus(rate_capacity=1e9)
@@ -130,10 +132,7 @@ def test_counters_equal_what_the_tables_say_at_all_times(
         for row in tables["agent_status"]:
             agent = row["agent_id"]
             assert row["messages_pending"] == pending.pop(agent, 0), step
-            assert (row["messages_processed"], row["error_count"]) == (
-                life.done[agent],
-                life.errors[agent],
-            ), step
+            assert (row["messages_processed"], row["error_count"]) == (life.done[agent], life.errors[agent]), step
         assert set(pending) <= {None}
 
 

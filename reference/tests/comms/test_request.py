@@ -101,20 +101,18 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send) -> None:
     send()
     (good,) = shown(bus, "bob")
     for original, payload, path in (
-        ({}, {}, None), (None, {}, None), ({**good, "version": "2.0"}, {}, None), (good, [], None),
-        (good, {}, "/etc/passwd"), (good, {}, ".claude/artifacts/../x"), (good, {}, ""),
-    ):  # fmt: skip
-        with pytest.raises(InvalidArgument):
-            bus.send_response(original, payload, path)  # type: ignore[arg-type]
-    for said in (
-        {"timeout_seconds": -1},
-        {"timeout_seconds": True},
-        {"timeout_seconds": 86_401},
-        {"to_agent": None},
+        ({}, {}, None),
+        (None, {}, None),
+        ({**good, "version": "2.0"}, {}, None),
+        (good, [], None),
+        (good, {}, "/etc/passwd"),
+        (good, {}, ".claude/artifacts/../x"),
+        (good, {}, ""),
     ):
         with pytest.raises(InvalidArgument):
-            bus.request(
-                **{"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}, **said}
-            )  # type: ignore[arg-type]
+            bus.send_response(original, payload, path)  # type: ignore[arg-type]
+    for said in ({"timeout_seconds": -1}, {"timeout_seconds": True}, {"timeout_seconds": 86_401}, {"to_agent": None}):
+        with pytest.raises(InvalidArgument):
+            bus.request(**{"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}, **said})  # type: ignore[arg-type]
     assert shown(bus, "bob") == [good]
     assert shown(bus, "alice") == []

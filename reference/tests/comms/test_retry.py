@@ -70,14 +70,25 @@ def test_the_third_failure_moves_it_to_the_dead_letter_queue(bus: CommsBus, send
     assert fail(bus, sent, times=1) == "dead"
     (letter,) = bus.dead_letters()["dead_letters"]
     assert letter == {
-        "id": sent, "error": "boom", "moved_at": "2026-01-10T14:00:30.000000Z", "retry_count": 3,
+        "id": sent,
+        "error": "boom",
+        "moved_at": "2026-01-10T14:00:30.000000Z",
+        "retry_count": 3,
         "original_message": {
-            "id": sent, "type": "note", "version": "1.0", "timestamp": "2026-01-10T14:00:00.000000Z",
-            "correlation_id": "c", "from_agent": "alice", "to_agent": "bob", "channel": "general", "priority": 7,
-            "payload": {"a": 1}, "created_at": "2026-01-10T14:00:00.000000Z",
+            "id": sent,
+            "type": "note",
+            "version": "1.0",
+            "timestamp": "2026-01-10T14:00:00.000000Z",
+            "correlation_id": "c",
+            "from_agent": "alice",
+            "to_agent": "bob",
+            "channel": "general",
+            "priority": 7,
+            "payload": {"a": 1},
+            "created_at": "2026-01-10T14:00:00.000000Z",
             "expires_at": "2026-01-10T15:00:00.000000Z",
         },
-    }  # fmt: skip
+    }
     dump = bus.dump()
     assert dump["messages"] == dump["deliveries"] == shown(bus) == []
     assert bus.claim_message("bob", sent) == {"claimed": False}
@@ -96,9 +107,7 @@ def test_a_claim_that_timed_out_is_no_failure(bus: CommsBus, send: Send, clock: 
 
 
 @pytest.mark.parametrize("agent", ["bob", "team:bob", ":"])
-def test_a_broadcast_dies_for_one_agent_alone_and_comes_back_to_it(
-    bus: CommsBus, send: Send, agent: str
-) -> None:
+def test_a_broadcast_dies_for_one_agent_alone_and_comes_back_to_it(bus: CommsBus, send: Send, agent: str) -> None:
     """Its letter is that agent's, whose name may hold a colon (C3)."""
     sent = send(None)
     assert fail(bus, sent, agent) == "dead"
@@ -178,9 +187,15 @@ def test_a_damaged_payload_is_buried_as_it_was_found(bus: CommsBus, stranger_sen
 def test_a_strangers_letter_is_redriven_too(bus: CommsBus, stranger: sqlite3.Connection) -> None:
     """It holds the envelope alone, as in the seed's listing; its broadcast goes back to everybody."""
     envelope = {
-        "id": "s1", "type": "note", "version": "1.0", "timestamp": "2026-01-10T14:00:00Z", "from_agent": "nim",
-        "channel": "general", "priority": 5, "payload": {"a": 1},
-    }  # fmt: skip
+        "id": "s1",
+        "type": "note",
+        "version": "1.0",
+        "timestamp": "2026-01-10T14:00:00Z",
+        "from_agent": "nim",
+        "channel": "general",
+        "priority": 5,
+        "payload": {"a": 1},
+    }
     for message in ({**envelope, "to_agent": "bob"}, {**envelope, "id": "s2", "to_agent": None}):
         stranger.execute(
             "INSERT INTO dead_letter_queue VALUES (?, ?, 'boom', '2026-01-10T14:00:00Z', 3)",
@@ -222,9 +237,7 @@ class LosesAnswers(CommsBus):
 def test_every_attempt_carries_the_same_id(store: Path) -> None:
     """So that a send whose answer was lost is not doubled."""
     with LosesAnswers(store) as bus:
-        sent = bus.send_with_retry(
-            3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}
-        )
+        sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={})
         assert bus.stored == [sent["message_id"]] * 3
         assert [message["id"] for message in shown(bus)] == [sent["message_id"]]
 
@@ -233,9 +246,7 @@ def test_it_gives_up_after_the_last_attempt_with_the_last_error(open_bus: OpenBu
     """Three unless said otherwise; what no time can mend is raised at once (seed: send_with_retry)."""
     bus = open_bus(rate_capacity=0.0)
     with pytest.raises(RateLimited):
-        bus.send_with_retry(
-            base_delay=0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}
-        )
+        bus.send_with_retry(base_delay=0.0, from_agent="alice", to_agent="bob", message_type="note", payload={})
     good = {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}
     hopeless = {InvalidArgument: {"from_agent": "a/b"}, PayloadTooLarge: {"payload": {"n": "x" * 5_000_000}}}
     for error, wrong in hopeless.items():

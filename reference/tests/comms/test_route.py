@@ -40,11 +40,7 @@ sends = st.lists(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sends, st.lists(st.sampled_from(["general", "urgent"]), max_size=3), st.integers(0, 16))
 def test_the_highest_priority_comes_first_then_the_oldest(
-    open_bus: OpenBus,
-    clock: Clock,
-    said: list[tuple[int, str, str | None, int]],
-    channels: list[str],
-    limit: int,
+    open_bus: OpenBus, clock: Clock, said: list[tuple[int, str, str | None, int]], channels: list[str], limit: int
 ) -> None:
     """priority DESC, timestamp ASC, then the order of sending; across channels, up to the limit (C7)."""
     bus = open_bus(rate_capacity=1e9)
@@ -55,10 +51,7 @@ def test_the_highest_priority_comes_first_then_the_oldest(
         sent = bus.send_message("alice", to_agent, "note", {}, channel, priority)["message_id"]
         if channel in channels and to_agent in ("bob", None):
             expected.append((-priority, later_ms, number, sent))
-    assert (
-        shown(bus, "bob", *channels or ["nowhere"], limit=limit)
-        == [row[3] for row in sorted(expected)][:limit]
-    )
+    assert shown(bus, "bob", *channels or ["nowhere"], limit=limit) == [row[3] for row in sorted(expected)][:limit]
 
 
 def test_receiving_is_reading(bus: CommsBus, send: Send) -> None:
@@ -102,9 +95,7 @@ def test_channels_are_a_list_of_names(bus: CommsBus, channels: Any) -> None:
 def test_a_waiting_receive_is_woken_by_a_message(bus: CommsBus, open_bus: OpenBus) -> None:
     """From another thread, long before its time is over: only a missed wake-up would take the 60 s."""
     got: list[dict[str, Any]] = []
-    waiter = threading.Thread(
-        target=lambda: got.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"])
-    )
+    waiter = threading.Thread(target=lambda: got.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"]))
     waiter.start()
     sent = open_bus().send_message("alice", "bob", "note", {"n": 1})["message_id"]
     waiter.join(30)
@@ -176,7 +167,5 @@ def test_a_strangers_odd_priority_hides_nobodys_messages(
 ) -> None:
     """SQLite stores a text in an INTEGER column; only that message's own place is anybody's guess."""
     sent = send()
-    stranger_sends(
-        "odd", priority=priority, timestamp=b"\xff" if priority == b"\0" else "2026-01-10T14:00:00Z"
-    )
+    stranger_sends("odd", priority=priority, timestamp=b"\xff" if priority == b"\0" else "2026-01-10T14:00:00Z")
     assert sorted(shown(bus)) == sorted([sent, "odd"])

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refbus.kernel import breaker, bucket, delivery, iso
-from refbus.kernel.breaker import Breaker
-from refbus.kernel.bucket import Bucket
-from refbus.kernel.delivery import Delivery
+from refbus.kernel import iso
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import breaker, bucket, delivery
+from refbus.kernel.rules.breaker import Breaker
+from refbus.kernel.rules.bucket import Bucket
+from refbus.kernel.rules.delivery import Delivery
 
 times_us = st.integers(0, iso.END_US)
 nows_us = st.integers(0, 2**53)
@@ -21,9 +22,7 @@ nows_us = st.integers(0, 2**53)
 
 
 @given(st.lists(st.tuples(nows_us, st.integers(1, 5)), max_size=60))
-def test_a_bucket_grants_no_more_than_its_capacity_and_what_time_refilled(
-    asked: list[tuple[int, int]],
-) -> None:
+def test_a_bucket_grants_no_more_than_its_capacity_and_what_time_refilled(asked: list[tuple[int, int]]) -> None:
     """Never above capacity, never below nothing; a clock that jumps about, back too, gains nobody a token."""
     held = bucket.full(0)
     granted, latest_us = 0, 0
@@ -58,9 +57,7 @@ def test_the_seeds_bucket_holds_100_and_refills_10_a_second() -> None:
 
 # -- the circuit breaker
 
-events = st.lists(
-    st.tuples(st.sampled_from(["call", "success", "failure"]), st.integers(0, 200_000)), max_size=60
-)
+events = st.lists(st.tuples(st.sampled_from(["call", "success", "failure"]), st.integers(0, 200_000)), max_size=60)
 
 
 @given(events)
@@ -109,16 +106,16 @@ def test_success_forgets_failures_and_the_time_out_is_more_than_60_s() -> None:
 deliveries = st.builds(
     Delivery,
     st.sampled_from(["pending", "processing", "done", "failed", "dead"]),
-    st.integers(0, 100), st.integers(0, 2), times_us,
-)  # fmt: skip
+    st.integers(0, 100),
+    st.integers(0, 2),
+    times_us,
+)
 
 
 @given(deliveries, nows_us)
 def test_a_message_is_there_when_pending_or_when_its_wait_is_over(held: Delivery, now_us: int) -> None:
     """Done and dead never; visible_at itself is over (C1, C2)."""
-    expected = held.status == "pending" or (
-        held.status in ("processing", "failed") and now_us >= held.visible_at_us
-    )
+    expected = held.status == "pending" or (held.status in ("processing", "failed") and now_us >= held.visible_at_us)
     assert delivery.may_claim(held, now_us) == expected
 
 
@@ -166,9 +163,7 @@ def test_every_zone_is_understood(at: datetime) -> None:
     assert abs(iso.parse("it", at.isoformat()) / 1_000_000 - expected) < 0.001
 
 
-@pytest.mark.parametrize(
-    "value", ["", "soon", "2026-01-10T14:00:00", "2026-13-01T00:00:00Z", None, 5, b"x", []]
-)
+@pytest.mark.parametrize("value", ["", "soon", "2026-01-10T14:00:00", "2026-13-01T00:00:00Z", None, 5, b"x", []])
 def test_what_tells_no_moment_is_refused(value: object) -> None:
     """A time without its zone is many moments."""
     with pytest.raises(InvalidArgument):

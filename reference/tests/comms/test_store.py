@@ -22,12 +22,7 @@ def test_initialization_makes_the_seeds_tree(store: Path) -> None:
     for _ in range(2):
         stores.initialize_communication_system(str(store))
     made = {str(path.relative_to(store / ".claude")) for path in (store / ".claude").rglob("*")}
-    assert {
-        "communications",
-        "communications/messages.db",
-        "communications/protocol_version.txt",
-        "artifacts",
-    } <= made
+    assert {"communications", "communications/messages.db", "communications/protocol_version.txt", "artifacts"} <= made
     assert (store / ".claude" / "communications" / "protocol_version.txt").read_text() == "1.0"
     with sqlite3.connect(store / ".claude" / "communications" / "messages.db") as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -103,9 +98,7 @@ def test_a_table_of_another_shape_is_somebody_elses(store: Path) -> None:
     with pytest.raises(SchemaMismatch, match=r"messages\.payload"):
         CommsBus(store)
     connection = sqlite3.connect(store / ".claude" / "communications" / "messages.db")
-    assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [
-        ("messages",)
-    ]
+    assert connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall() == [("messages",)]
     connection.close()
 
 
@@ -136,7 +129,13 @@ def test_the_seeds_tables_and_indexes_are_there_to_the_letter(bus: CommsBus) -> 
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
     assert set(pristine.execute(query)) <= set(bus.db.rows(query))
     assert {row[1] for row in pristine.execute(query) if not row[1].startswith("sqlite_")} == {
-        "messages", "channel_subscriptions", "agent_status", "dead_letter_queue",
-        "idx_ready_messages", "idx_correlation", "idx_expiration", "idx_agent_channels",
-    }  # fmt: skip
+        "messages",
+        "channel_subscriptions",
+        "agent_status",
+        "dead_letter_queue",
+        "idx_ready_messages",
+        "idx_correlation",
+        "idx_expiration",
+        "idx_agent_channels",
+    }
     pristine.close()

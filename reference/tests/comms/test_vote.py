@@ -31,9 +31,15 @@ def test_votes_are_counted(bus: CommsBus, send: Send) -> None:
     """One agent, one vote: its last counts (seed: vote.initiate, vote.cast)."""
     vote = open_vote(send)
     assert bus.tally(vote) == {
-        "vote_id": vote, "topic": "which?", "options": ["tabs", "spaces"], "deadline": DEADLINE, "closed": False,
-        "counts": {"tabs": 0, "spaces": 0}, "votes": {}, "winners": [],
-    }  # fmt: skip
+        "vote_id": vote,
+        "topic": "which?",
+        "options": ["tabs", "spaces"],
+        "deadline": DEADLINE,
+        "closed": False,
+        "counts": {"tabs": 0, "spaces": 0},
+        "votes": {},
+        "winners": [],
+    }
     for agent, option in (("bob", "tabs"), ("carol", "spaces"), ("dave", "tabs"), ("bob", "spaces")):
         cast(send, vote, agent, option, reasoning="because")
     told = bus.tally(vote)
@@ -77,10 +83,16 @@ def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -
 @pytest.mark.parametrize(
     "said",
     [
-        {"options": ["one"]}, {"options": []}, {"options": ["a", "a"]}, {"options": "ab"}, {"topic": None},
-        {"deadline": "2026-01-10T14:00:00Z"}, {"deadline": "2026-01-10T15:00:00"}, {"deadline": "later"},
+        {"options": ["one"]},
+        {"options": []},
+        {"options": ["a", "a"]},
+        {"options": "ab"},
+        {"topic": None},
+        {"deadline": "2026-01-10T14:00:00Z"},
+        {"deadline": "2026-01-10T15:00:00"},
+        {"deadline": "later"},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_vote_is_not_opened(bus: CommsBus, send: Send, said: dict[str, Any]) -> None:
     """Two options, all different; a deadline that tells its zone and has not passed."""
     with pytest.raises(InvalidArgument):

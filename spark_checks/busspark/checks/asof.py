@@ -19,9 +19,7 @@ def before(entries: DataFrame, questions: DataFrame, keys: list[str], *, last: b
     question = F.struct(*carried) if carried else F.struct(F.lit(0).alias("_"))
     asked = questions.select(*keys, "time", question.alias("question"))
     union = entries.select(*keys, "time", "value").unionByName(asked, allowMissingColumns=True)
-    so_far = (
-        Window.partitionBy(*keys).orderBy("time").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
+    so_far = Window.partitionBy(*keys).orderBy("time").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     aggregate: Column = F.last("value", ignorenulls=True) if last else F.max("value")
     answered = union.withColumn("best", aggregate.over(so_far)).where("question IS NOT NULL")
     return answered.select(*keys, "time", *(f"question.{name}" for name in carried), "best")

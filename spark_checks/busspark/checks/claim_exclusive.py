@@ -15,9 +15,9 @@ def check(streams: CommsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.claim_exclusive, which says why."""
     pairs = _pairs(streams)
     twice = pairs.where("NOT a_first AND (a_end < b_begin OR NOT b_first)")
-    fallen = (
-        pairs.where("(a_first OR a_end >= b_begin AND b_first) AND a_end < b_begin AND b_count <= a_count")
-    ).join(streams.redriven, "message", "left_anti")
+    fallen = (pairs.where("(a_first OR a_end >= b_begin AND b_first) AND a_end < b_begin AND b_count <= a_count")).join(
+        streams.redriven, "message", "left_anti"
+    )
     found = witnesses(
         violations(_stolen(streams), "claimed_by_another", ["end"]),
         violations(twice, "claimed_twice", ["a_end", "b_end"]),
@@ -32,9 +32,7 @@ def _pairs(streams: CommsStreams) -> DataFrame:
     claims = streams.claims.select("message", "agent", "begin", "end", "count", "until_ms", "at_ms")
 
     def named(side: str) -> DataFrame:
-        renamed = [
-            F.col(name).alias(f"{side}_{name}") for name in ("begin", "end", "count", "until_ms", "at_ms")
-        ]
+        renamed = [F.col(name).alias(f"{side}_{name}") for name in ("begin", "end", "count", "until_ms", "at_ms")]
         return claims.select("message", "agent", *renamed)
 
     done = streams.completions.groupBy("message", "agent").agg(
@@ -50,9 +48,7 @@ def _pairs(streams: CommsStreams) -> DataFrame:
 
 
 def _stolen(streams: CommsStreams) -> DataFrame:
-    to = streams.sends.where("id IS NOT NULL AND to_agent IS NOT NULL").selectExpr(
-        "id AS message", "to_agent"
-    )
+    to = streams.sends.where("id IS NOT NULL AND to_agent IS NOT NULL").selectExpr("id AS message", "to_agent")
     return streams.claims.join(to.distinct(), "message").where("to_agent <> agent")
 
 

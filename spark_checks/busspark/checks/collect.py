@@ -10,15 +10,11 @@ from pyspark.sql import functions as F
 from busproof.checks.verdict import Witness
 
 
-def violations(
-    frame: DataFrame, kind: str, events: Iterable[str | Column], a: object = 0, b: object = 0
-) -> DataFrame:
+def violations(frame: DataFrame, kind: str, events: Iterable[str | Column], a: object = 0, b: object = 0) -> DataFrame:
     """Rows (events, kind, a, b) of one kind of violation; a and b are columns or numbers."""
 
     def number(value: object) -> Column:
-        return (
-            F.expr(value) if isinstance(value, str) else value if isinstance(value, Column) else F.lit(value)
-        )
+        return F.expr(value) if isinstance(value, str) else value if isinstance(value, Column) else F.lit(value)
 
     return frame.select(
         F.array(*[F.col(e) if isinstance(e, str) else e for e in events]).alias("events"),

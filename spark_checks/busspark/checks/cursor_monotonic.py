@@ -17,9 +17,7 @@ def check(streams: Streams, about: Completeness) -> Verdict:
     # Of equal acks the first one is the witness: the largest pair of seq and minus its event.
     entries = acked.selectExpr("agent", "end AS time", "struct(seq, -end AS event) AS value")
     polls = streams.polls.join(streams.redriven, "agent", "left_anti").where("size(rows) > 0")
-    asked = polls.selectExpr(
-        "agent", "begin AS time", "end", "array_min(transform(rows, r -> r.seq)) AS lowest"
-    )
+    asked = polls.selectExpr("agent", "begin AS time", "end", "array_min(transform(rows, r -> r.seq)) AS lowest")
     again = before(entries, asked, ["agent"]).where("lowest <= best.seq")
     answers = acked.where("answer IS NOT NULL").selectExpr("agent", "begin AS time", "end", "answer")
     back = before(entries, answers, ["agent"]).where("answer < best.seq")

@@ -35,10 +35,7 @@ def check(streams: CommsStreams, about: Completeness) -> Verdict:
     early = both.where("letters > allowed").withColumn("at", F.lit(about.dump_at))
     late = both.where("letters <= allowed AND letters < due").withColumn("at", F.lit(about.dump_at))
     found = (
-        witnesses(
-            violations(early, "buried_too_early", ["at"], "last"),
-            violations(late, "not_buried", ["at"], "last"),
-        )
+        witnesses(violations(early, "buried_too_early", ["at"], "last"), violations(late, "not_buried", ["at"], "last"))
         if about.dump_at is not None
         else []
     )

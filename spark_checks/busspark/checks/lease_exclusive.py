@@ -36,9 +36,14 @@ def _overlaps(streams: Streams, held: DataFrame, asked: DataFrame) -> DataFrame:
     releases = streams.holds.where("op = 'release_claim' AND outcome <> 'fail' AND coalesce(granted, TRUE)")
     freed = releases.selectExpr("task", "agent AS holder", "begin AS time", "end AS value")
     suspects = live.selectExpr(
-        "task", "best.holder AS holder", "end AS time", "best.begin AS since", "best.end AS held_at",
-        "best.until AS until", "at_ms",
-    )  # fmt: skip
+        "task",
+        "best.holder AS holder",
+        "end AS time",
+        "best.begin AS since",
+        "best.end AS held_at",
+        "best.until AS until",
+        "at_ms",
+    )
     guilty = before(freed, suspects, ["task", "holder"]).where("best IS NULL OR best <= since")
     return violations(guilty, "overlap", ["held_at", "time"], "until", "at_ms")
 
@@ -58,18 +63,24 @@ def _at_once(streams: Streams, grants: DataFrame) -> DataFrame:
         .join(spans.alias("a"), "task")
         .where("a.begin < b.begin AND b.begin < a.end AND a.agent <> b.agent")
         .selectExpr(
-            "task", "a.begin AS a_begin", "a.end AS a_end", "a.agent AS a_agent", "a.lease_until_ms AS a_until",
-            "a.at_ms AS a_at", "b.begin AS b_begin", "b.end AS b_end", "b.agent AS b_agent",
-            "b.lease_until_ms AS b_until", "b.at_ms AS b_at",
+            "task",
+            "a.begin AS a_begin",
+            "a.end AS a_end",
+            "a.agent AS a_agent",
+            "a.lease_until_ms AS a_until",
+            "a.at_ms AS a_at",
+            "b.begin AS b_begin",
+            "b.end AS b_end",
+            "b.agent AS b_agent",
+            "b.lease_until_ms AS b_until",
+            "b.at_ms AS b_at",
         )
         .where("a_until > b_at AND b_until > a_at")
-    )  # fmt: skip
+    )
     freed = streams.holds.where("op = 'release_claim' AND outcome <> 'fail' AND coalesce(granted, TRUE)")
     freed = freed.selectExpr("task AS r_task", "agent AS r_agent", "begin AS r_begin", "end AS r_end")
     for one, other in (("a", "b"), ("b", "a")):
-        came_between = (
-            f"task = r_task AND r_agent = {one}_agent AND r_end > {one}_begin AND r_begin < {other}_end"
-        )
+        came_between = f"task = r_task AND r_agent = {one}_agent AND r_end > {one}_begin AND r_begin < {other}_end"
         pairs = pairs.join(freed, F.expr(came_between), "left_anti")
     return violations(pairs, "overlap", ["a_end", "b_end"], "a_until", "b_at")
 
@@ -88,8 +99,6 @@ def _retaken(grants: DataFrame, renewals: DataFrame, streams: Streams) -> DataFr
     # Without an answer it may have been granted.
     claims = streams.holds.where("op = 'try_claim_task' AND outcome <> 'fail' AND coalesce(granted, TRUE)")
     own = claims.selectExpr("task", "agent", "begin AS time", "end AS value")
-    suspects = lost.selectExpr(
-        "task", "agent", "end AS time", "best.begin AS since", "best.end AS granted_at"
-    )
+    suspects = lost.selectExpr("task", "agent", "end AS time", "best.begin AS since", "best.end AS granted_at")
     guilty = before(own, suspects, ["task", "agent"]).where("best IS NULL OR best <= since")
     return violations(guilty, "renewed_after_retake", ["granted_at", "time"])

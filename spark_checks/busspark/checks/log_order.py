@@ -21,13 +21,9 @@ def check(streams: Streams, about: Completeness) -> Verdict:
     """See busproof.checks.log_order, which says why."""
     acknowledged = streams.publishes.where("outcome = 'ok' AND id IS NOT NULL AND seq IS NOT NULL")
     pairs = acknowledged.groupBy("id", "seq").agg(F.min("end").alias("end"))
-    by_seq = pairs.groupBy("seq").agg(
-        F.min("end").alias("one"), F.max("end").alias("two"), F.count("*").alias("n")
-    )
+    by_seq = pairs.groupBy("seq").agg(F.min("end").alias("one"), F.max("end").alias("two"), F.count("*").alias("n"))
     by_id = pairs.groupBy("id").agg(
-        F.min(F.struct("end", "seq")).alias("one"),
-        F.max(F.struct("end", "seq")).alias("two"),
-        F.count("*").alias("n"),
+        F.min(F.struct("end", "seq")).alias("one"), F.max(F.struct("end", "seq")).alias("two"), F.count("*").alias("n")
     )
     found = witnesses(
         violations(by_seq.where("n > 1"), "seq_doubled", ["one", "two"], "seq"),
@@ -42,9 +38,7 @@ def _reversed(streams: Streams) -> DataFrame:
         streams.publishes.where("id IS NOT NULL")
         .groupBy("id")
         .agg(
-            F.min(F.when(F.expr("outcome = 'ok' AND seq IS NOT NULL"), F.struct("end", "seq"))).alias(
-                "first"
-            ),
+            F.min(F.when(F.expr("outcome = 'ok' AND seq IS NOT NULL"), F.struct("end", "seq"))).alias("first"),
             F.min(F.when(F.col("outcome") != "fail", F.col("begin"))).alias("begin"),
         )
         .where("first IS NOT NULL")
@@ -64,6 +58,4 @@ def _reversed(streams: Streams) -> DataFrame:
     carry = F.broadcast(spark.createDataFrame(carried, schema))
     latest = spans.withColumn("so_far", so_far).join(carry, "bucket", "left")
     latest = latest.withColumn("latest", F.greatest("so_far", "carry"))
-    return violations(
-        latest.where("latest.begin > end"), "order_reversed", ["end", "latest.end"], "seq", "latest.seq"
-    )
+    return violations(latest.where("latest.begin > end"), "order_reversed", ["end", "latest.end"], "seq", "latest.seq")

@@ -14,9 +14,7 @@ from busspark.comms_streams import CommsStreams
 def check(streams: CommsStreams, about: Completeness) -> Verdict:
     """See busproof.checks.receive_order, which says why."""
     received = streams.received
-    following = F.lead(F.struct("place", "priority", "timestamp")).over(
-        Window.partitionBy("end").orderBy("place")
-    )
+    following = F.lead(F.struct("place", "priority", "timestamp")).over(Window.partitionBy("end").orderBy("place"))
     pairs = received.withColumn("next", following).where(
         "next.priority > priority OR next.priority = priority AND next.timestamp < timestamp"
     )

@@ -21,8 +21,6 @@ def check(streams: CommsStreams, about: Completeness) -> Verdict:
         there = streams.messages.unionByName(streams.letters).distinct()
         lost = acknowledged.where(F.col("end") < about.dump_at).join(there, "id", "left_anti")
         lost = lost.crossJoin(streams.about.select("newest_ms"))
-        frames.append(
-            violations(lost.where("expires_ms IS NULL OR expires_ms > newest_ms"), "message_lost", ["end"])
-        )
+        frames.append(violations(lost.where("expires_ms IS NULL OR expires_ms > newest_ms"), "message_lost", ["end"]))
     unknown = about.unknown_because or about.no_dump
     return judged("send_durable", witnesses(*frames), streams.sends.count(), unknown)

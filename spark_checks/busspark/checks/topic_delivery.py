@@ -50,7 +50,7 @@ def _skipped(streams: TopicsStreams, chains: DataFrame) -> DataFrame:
         .join(streams.stored.select("topic", "seq", "sender"), ["topic", "seq"])
         .where("include_self OR sender <> reader")
         .join(streams.got.select("end", "seq"), ["end", "seq"], "left_anti")
-    )  # fmt: skip
+    )
 
 
 def _stale(streams: TopicsStreams) -> DataFrame:
@@ -60,10 +60,14 @@ def _stale(streams: TopicsStreams) -> DataFrame:
         streams.sent.where("outcome = 'ok' AND seq IS NOT NULL")
         .join(readers, "topic")
         .selectExpr(
-            "topic", "reader", "end AS at", "seq AS any_seq", "CASE WHEN sender <> reader THEN seq END AS other_seq",
+            "topic",
+            "reader",
+            "end AS at",
+            "seq AS any_seq",
+            "CASE WHEN sender <> reader THEN seq END AS other_seq",
             "CAST(NULL AS LONG) AS sync",
         )
-    )  # fmt: skip
+    )
     syncs = streams.synced.selectExpr(
         "topic",
         "reader",

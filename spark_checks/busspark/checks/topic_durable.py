@@ -16,9 +16,7 @@ def check(streams: TopicsStreams, about: Completeness) -> Verdict:
     found = []
     if about.dump_at is not None:
         stored = streams.stored.select("topic", "message_id", F.col("seq").alias("stands"))
-        there = acknowledged.where(F.col("end") <= about.dump_at).join(
-            stored, ["topic", "message_id"], "left"
-        )
+        there = acknowledged.where(F.col("end") <= about.dump_at).join(stored, ["topic", "message_id"], "left")
         at, name = F.lit(about.dump_at), ["topic", "sender", "key"]
         keyed = streams.stored.where("key IS NOT NULL")
         twice = keyed.groupBy(*name).agg(F.count("*").alias("times")).where("times > 1")

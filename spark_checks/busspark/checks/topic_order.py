@@ -20,10 +20,13 @@ def check(streams: TopicsStreams, about: Completeness) -> Verdict:
     frames = [
         violations(tries.where("ids > 1"), "seq_doubled", ["one", "two"], "seq"),
         violations(
-            _latest(streams, acknowledged).where("latest.begin > end"), "order_reversed", ["end", "latest.end"],
-            "seq", "latest.seq",
+            _latest(streams, acknowledged).where("latest.begin > end"),
+            "order_reversed",
+            ["end", "latest.end"],
+            "seq",
+            "latest.seq",
         ),
-    ]  # fmt: skip
+    ]
     if about.dump_at is not None:
         before = F.coalesce(F.lag("seq").over(Window.partitionBy("topic").orderBy("seq")), F.lit(0))
         gaps = streams.stored.withColumn("before", before).where("seq <> before + 1")

@@ -18,9 +18,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     for session in (alice, bob):
         tell_time(session, hello, T0_MS)
     sent = {
-        name: alice.call("send_message", to_agent="bob", message_type="note", payload={"of": name})[
-            "message_id"
-        ]
+        name: alice.call("send_message", to_agent="bob", message_type="note", payload={"of": name})["message_id"]
         for name in ("waiting", "held", "failing", "abandoned", "asked")
     }
     sent["shared"] = alice.call("send_message", message_type="note", payload={"of": "shared"})["message_id"]
@@ -40,10 +38,17 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         alice.call("write_artifact", task_id="old", content={"of": "old"})
     alice.call("subscribe_to_channel", channel_name="urgent")
     envelope = {
-        "id": sent["asked"], "type": "context.query", "version": "1.0", "timestamp": "2026-01-10T14:00:00.000000Z",
-        "correlation_id": None, "from_agent": "alice", "to_agent": "bob", "channel": "general", "priority": 5,
+        "id": sent["asked"],
+        "type": "context.query",
+        "version": "1.0",
+        "timestamp": "2026-01-10T14:00:00.000000Z",
+        "correlation_id": None,
+        "from_agent": "alice",
+        "to_agent": "bob",
+        "channel": "general",
+        "priority": 5,
         "payload": {"query": "q"},
-    }  # fmt: skip
+    }
     return Prepared(messages={**{name: {"id": id_} for name, id_ in sent.items()}, "envelope": envelope})
 
 
@@ -53,9 +58,13 @@ def _new(name: str) -> str:
 
 def _send(name: str, **more: Any) -> dict[str, Any]:
     return {
-        "from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {"of": name},
-        "message_id": _new(name), **more,
-    }  # fmt: skip
+        "from_agent": "alice",
+        "to_agent": "bob",
+        "message_type": "note",
+        "payload": {"of": name},
+        "message_id": _new(name),
+        **more,
+    }
 
 
 def _of(prepared: Prepared, name: str, **more: Any) -> dict[str, Any]:
@@ -76,34 +85,52 @@ OPERATIONS = (
     Operation("complete_message", "lease", "complete_message", lambda p: _of(p, "held")),
     Operation("complete_message, failed", "retry", "complete_message", lambda p: _of(p, "held", error="e"), ("retry",)),
     Operation(
-        "complete_message to the dead letters", "retry", "complete_message", lambda p: _of(p, "failing", error="e"),
+        "complete_message to the dead letters",
+        "retry",
+        "complete_message",
+        lambda p: _of(p, "failing", error="e"),
         ("retry", "clock"),
     ),
     Operation(
-        "send_response", "route", "send_response",
+        "send_response",
+        "route",
+        "send_response",
         lambda p: {
-            "agent_id": "bob", "original_message": p.messages["envelope"], "response_payload": {"context": {"n": 1}},
+            "agent_id": "bob",
+            "original_message": p.messages["envelope"],
+            "response_payload": {"context": {"n": 1}},
             "message_id": _new("response"),
         },
         _SEND,
     ),
     Operation(
-        "send_heartbeat", "presence", "send_heartbeat",
-        lambda _: {"agent_id": "alice", "status": "degraded"}, ("presence",),
+        "send_heartbeat",
+        "presence",
+        "send_heartbeat",
+        lambda _: {"agent_id": "alice", "status": "degraded"},
+        ("presence",),
     ),
     Operation(
-        "subscribe_to_channel", "route", "subscribe_to_channel",
+        "subscribe_to_channel",
+        "route",
+        "subscribe_to_channel",
         lambda _: {"agent_id": "bob", "channel_name": "reviews"},
     ),
     Operation(
-        "write_artifact", "blob", "write_artifact",
-        lambda _: {"agent_id": "alice", "task_id": "new", "content": {"x": BIG}}, ("blob",),
+        "write_artifact",
+        "blob",
+        "write_artifact",
+        lambda _: {"agent_id": "alice", "task_id": "new", "content": {"x": BIG}},
+        ("blob",),
     ),
     Operation(
-        "write_artifact again", "blob", "write_artifact",
-        lambda _: {"agent_id": "alice", "task_id": "old", "content": {"x": BIG}}, ("blob",),
+        "write_artifact again",
+        "blob",
+        "write_artifact",
+        lambda _: {"agent_id": "alice", "task_id": "old", "content": {"x": BIG}},
+        ("blob",),
     ),
     Operation("cleanup_expired_messages", "log", "cleanup_expired_messages", lambda _: {}),
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
-)  # fmt: skip
+)

@@ -11,9 +11,16 @@ from buschaos.state import Evidence, Problem, Promise, decoded, short
 from busproof.history import Event
 
 TIMES = (
-    "timestamp", "created_at", "expires_at", "last_delivered_at", "visible_at", "last_heartbeat", "moved_at", "cast_at",
+    "timestamp",
+    "created_at",
+    "expires_at",
+    "last_delivered_at",
+    "visible_at",
+    "last_heartbeat",
+    "moved_at",
+    "cast_at",
     "subscribed_at",
-)  # fmt: skip
+)
 
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
@@ -68,9 +75,7 @@ def problems(evidence: Evidence) -> list[Problem]:
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = [*_health(evidence)]
-    found += [
-        Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]
-    ]
+    found += [Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]]
     if evidence.dump is not None:
         found += _kept_promises(evidence.dump, evidence.promises)
         found += _counters(evidence.dump)
@@ -92,9 +97,7 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
     letters = Counter(row["id"] for row in dump.get("dead_letter_queue") or [])
     for promise in kept:
         if promise.id not in stored and promise.id not in letters:
-            yield Problem(
-                "log", f"lost: {promise.id} was acknowledged, and is neither a message nor a dead letter"
-            )
+            yield Problem("log", f"lost: {promise.id} was acknowledged, and is neither a message nor a dead letter")
         elif promise.id in stored and promise.id in letters:
             yield Problem("retry", f"doubled: {promise.id} is a message and a dead letter")
         elif (
@@ -107,9 +110,7 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
 
 def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
     """messages_pending equals the rows that are pending (C12)."""
-    pending = Counter(
-        row["to_agent"] for row in dump["messages"] if row["status"] == "pending" and row["to_agent"]
-    )
+    pending = Counter(row["to_agent"] for row in dump["messages"] if row["status"] == "pending" and row["to_agent"])
     for row in dump.get("agent_status") or []:
         if row["messages_pending"] != pending[row["agent_id"]]:
             rows = pending[row["agent_id"]]

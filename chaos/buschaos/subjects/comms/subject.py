@@ -56,11 +56,20 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=CommsMemory, retried=frozenset({"send_message"}),
+    operations=OPERATIONS,
+    prepare=prepare,
+    roles=ROLES,
+    memory=CommsMemory,
+    retried=frozenset({"send_message"}),
     # A claim may have timed out and gone to another process; a sender may be too quick.
     expected=frozenset({"BUSY", "NOT_CLAIMED", "RATE_LIMITED"}),
     settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
-    export="export_audit_trail", inspect=facts, files=artifacts,
-    comparable=comparable, promises=promises, problems=problems,
-    read_all=read_all, settle_ms=120_000,
-)  # fmt: skip
+    export="export_audit_trail",
+    inspect=facts,
+    files=artifacts,
+    comparable=comparable,
+    promises=promises,
+    problems=problems,
+    read_all=read_all,
+    settle_ms=120_000,
+)

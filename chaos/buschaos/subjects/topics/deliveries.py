@@ -37,9 +37,7 @@ def _again(facts: TopicsFacts) -> Iterable[Problem]:
         reader = (sync.reader, sync.topic)
         seqs = [seq for seq, _ in sync.got]
         if again := [seq for seq in seqs if seq <= stored[reader]]:
-            told = (
-                f"{sync.reader} was answered cursor {stored[reader]}, and received {short(again)} afterwards"
-            )
+            told = f"{sync.reader} was answered cursor {stored[reader]}, and received {short(again)} afterwards"
             yield Problem("cursor", f"doubled: {told}", (sync.begin, sync.end))
         stored[reader] = max(stored[reader], sync.after)
 

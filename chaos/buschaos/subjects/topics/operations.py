@@ -25,10 +25,12 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     other, last = (alice.call("topic_create", name=name)["topic_id"] for name in ("other", "last"))
     return Prepared(
         messages={
-            "topic": {"topic_id": topic}, "alice": {"reclaim_token": token},
-            "other": {"topic_id": other}, "last": {"topic_id": last},
+            "topic": {"topic_id": topic},
+            "alice": {"reclaim_token": token},
+            "other": {"topic_id": other},
+            "last": {"topic_id": last},
         }
-    )  # fmt: skip
+    )
 
 
 def enter(session: Session, prepared: Prepared) -> None:
@@ -56,18 +58,28 @@ _KEEPS: dict[str, Any] = {"auto_advance": False}
 
 OPERATIONS = (
     Operation(
-        "topic_create on no database", "log", "topic_create", lambda _: {"name": "first"},
-        empty_store=True, is_first=True,
+        "topic_create on no database",
+        "log",
+        "topic_create",
+        lambda _: {"name": "first"},
+        empty_store=True,
+        is_first=True,
     ),
     Operation("topic_create", "route", "topic_create", lambda _: {"name": "new", "metadata": {"n": 1}}),
     Operation(
         # Who never saw the answer has no token, and the name is reserved for the life of the topic (seed, 2.3).
-        "topic_join", "lease", "topic_join", lambda p: {**p.messages["other"], "agent_name": "carol"},
-        is_first=True, again=("AGENT_NAME_IN_USE",),
+        "topic_join",
+        "lease",
+        "topic_join",
+        lambda p: {**p.messages["other"], "agent_name": "carol"},
+        is_first=True,
+        again=("AGENT_NAME_IN_USE",),
     ),
     Operation("topic_join, reclaimed", "lease", "topic_join", _as_alice, is_first=True),
     Operation(
-        "sync that sends", "log", "sync",
+        "sync that sends",
+        "log",
+        "sync",
         lambda p: _sync(p, outbox=[_item("new"), _item("newer", metadata={"n": 1})], **_KEEPS),
     ),
     # All there is, or the second call would read on.
@@ -77,4 +89,4 @@ OPERATIONS = (
     Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("newest")])),
     Operation("cursor_reset", "cursor", "cursor_reset", _on_topic),
     Operation("topic_close", "route", "topic_close", lambda p: {**p.messages["last"], "reason": "done"}),
-)  # fmt: skip
+)

@@ -23,10 +23,12 @@ class Talker(Role):
             for n in range(dice.choice((0, 0, 1, 1, 1, 2, 5)))
         ]
         how = {
-            "topic": dice.choice(TOPICS), "items": items, "max_items": dice.choice((3, 20, 20)),
+            "topic": dice.choice(TOPICS),
+            "items": items,
+            "max_items": dice.choice((3, 20, 20)),
             # Who only reads may wait, and is killed in its wait.
             "wait_seconds": int(not items and dice.random() < 0.3),
-        }  # fmt: skip
+        }
         return Call("sync", {**how, **self.reads_how(dice)})
 
     def reads_how(self, dice: random.Random) -> dict[str, Any]:

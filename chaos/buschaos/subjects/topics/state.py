@@ -120,14 +120,10 @@ def _sequences(dump: dict[str, Any]) -> Iterable[Problem]:
         seqs[row["topic_id"]].append(row["seq"])
     for topic, numbers in seqs.items():
         if sorted(numbers) != list(range(1, len(numbers) + 1)):
-            yield Problem(
-                "log", f"topic {topic} has the numbers {short(sorted(numbers))}, not 1 to {len(numbers)}"
-            )
+            yield Problem("log", f"topic {topic} has the numbers {short(sorted(numbers))}, not 1 to {len(numbers)}")
     for row in dump["topic_seq"]:
         if row["next_seq"] != len(seqs[row["topic_id"]]) + 1:
             yield Problem("log", f"next_seq is {row['next_seq']} with {len(seqs[row['topic_id']])} messages")
     for row in dump["cursors"]:
         if row["last_seq"] > len(seqs[row["topic_id"]]):
-            yield Problem(
-                "cursor", f"{row['agent_name']}'s cursor, {row['last_seq']}, is beyond the newest message"
-            )
+            yield Problem("cursor", f"{row['agent_name']}'s cursor, {row['last_seq']}, is beyond the newest message")

@@ -18,11 +18,26 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=TopicsMemory,
-    retried=frozenset({"sync"}), expected=frozenset({"DB_BUSY"}),
-    settle=("topic_list", {"status": "all"}), export=None, inspect=facts, files=lambda _: [],
-    comparable=comparable, promises=promises, problems=problems, deliveries=deliveries,
-    read_all=read_all, settle_ms=0,
-    enter=enter, read=read, says_full=says_full, names_full_disk=False, is_slow_to_start=True,
+    operations=OPERATIONS,
+    prepare=prepare,
+    roles=ROLES,
+    memory=TopicsMemory,
+    retried=frozenset({"sync"}),
+    expected=frozenset({"DB_BUSY"}),
+    settle=("topic_list", {"status": "all"}),
+    export=None,
+    inspect=facts,
+    files=lambda _: [],
+    comparable=comparable,
+    promises=promises,
+    problems=problems,
+    deliveries=deliveries,
+    read_all=read_all,
+    settle_ms=0,
+    enter=enter,
+    read=read,
+    says_full=says_full,
+    names_full_disk=False,
+    is_slow_to_start=True,
     acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"}),
-)  # fmt: skip
+)

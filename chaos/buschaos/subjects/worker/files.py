@@ -13,9 +13,11 @@ from typing import Any
 def facts(store: Path) -> dict[str, Any]:
     """What stands in the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
     return {
-        **_database(store / "bus.db"), "blobs": _blobs(store / "blobs"), **_export(store / "bus.jsonl"),
+        **_database(store / "bus.db"),
+        "blobs": _blobs(store / "blobs"),
+        **_export(store / "bus.jsonl"),
         "torn_workers": _torn(store / "workers"),
-    }  # fmt: skip
+    }
 
 
 def _database(path: Path) -> dict[str, Any]:
@@ -35,9 +37,7 @@ def _blobs(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         return {}
     return {
-        blob.name: "ok"
-        if f"sha256-{hashlib.sha256(blob.read_bytes()).hexdigest()}" == blob.name
-        else "corrupt"
+        blob.name: "ok" if f"sha256-{hashlib.sha256(blob.read_bytes()).hexdigest()}" == blob.name else "corrupt"
         for blob in sorted(folder.iterdir())
         if blob.name.startswith("sha256-")
     }

@@ -24,10 +24,7 @@ class Publisher(Role):
         return Call("publish", {"message": self._message(dice, id_, has)})
 
     def _message(self, dice: random.Random, id_: str, has: frozenset[str]) -> dict[str, Any]:
-        message: dict[str, Any] = {
-            "id": id_,
-            "type": dice.choice(("task_assign", "task_done", "state_change")),
-        }
+        message: dict[str, Any] = {"id": id_, "type": dice.choice(("task_assign", "task_done", "state_change"))}
         to = dice.choice(("reader-1", "reader-2", None))
         if to is not None:
             message["to"] = to

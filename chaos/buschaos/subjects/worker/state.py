@@ -112,9 +112,7 @@ def _kept_promises(rows: list[dict[str, Any]], promises: list[Promise]) -> Itera
         if row is None:
             yield Problem("log", f"lost: {promise.id} was acknowledged and is not in the log")
         elif promise.seq not in (None, row["seq"]):
-            yield Problem(
-                "log", f"moved: {promise.id} was acknowledged as seq {promise.seq}, stands at {row['seq']}"
-            )
+            yield Problem("log", f"moved: {promise.id} was acknowledged as seq {promise.seq}, stands at {row['seq']}")
         elif row.get("payload") is not None and decoded(row["payload"]) != promise.message.get("payload"):
             yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
         elif row.get("payload") is None and not row.get("payload_ref") and "payload" in promise.message:

@@ -48,10 +48,19 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS, prepare=prepare, roles=ROLES, memory=WorkerMemory,
-    retried=frozenset({"publish", "publish_many"}), expected=frozenset({"BUSY"}),
+    operations=OPERATIONS,
+    prepare=prepare,
+    roles=ROLES,
+    memory=WorkerMemory,
+    retried=frozenset({"publish", "publish_many"}),
+    expected=frozenset({"BUSY"}),
     settle=("poll", {"agent_id": "bob", "limit": 1}),
-    export="export_to_jsonl", inspect=facts, files=lambda _: [],
-    comparable=comparable, promises=promises, problems=problems,
-    read_all=read_all, settle_ms=0,
-)  # fmt: skip
+    export="export_to_jsonl",
+    inspect=facts,
+    files=lambda _: [],
+    comparable=comparable,
+    promises=promises,
+    problems=problems,
+    read_all=read_all,
+    settle_ms=0,
+)

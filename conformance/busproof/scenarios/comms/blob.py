@@ -52,9 +52,10 @@ def replaced_whole(ctx: Ctx) -> None:
     contents = read_["all"] if isinstance(read_, dict) else [read_]
     torn = [str(content)[:60] for content in contents if content not in (long, short)]
     ctx.expect(
-        "comms.blob.05", written == [{}, {}] and not torn,
+        "comms.blob.05",
+        written == [{}, {}] and not torn,
         f"two processes wrote while one read: {written}; neither of their contents was read: {torn[:3]}",
-    )  # fmt: skip
+    )
     names = sorted(os.listdir((ctx.store / path).parent))
     ctx.expect("comms.blob.06", names == ["result.json"], f"left in the artifact's folder: {names}")
 
@@ -66,18 +67,24 @@ def names(ctx: Ctx) -> None:
     outside = ctx.store / "outside"
     outside.mkdir()
     bad = [
-        {"agent_id": "../../outside"}, {"agent_id": ".."}, {"agent_id": "/tmp"}, {"agent_id": ""},
-        {"task_id": "../../../outside"}, {"task_id": ".."}, {"task_id": "a/b"}, {"task_id": "x\0y"},
-        {"name": "../result.json"}, {"name": "a/b"}, {"name": ".."},
-    ]  # fmt: skip
+        {"agent_id": "../../outside"},
+        {"agent_id": ".."},
+        {"agent_id": "/tmp"},
+        {"agent_id": ""},
+        {"task_id": "../../../outside"},
+        {"task_id": ".."},
+        {"task_id": "a/b"},
+        {"task_id": "x\0y"},
+        {"name": "../result.json"},
+        {"name": "a/b"},
+        {"name": ".."},
+    ]
     soft = {}
     for params in bad:
         answer = a.refusal("write_artifact", **{"task_id": "t", "content": {}, **params})
         if not definite(answer):
             soft[str(params)] = said(answer)
-    ctx.expect(
-        "comms.blob.07", not soft and not os.listdir(outside), f"{soft}; outside: {os.listdir(outside)}"
-    )
+    ctx.expect("comms.blob.07", not soft and not os.listdir(outside), f"{soft}; outside: {os.listdir(outside)}")
 
 
 @scenario("blob.links", system="comms")
@@ -96,15 +103,16 @@ def links(ctx: Ctx) -> None:
         a.refusal("write_artifact", agent_id="mallory", task_id="outside", content={}),
     ]
     kept = (outside / "result.json").read_text() == '{"secret": 1}'
-    ctx.expect("comms.blob.08", kept and all(definite(r) for r in write_answers),
-               f"written through a link: {[said(r) for r in write_answers]}; the file is intact: {kept}")  # fmt: skip
+    ctx.expect(
+        "comms.blob.08",
+        kept and all(definite(r) for r in write_answers),
+        f"written through a link: {[said(r) for r in write_answers]}; the file is intact: {kept}",
+    )
     read_answers = [
         a.refusal("read_artifact", artifact_path=".claude/artifacts/a/linked/result.json"),
         a.refusal("read_artifact", artifact_path=".claude/artifacts/mallory/outside/result.json"),
     ]
-    ctx.expect(
-        "comms.blob.09", all(definite(r) for r in read_answers), f"read: {[said(r) for r in read_answers]}"
-    )
+    ctx.expect("comms.blob.09", all(definite(r) for r in read_answers), f"read: {[said(r) for r in read_answers]}")
 
 
 @scenario("blob.paths", system="comms")
@@ -114,14 +122,14 @@ def paths(ctx: Ctx) -> None:
     write(a, {"k": 1})
     (ctx.store / "secret.json").write_text("{}")
     bad = [
-        "secret.json", ".claude/artifacts/../../secret.json", str(ctx.store / "secret.json"), ".claude/artifacts",
-        ".claude/artifacts/a/t/../../../../secret.json", "",
-    ]  # fmt: skip
-    soft = {
-        path: said(r) for path in bad if not definite(r := a.refusal("read_artifact", artifact_path=path))
-    }
+        "secret.json",
+        ".claude/artifacts/../../secret.json",
+        str(ctx.store / "secret.json"),
+        ".claude/artifacts",
+        ".claude/artifacts/a/t/../../../../secret.json",
+        "",
+    ]
+    soft = {path: said(r) for path in bad if not definite(r := a.refusal("read_artifact", artifact_path=path))}
     ctx.expect("comms.blob.10", not soft, f"read: {soft}")
     missing = a.refusal("read_artifact", artifact_path=".claude/artifacts/a/t/none.json")
-    ctx.expect(
-        "comms.blob.11", definite(missing, "NOT_FOUND"), f"an artifact that is not there: {said(missing)}"
-    )
+    ctx.expect("comms.blob.11", definite(missing, "NOT_FOUND"), f"an artifact that is not there: {said(missing)}")

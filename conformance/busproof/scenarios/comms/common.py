@@ -23,9 +23,7 @@ def send(session: Session, to: str | None = None, **params: Any) -> str:
 
 def receive(session: Session, *channels: str, **params: Any) -> list[Row]:
     """The messages on these channels; none named: on `general`."""
-    reply = session.call(
-        "receive_messages", channels=list(channels) or ["general"], **{"limit": 100, **params}
-    )
+    reply = session.call("receive_messages", channels=list(channels) or ["general"], **{"limit": 100, **params})
     messages: list[Row] = reply["messages"]
     return messages
 
@@ -73,10 +71,18 @@ def stranger_sends(ctx: Ctx, message_id: str, **columns: Any) -> None:
     """A row inserted by a process that knows only the seed's schema."""
     at = "2026-01-10T14:00:00Z"
     row = {
-        "id": message_id, "type": "note", "version": "1.0", "timestamp": at, "from_agent": "stranger",
-        "to_agent": None, "channel": "general", "priority": 5, "payload": json.dumps({"n": 1}), "created_at": at,
+        "id": message_id,
+        "type": "note",
+        "version": "1.0",
+        "timestamp": at,
+        "from_agent": "stranger",
+        "to_agent": None,
+        "channel": "general",
+        "priority": 5,
+        "payload": json.dumps({"n": 1}),
+        "created_at": at,
         **columns,
-    }  # fmt: skip
+    }
     with database(ctx) as db:
         db.execute(
             "INSERT INTO messages (id, type, version, timestamp, from_agent, to_agent, channel, priority, payload,"

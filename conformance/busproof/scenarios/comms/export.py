@@ -42,8 +42,12 @@ def audit(ctx: Ctx) -> None:
     a.call("export_audit_trail")
     rows, whole = trail(ctx)
     counts = len(about(rows, done)), len(about(rows, dead))
-    ctx.expect("comms.export.01", whole and counts == (3, 8), f"whole {whole}; lines of a message sent, claimed and"
-               f" completed, and of one sent, three times claimed and failed, and buried: {counts}")  # fmt: skip
+    ctx.expect(
+        "comms.export.01",
+        whole and counts == (3, 8),
+        f"whole {whole}; lines of a message sent, claimed and"
+        f" completed, and of one sent, three times claimed and failed, and buried: {counts}",
+    )
     agents = {json.dumps(row) for row in rows if not ({"a", "b"} & set(map(str, row.values())))}
     ctx.expect("comms.export.02", bool(rows) and not agents, f"lines that name no agent: {agents}")
     a.call("export_audit_trail")
@@ -83,11 +87,7 @@ def exporters_at_once(ctx: Ctx) -> None:
         at_once(*(lambda s=session: s.call("export_audit_trail") for session in sessions))
     rows, whole = trail(ctx)
     wrong = {name: len(about(rows, name)) for name in names if len(about(rows, name)) != 1}
-    ctx.expect(
-        "comms.export.06",
-        whole and not wrong,
-        f"whole {whole}; messages with another number of lines: {wrong}",
-    )
+    ctx.expect("comms.export.06", whole and not wrong, f"whole {whole}; messages with another number of lines: {wrong}")
 
 
 @scenario("export.survives_kill", system="comms", needs=("audit",))
@@ -98,6 +98,4 @@ def survives_kill(ctx: Ctx) -> None:
     ctx.crash(a)
     b.call("export_audit_trail")
     rows, whole = trail(ctx)
-    ctx.expect(
-        "comms.export.07", whole and len(about(rows, name)) == 1, f"lines of its message: {about(rows, name)}"
-    )
+    ctx.expect("comms.export.07", whole and len(about(rows, name)) == 1, f"lines of its message: {about(rows, name)}")

@@ -19,11 +19,7 @@ def claim_once(ctx: Ctx) -> None:
     first = claim(b, name)
     ctx.expect("comms.lease.01", first, "the first claim of a pending message was refused")
     second, same = claim(b_again, name), claim(b, name)
-    ctx.expect(
-        "comms.lease.02",
-        not second and not same,
-        f"claimed again by another process {second}, the same {same}",
-    )
+    ctx.expect("comms.lease.02", not second and not same, f"claimed again by another process {second}, the same {same}")
     shown = sees(b, name) or sees(b_again, name)
     ctx.expect("comms.lease.03", not shown, "a message in processing was received")
     if ctx.has("sqlite"):
@@ -46,14 +42,10 @@ def completed(ctx: Ctx) -> None:
     ctx.expect("comms.lease.06", gone, "a completed message was received or claimed again")
     if ctx.has("sqlite"):
         row = stored(ctx, name)
-        ctx.expect(
-            "comms.lease.08", (row.get("status"), row.get("error")) == ("done", None), f"its row: {row}"
-        )
+        ctx.expect("comms.lease.08", (row.get("status"), row.get("error")) == ("done", None), f"its row: {row}")
     before = a.call("dump") if ctx.has("dump") else None
     again = b.refusal("complete_message", message_id=name)
-    ctx.expect(
-        "comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}"
-    )
+    ctx.expect("comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}")
     # An error after the end may be refused or not; what is done stays done.
     late = b.refusal("complete_message", message_id=name, error="too late")
     after = a.call("dump") if ctx.has("dump") else None
@@ -87,11 +79,7 @@ def addressee_only(ctx: Ctx) -> None:
     answer = c.refusal("complete_message", message_id=name)
     kept = not claim(b, name)
     b_done = b.refusal("complete_message", message_id=name)
-    ctx.expect(
-        "comms.lease.11",
-        definite(answer) and kept and b_done is None,
-        f"another's completion: {said(answer)}",
-    )
+    ctx.expect("comms.lease.11", definite(answer) and kept and b_done is None, f"another's completion: {said(answer)}")
 
 
 @scenario("lease.visibility", system="comms", needs=("clock",))
@@ -126,17 +114,18 @@ def late_completion(ctx: Ctx) -> None:
     ctx.expect("comms.lease.16", count > counts[lost], f"delivery_count was {counts[lost]}, then {count}")
     answer = b.refusal("complete_message", message_id=lost, delivery_count=counts[lost])
     still = c.refusal("complete_message", message_id=lost, delivery_count=count)
-    ctx.expect("comms.lease.17", definite(answer, "NOT_CLAIMED") and still is None,
-               f"completed with a lost claim: {said(answer)}; by its holder: {said(still)}")  # fmt: skip
+    ctx.expect(
+        "comms.lease.17",
+        definite(answer, "NOT_CLAIMED") and still is None,
+        f"completed with a lost claim: {said(answer)}; by its holder: {said(still)}",
+    )
     # Looking at what is due must not take the work from who is late with it.
     c.call("cleanup_expired_messages")
     if ctx.has("presence"):
         c.refusal("get_agent_health", agent_id="b")
     only_late = b.refusal("complete_message", message_id=late, delivery_count=counts[late])
     ctx.expect(
-        "comms.lease.18",
-        only_late is None and not sees(c, late),
-        f"completed late, unclaimed since: {said(only_late)}",
+        "comms.lease.18", only_late is None and not sees(c, late), f"completed late, unclaimed since: {said(only_late)}"
     )
 
 
@@ -149,14 +138,10 @@ def broadcast(ctx: Ctx) -> None:
     ctx.expect("comms.lease.19", took_b and took_c, f"claimed by b {took_b}, by c {took_c}")
     complete(b, name)
     again = claim(b, name) or sees(b, name)
-    ctx.expect(
-        "comms.lease.20", not again, "an agent received or claimed a broadcast again that it had completed"
-    )
+    ctx.expect("comms.lease.20", not again, "an agent received or claimed a broadcast again that it had completed")
     late = ctx.agent("d")
     shown = sees(late, name)
-    ctx.expect(
-        "comms.lease.21", shown and claim(late, name), "one agent's completion hid a broadcast from another"
-    )
+    ctx.expect("comms.lease.21", shown and claim(late, name), "one agent's completion hid a broadcast from another")
     other = ctx.agent("c")
     ctx.expect("comms.lease.22", not claim(other, name), "two processes of one agent claimed its delivery")
 
@@ -198,9 +183,7 @@ def pool(ctx: Ctx) -> None:
     results = at_once(*(lambda s=session: work(s) for session in workers))
     done = [name for result in results if isinstance(result, dict) for name in result["done"]]
     ctx.expect(
-        "comms.lease.24",
-        sorted(done) == sorted(names),
-        f"60 messages, {len(done)} done, {len(set(done))} different",
+        "comms.lease.24", sorted(done) == sorted(names), f"60 messages, {len(done)} done, {len(set(done))} different"
     )
     left = [ids(receive(session)) for session in workers[:3]]
     ctx.expect("comms.lease.25", left == [[], [], []], f"left over: {left}")

@@ -30,9 +30,7 @@ def bucket(ctx: Ctx) -> None:
     answer = a.refusal("send_message", to_agent="b", message_type="note", payload={})
     stored = receive(ctx.agent("b"))
     ctx.expect(
-        "comms.limit.02",
-        definite(answer) and not stored,
-        f"with an empty bucket: {said(answer)}; stored {stored}",
+        "comms.limit.02", definite(answer) and not stored, f"with an empty bucket: {said(answer)}; stored {stored}"
     )
     ctx.advance(1_000)
     after_second = sends(a, 15)
@@ -40,9 +38,7 @@ def bucket(ctx: Ctx) -> None:
     after_half = sends(a, 15)
     good = (after_second, after_half) == (10, 5)
     ctx.expect(
-        "comms.limit.03",
-        good,
-        f"after one second {after_second} were accepted, after another half {after_half}",
+        "comms.limit.03", good, f"after one second {after_second} were accepted, after another half {after_half}"
     )
     ctx.advance(3_600_000)
     full = sends(a, 105)
@@ -60,11 +56,7 @@ def each_agent(ctx: Ctx) -> None:
     ctx.crash(a)
     fresh = sends(ctx.agent("a"), 5)
     good = (same, fresh) == (0, 0)
-    ctx.expect(
-        "comms.limit.06",
-        good,
-        f"another process of the agent, and one after a crash: {same} and {fresh} of 5",
-    )
+    ctx.expect("comms.limit.06", good, f"another process of the agent, and one after a crash: {same} and {fresh} of 5")
 
 
 @scenario("limit.clock_goes_back", system="comms", needs=("clock",))
@@ -74,16 +66,12 @@ def clock_goes_back(ctx: Ctx) -> None:
     sends(a, 60)
     ctx.advance(-3_600_000)
     accepted = sends(a, 50)
-    ctx.expect(
-        "comms.limit.07", accepted == 40, f"60 of 100 sent, the clock an hour back: {accepted} of 50 accepted"
-    )
+    ctx.expect("comms.limit.07", accepted == 40, f"60 of 100 sent, the clock an hour back: {accepted} of 50 accepted")
 
 
 def drive(session: Session, *events: tuple[int, str]) -> list[tuple[str, Any]]:
     """What a fresh breaker answers: (state, admitted) for each event."""
-    told = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])[
-        "answers"
-    ]
+    told = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])["answers"]
     return [(answer["state"], answer.get("admitted")) for answer in told]
 
 
@@ -97,17 +85,13 @@ def breaker(ctx: Ctx) -> None:
     four = drive(a, *FAILURE * 4, (0, "call"))
     ctx.expect("comms.limit.08", four[-1] == ("closed", True), f"after four failures: {four[-1]}")
     five = drive(a, *FAILURE * 5, (1, "call"))
-    ctx.expect(
-        "comms.limit.09", five[-2][0] == "open" and five[-1] == ("open", False), f"after five: {five[-2:]}"
-    )
+    ctx.expect("comms.limit.09", five[-2][0] == "open" and five[-1] == ("open", False), f"after five: {five[-2:]}")
     minute = drive(a, *FAILURE * 5, (60_000, "call"), (60_001, "call"))
     good = minute[-2] == ("open", False) and minute[-1] == ("half_open", True)
     ctx.expect("comms.limit.10", good, f"a minute later, and a moment more: {minute[-2:]}")
     healed = drive(a, *FAILURE * 5, (60_001, "call"), (60_001, "success"), *FAILURE * 4, (60_002, "call"))
     good = healed[11][0] == "closed" and healed[-1] == ("closed", True)
-    ctx.expect(
-        "comms.limit.11", good, f"after a probe that succeeded: {healed[11]}; four failures on: {healed[-1]}"
-    )
+    ctx.expect("comms.limit.11", good, f"after a probe that succeeded: {healed[11]}; four failures on: {healed[-1]}")
 
 
 @scenario("limit.breaker_resets", system="comms", needs=("breaker",))
@@ -116,15 +100,11 @@ def breaker_resets(ctx: Ctx) -> None:
     a = ctx.agent("a")
     ok = ((0, "call"), (0, "success"))
     reset = drive(a, *FAILURE * 4, *ok, *FAILURE * 4, (0, "call"))
-    ctx.expect(
-        "comms.limit.12", reset[-1] == ("closed", True), f"4 failures, a success, 4 failures: {reset[-1]}"
-    )
+    ctx.expect("comms.limit.12", reset[-1] == ("closed", True), f"4 failures, a success, 4 failures: {reset[-1]}")
     probes = drive(a, *FAILURE * 5, (60_001, "call"), (60_002, "call"), (60_003, "call"))
     admitted = [answer[1] for answer in probes[-3:]]
     ctx.expect("comms.limit.13", admitted == [True, False, False], f"three calls at half-open: {probes[-3:]}")
-    again = drive(
-        a, *FAILURE * 5, (60_001, "call"), (60_001, "failure"), (119_000, "call"), (120_002, "call")
-    )
+    again = drive(a, *FAILURE * 5, (60_001, "call"), (60_001, "failure"), (119_000, "call"), (120_002, "call"))
     good = again[-3][0] == "open" and again[-2] == ("open", False) and again[-1] == ("half_open", True)
     ctx.expect("comms.limit.14", good, f"after a probe that failed: {again[-3:]}")
 
@@ -147,16 +127,29 @@ GOOD: dict[str, dict[str, Any]] = {
     "circuit_breaker": {"events": []},
 }
 WRONG: dict[str, list[Any]] = {
-    "agent_id": [None, 1, [], "", "a/b", "..", "a\0b", "x" * 5000], "from_agent": [None, 1, "", "a/b"],
-    "to_agent": [1, [], "", "a/b"], "message_type": [None, 1, "", "a\0b"], "payload": [None, 1, "x", [], True],
-    "channel": [None, 1, "", []], "channels": [None, "general", [1], [""], {}], "limit": [None, "1", -1, 1.5, 2**63],
-    "priority": [0, 11, "5", 2**63], "correlation_id": ["", 1], "ttl_seconds": ["1", -1, 1.5, 2**63],
-    "message_id": [None, 1, "", "\0", "x" * 5000], "error": ["", 1, [], {}], "channel_name": [None, 1, "", "\0"],
-    "status": [None, 1, "nonsense"], "id": [None, 1, ""], "task_id": [None, 1, "", "../x"],
+    "agent_id": [None, 1, [], "", "a/b", "..", "a\0b", "x" * 5000],
+    "from_agent": [None, 1, "", "a/b"],
+    "to_agent": [1, [], "", "a/b"],
+    "message_type": [None, 1, "", "a\0b"],
+    "payload": [None, 1, "x", [], True],
+    "channel": [None, 1, "", []],
+    "channels": [None, "general", [1], [""], {}],
+    "limit": [None, "1", -1, 1.5, 2**63],
+    "priority": [0, 11, "5", 2**63],
+    "correlation_id": ["", 1],
+    "ttl_seconds": ["1", -1, 1.5, 2**63],
+    "message_id": [None, 1, "", "\0", "x" * 5000],
+    "error": ["", 1, [], {}],
+    "channel_name": [None, 1, "", "\0"],
+    "status": [None, 1, "nonsense"],
+    "id": [None, 1, ""],
+    "task_id": [None, 1, "", "../x"],
     "vote_id": [None, 1, ""],
-    "artifact_path": [None, 1, "/etc/passwd", "../x"], "max_attempts": [None, 0, "3", 2**63],
-    "events": [None, "x", [1]], "timeout_seconds": ["1", -1],
-}  # fmt: skip
+    "artifact_path": [None, 1, "/etc/passwd", "../x"],
+    "max_attempts": [None, 0, "3", 2**63],
+    "events": [None, "x", [1]],
+    "timeout_seconds": ["1", -1],
+}
 
 
 @scenario("limit.bad_input", system="comms")
@@ -196,9 +189,7 @@ def huge(ctx: Ctx) -> None:
     answer = a.refusal("send_message", to_agent="b", message_type="t", payload={"x": "y" * 10_000_000})
     got = receive(b)
     good = (definite(answer) and got == []) or (answer is None and len(got) == 1)
-    ctx.expect(
-        "comms.limit.17", good and bool(send(a, "b")), f"{said(answer)[:200]}; b received {len(got)} messages"
-    )
+    ctx.expect("comms.limit.17", good and bool(send(a, "b")), f"{said(answer)[:200]}; b received {len(got)} messages")
 
 
 def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:
@@ -214,8 +205,4 @@ def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:
 def required(method: str) -> list[str]:
     """Parameters that a call must have, but the caller's name, which the session adds."""
     fields = COMMS_METHODS[method].params.model_fields
-    return [
-        name
-        for name, field in fields.items()
-        if field.is_required() and name not in ("agent_id", "from_agent")
-    ]
+    return [name for name, field in fields.items() if field.is_required() and name not in ("agent_id", "from_agent")]

@@ -42,14 +42,13 @@ def envelope(ctx: Ctx) -> None:
     """Every field arrives as it was sent."""
     a, b = ctx.agent("a"), ctx.agent("b")
     before_ms = time.time() * 1000
-    name = send(a, "b", message_type="context.query", payload={"query": "q"}, channel="c1", priority=7,
-                correlation_id="req-001")  # fmt: skip
+    name = send(
+        a, "b", message_type="context.query", payload={"query": "q"}, channel="c1", priority=7, correlation_id="req-001"
+    )
     got = receive(b, "c1")
     told = got[0] if got else {}
     ctx.expect("comms.log.01", len(got) == 1, f"one message was sent to b on c1, b received {got}")
-    ctx.expect(
-        "comms.log.02", told.get("id") == name, f"the id that was returned is {name!r}, the message's {told}"
-    )
+    ctx.expect("comms.log.02", told.get("id") == name, f"the id that was returned is {name!r}, the message's {told}")
     try:
         is_uuid = str(uuid.UUID(str(told.get("id")))) == str(told.get("id")).lower()
     except ValueError:
@@ -70,9 +69,10 @@ def envelope(ctx: Ctx) -> None:
     ctx.expect("comms.log.11", told.get("priority") == 7, f"priority: {told}")
     ctx.expect("comms.log.12", told.get("payload") == {"query": "q"}, f"payload: {told}")
     ctx.expect(
-        "comms.log.58", bool(MICROSECONDS.fullmatch(str(told.get("timestamp")))),
+        "comms.log.58",
+        bool(MICROSECONDS.fullmatch(str(told.get("timestamp")))),
         f"timestamp {told.get('timestamp')!r} is not UTC with microseconds and Z",
-    )  # fmt: skip
+    )
 
 
 @scenario("log.defaults", system="comms")
@@ -98,9 +98,14 @@ def payload_values(ctx: Ctx) -> None:
     """Whatever JSON object was sent is what is received."""
     a, b = ctx.agent("a"), ctx.agent("b")
     payloads: list[dict[str, Any]] = [
-        {}, {"": ""}, {"a": None, "b": False, "c": 0, "d": [], "e": {}}, {"n": 2**53, "m": -1.5e300, "z": 0.1},
-        {"u": "ü €\u2028\u0000\n\"\\ 🚌"}, {"deep": [[[{"x": [1, {"y": None}]}]]]}, {"long": "x" * 20_000},
-    ]  # fmt: skip
+        {},
+        {"": ""},
+        {"a": None, "b": False, "c": 0, "d": [], "e": {}},
+        {"n": 2**53, "m": -1.5e300, "z": 0.1},
+        {"u": 'ü €\u2028\u0000\n"\\ 🚌'},
+        {"deep": [[[{"x": [1, {"y": None}]}]]]},
+        {"long": "x" * 20_000},
+    ]
     sent = {send(a, "b", payload=payload): payload for payload in payloads}
     got = {message["id"]: message["payload"] for message in receive(b)}
     wrong = {name: (payload, got.get(name)) for name, payload in sent.items() if got.get(name) != payload}
@@ -126,20 +131,18 @@ def tables(ctx: Ctx) -> None:
         for number, (table, wanted) in enumerate(SEED_COLUMNS.items(), 17):
             rows = db.execute(f"SELECT * FROM pragma_table_info('{table}')").fetchall()
             have = ", ".join(
-                f"{r['name']} {r['type']}" + " !" * r["notnull"] + f" {r['dflt_value']}" * (r["dflt_value"] is not None)
+                f"{r['name']} {r['type']}"
+                + " !" * r["notnull"]
+                + f" {r['dflt_value']}" * (r["dflt_value"] is not None)
                 + " pk" * bool(r["pk"])
                 for r in rows
-            )  # fmt: skip
+            )
             ctx.expect(f"comms.log.{number}", have == wanted, f"{table} has {have}; the seed has {wanted}")
         have_indexes = {
             r["name"]: " ".join(r["sql"].split("ON", 1)[1].split())
-            for r in db.execute(
-                "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
-            )
+            for r in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
         }
-        wrong = {
-            n: have_indexes.get(n) for n, wanted in SEED_INDEXES.items() if have_indexes.get(n) != wanted
-        }
+        wrong = {n: have_indexes.get(n) for n, wanted in SEED_INDEXES.items() if have_indexes.get(n) != wanted}
         ctx.expect("comms.log.21", not wrong, f"indexes: {wrong}; the seed's are {SEED_INDEXES}")
         mode = db.execute("PRAGMA journal_mode").fetchone()[0]
         ctx.expect("comms.log.22", mode == "wal", f"journal_mode is {mode}")
@@ -184,9 +187,7 @@ def open_again(ctx: Ctx) -> None:
     name = send(ctx.agent("a"), "b")
     first, second = ctx.agent("b"), ctx.agent("b")
     ctx.expect(
-        "comms.log.27",
-        sees(first, name) and sees(second, name),
-        "a message was gone after others opened the project",
+        "comms.log.27", sees(first, name) and sees(second, name), "a message was gone after others opened the project"
     )
 
 
@@ -257,27 +258,17 @@ def expiry(ctx: Ctx) -> None:
     shared = send(a, ttl_seconds=10)
     ctx.advance(9_999)
     early, nothing = sees(b, short), a.call("cleanup_expired_messages")["deleted"]
-    ctx.expect(
-        "comms.log.36", early and nothing == 0, f"1 ms before its TTL: shown {early}, {nothing} removed"
-    )
+    ctx.expect("comms.log.36", early and nothing == 0, f"1 ms before its TTL: shown {early}, {nothing} removed")
     ctx.advance(1)
     late = sees(b, short)
     ctx.expect("comms.log.37", not late, "a message past its TTL was received")
-    ctx.expect(
-        "comms.log.38", not claim(b, short) and not claim(b, shared), "a message past its TTL was claimed"
-    )
+    ctx.expect("comms.log.38", not claim(b, short) and not claim(b, shared), "a message past its TTL was claimed")
     deleted = a.call("cleanup_expired_messages")["deleted"]
     again = a.call("cleanup_expired_messages")["deleted"]
-    ctx.expect(
-        "comms.log.39",
-        (deleted, again) == (2, 0),
-        f"two messages are past their TTL: {deleted}, then {again}",
-    )
+    ctx.expect("comms.log.39", (deleted, again) == (2, 0), f"two messages are past their TTL: {deleted}, then {again}")
     ctx.expect("comms.log.40", sees(b, long), "the clean-up took a message whose TTL is not over")
     if ctx.has("sqlite"):
-        ctx.expect(
-            "comms.log.41", not stored(ctx, short), "an expired message is still a row after the clean-up"
-        )
+        ctx.expect("comms.log.41", not stored(ctx, short), "an expired message is still a row after the clean-up")
 
 
 @scenario("log.default_ttl", system="comms", needs=("clock",))
@@ -300,13 +291,7 @@ def default_ttl(ctx: Ctx) -> None:
     ctx.advance(400 * 24 * 3_600_000)
     years = shown()
     got = [before, five, almost, hour, years]
-    wanted = [
-        [True] * 3,
-        [False, True, True],
-        [False, True, True],
-        [False, False, True],
-        [False, False, True],
-    ]
+    wanted = [[True] * 3, [False, True, True], [False, True, True], [False, False, True], [False, False, True]]
     why = f"urgent, normal and unlimited shown at 5 min, 1 h (1 ms before and at) and after a year: {got}"
     ctx.expect("comms.log.42", got == wanted, why)
 
@@ -357,10 +342,7 @@ def standard_types(ctx: Ctx) -> None:
     for number, (name, (good, _)) in enumerate(STANDARD.items(), 43):
         minimal = {key: value for key, value in good.items() if key not in OPTIONAL}
         more = {**good, "more": 1}
-        answers = [
-            a.refusal("send_message", to_agent="b", message_type=name, payload=p)
-            for p in (good, minimal, more)
-        ]
+        answers = [a.refusal("send_message", to_agent="b", message_type=name, payload=p) for p in (good, minimal, more)]
         why = f"{name}, whole, without its optional fields, and with one more: {[said(r) for r in answers]}"
         ctx.expect(f"comms.log.{number}", answers == [None] * 3, why)
     free = send(a, "b", message_type="task.complete", payload={"task_id": "t", "summary": "s"})
@@ -396,24 +378,21 @@ def vote_cast(ctx: Ctx) -> None:
 
     shapes: list[dict[str, Any]] = [{}, {"option": 1}, {"option": "x", "reasoning": 1}]
     soft = [shape for shape in shapes if not definite(cast(b, **shape))]
-    accepted = (
-        cast(b, option="x", reasoning="because"),
-        cast(c, option="x"),
-        cast(c, option="y"),
-        cast(a, option="y"),
+    accepted = (cast(b, option="x", reasoning="because"), cast(c, option="x"), cast(c, option="y"), cast(a, option="y"))
+    ctx.expect(
+        "comms.log.50",
+        accepted == (None,) * 4 and not soft,
+        f"vote.cast: {[said(r) for r in accepted]}; accepted bad payloads: {soft}",
     )
-    ctx.expect("comms.log.50", accepted == (None,) * 4 and not soft,
-               f"vote.cast: {[said(r) for r in accepted]}; accepted bad payloads: {soft}")  # fmt: skip
     unknown = (
         cast(b, option="z"),
-        b.refusal(
-            "send_message",
-            message_type="vote.cast",
-            payload={"vote_id": str(uuid.UUID(int=1)), "option": "x"},
-        ),
+        b.refusal("send_message", message_type="vote.cast", payload={"vote_id": str(uuid.UUID(int=1)), "option": "x"}),
     )
-    ctx.expect("comms.log.59", all(definite(r) for r in unknown),
-               f"a cast for no option, and for no vote: {[said(r) for r in unknown]}")  # fmt: skip
+    ctx.expect(
+        "comms.log.59",
+        all(definite(r) for r in unknown),
+        f"a cast for no option, and for no vote: {[said(r) for r in unknown]}",
+    )
     cast(b, option="x", vote_id=tied)
     cast(c, option="y", vote_id=tied)
     ctx.advance(10 * 60_000 - 1)
@@ -424,8 +403,11 @@ def vote_cast(ctx: Ctx) -> None:
     after = a.call("tally", vote_id=vote)
     counts = {"x": 1, "y": 2}
     ctx.expect("comms.log.60", before["counts"] == counts, f"b: x, c: x then y, a: y; the tally is {before}")
-    ctx.expect("comms.log.61", definite(late) and after["counts"] == counts,
-               f"a cast at the deadline: {said(late)}; the tally is {after}")  # fmt: skip
+    ctx.expect(
+        "comms.log.61",
+        definite(late) and after["counts"] == counts,
+        f"a cast at the deadline: {said(late)}; the tally is {after}",
+    )
     closed = (before["closed"], at["closed"], at["winners"]) == (False, True, ["y"])
     ctx.expect("comms.log.62", closed, f"the tally 1 ms before the deadline: {before}, at it: {at}")
     ctx.expect("comms.log.62", after == at, f"the tally at the deadline: {at}, after a late cast: {after}")
@@ -436,10 +418,17 @@ def vote_cast(ctx: Ctx) -> None:
 NO_OBJECTS: list[Any] = [[], "text", 1, None, True]
 
 GOOD = {
-    "id": "550e8400-e29b-41d4-a716-446655440000", "type": "context.query", "version": "1.0",
-    "timestamp": "2025-11-08T15:30:00Z", "correlation_id": "req-001", "from_agent": "frontend-dev-01",
-    "to_agent": "context-manager", "channel": "general", "priority": 5, "payload": {"query": "q"},
-}  # fmt: skip
+    "id": "550e8400-e29b-41d4-a716-446655440000",
+    "type": "context.query",
+    "version": "1.0",
+    "timestamp": "2025-11-08T15:30:00Z",
+    "correlation_id": "req-001",
+    "from_agent": "frontend-dev-01",
+    "to_agent": "context-manager",
+    "channel": "general",
+    "priority": 5,
+    "payload": {"query": "q"},
+}
 REQUIRED = ("id", "type", "version", "timestamp", "from_agent", "channel", "priority", "payload")
 
 
@@ -493,8 +482,11 @@ def idempotent_send(ctx: Ctx) -> None:
     first = a.call("send_message", **message)["message_id"]
     changes: list[Row] = [{"payload": {"n": 2}}, {"to_agent": "c"}, {"priority": 9}]
     others = [a.refusal("send_message", **{**message, **change}) for change in changes]
-    ctx.expect("comms.log.66", all(definite(r, "ID_CONFLICT") for r in others),
-               f"the id again, with {changes}: {[said(r) for r in others]}")  # fmt: skip
+    ctx.expect(
+        "comms.log.66",
+        all(definite(r, "ID_CONFLICT") for r in others),
+        f"the id again, with {changes}: {[said(r) for r in others]}",
+    )
     replies = [first, *(a.call("send_message", **message)["message_id"] for _ in range(2))]
     got = [(told["id"], told["payload"]) for told in receive(b)]
     good = replies == [name] * 3 and got == [(name, {"n": 1})]

@@ -16,9 +16,7 @@ def heartbeat(ctx: Ctx) -> None:
     a.call("send_heartbeat", status="active", current_task="build")
     first = b.call("get_agent_health", agent_id="a")
     told = (first["status"], first.get("current_task"))
-    ctx.expect(
-        "comms.presence.01", told == ("active", "build"), f"a said active, build; its health is {first}"
-    )
+    ctx.expect("comms.presence.01", told == ("active", "build"), f"a said active, build; its health is {first}")
     a.call("send_heartbeat", status="degraded")
     second = b.call("get_agent_health", agent_id="a")
     told = (second["status"], second.get("current_task"))
@@ -26,9 +24,7 @@ def heartbeat(ctx: Ctx) -> None:
     seen = [a.refusal("send_heartbeat", status=status) for status in ("active", "idle", "degraded", "failed")]
     ctx.expect("comms.presence.03", seen == [None] * 4, f"the four statuses: {[said(r) for r in seen]}")
     bad = [a.refusal("send_heartbeat", status=status) for status in ("busy", "", "ACTIVE")]
-    ctx.expect(
-        "comms.presence.04", all(definite(r) for r in bad), f"other statuses: {[said(r) for r in bad]}"
-    )
+    ctx.expect("comms.presence.04", all(definite(r) for r in bad), f"other statuses: {[said(r) for r in bad]}")
     if ctx.has("sqlite"):
         with database(ctx) as db:
             rows = db.execute("SELECT count(*) FROM agent_status WHERE agent_id = 'a'").fetchone()[0]
@@ -47,20 +43,14 @@ def last_heartbeat(ctx: Ctx) -> None:
     send(b, "a")
     later = iso_ms(b.call("get_agent_health", agent_id="a")["last_heartbeat"]) - ctx.now_ms
     good = times == [0, 0] and later == -30_000
-    ctx.expect(
-        "comms.presence.06", good, f"last_heartbeat minus the time of the beat: {times}; 30 s later {later}"
-    )
+    ctx.expect("comms.presence.06", good, f"last_heartbeat minus the time of the beat: {times}; 30 s later {later}")
 
 
 @scenario("presence.unknown", system="comms")
 def unknown(ctx: Ctx) -> None:
     """An agent that was never seen has no health."""
     answer = ctx.agent("a").refusal("get_agent_health", agent_id="nobody")
-    ctx.expect(
-        "comms.presence.07",
-        definite(answer, "NOT_FOUND"),
-        f"the health of an agent never seen: {said(answer)}",
-    )
+    ctx.expect("comms.presence.07", definite(answer, "NOT_FOUND"), f"the health of an agent never seen: {said(answer)}")
 
 
 @scenario("presence.counters", system="comms", needs=("clock",))
@@ -114,9 +104,7 @@ def counters(ctx: Ctx) -> None:
     off = [pair for pair in stored_pending if pair[0] != pair[1]]
     if ctx.has("sqlite"):
         ctx.expect(
-            "comms.presence.10",
-            not off,
-            f"messages_pending against the rows that are pending: {stored_pending}",
+            "comms.presence.10", not off, f"messages_pending against the rows that are pending: {stored_pending}"
         )
 
 
@@ -129,6 +117,4 @@ def never_seen(ctx: Ctx) -> None:
         pending = a.call("get_agent_health", agent_id="newcomer")["messages_pending"]
     except DoorError as error:
         pending = str(error)
-    ctx.expect(
-        "comms.presence.12", pending == 1, f"one message to an agent never seen; messages_pending: {pending}"
-    )
+    ctx.expect("comms.presence.12", pending == 1, f"one message to an agent never seen; messages_pending: {pending}")

@@ -36,17 +36,13 @@ def comes_back(ctx: Ctx) -> None:
     ctx.advance(LONG_MS)
     back = sees(b, name) and claim(b, name)
     ctx.expect("comms.retry.02", back, "a message that failed once is never claimable again")
-    ctx.expect(
-        "comms.retry.03", not at_once_again, "a message that failed was claimable at once, without a delay"
-    )
+    ctx.expect("comms.retry.03", not at_once_again, "a message that failed was claimable at once, without a delay")
     if ctx.has("sqlite"):
         count = stored(ctx, name).get("delivery_count")
         ctx.expect("comms.retry.04", count == 2, f"claimed twice, its delivery_count is {count}")
     complete(b, name)
     ctx.advance(LONG_MS)
-    ctx.expect(
-        "comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again"
-    )
+    ctx.expect("comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again")
 
 
 @scenario("retry.backoff", system="comms", needs=("clock",))
@@ -68,9 +64,7 @@ def backoff(ctx: Ctx) -> None:
         late = late and sees(b, name)
         seen.append((early, late))
     ctx.expect(
-        "comms.retry.06",
-        seen == [(False, True)] * 4,
-        f"shown before the least, and after the most delay: {seen}",
+        "comms.retry.06", seen == [(False, True)] * 4, f"shown before the least, and after the most delay: {seen}"
     )
 
 
@@ -84,9 +78,7 @@ def third_failure(ctx: Ctx) -> None:
         fail(b, name, f"error {number}")
         letters.append(len(a.call("dead_letters")["dead_letters"]))
         ctx.advance(LONG_MS)
-    ctx.expect(
-        "comms.retry.07", letters == [0, 0, 1], f"dead letters after each of three failures: {letters}"
-    )
+    ctx.expect("comms.retry.07", letters == [0, 0, 1], f"dead letters after each of three failures: {letters}")
     shown = sees(b, name) or claim(b, name)
     ctx.expect("comms.retry.08", not shown, "a dead letter is still received or claimed")
     told = (a.call("dead_letters")["dead_letters"] or [{}])[0]
@@ -109,8 +101,11 @@ def third_failure(ctx: Ctx) -> None:
         with database(ctx) as db:
             row = db.execute("SELECT * FROM dead_letter_queue WHERE id = ?", (name,)).fetchone()
         is_json = row is not None and json.loads(row["original_message"]).get("id") == name
-        ctx.expect("comms.retry.12", is_json and not stored(ctx, name),
-                   f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}")  # fmt: skip
+        ctx.expect(
+            "comms.retry.12",
+            is_json and not stored(ctx, name),
+            f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}",
+        )
 
 
 @scenario("retry.redrive", system="comms", needs=("clock", "redrive"))
@@ -118,12 +113,15 @@ def redrive(ctx: Ctx) -> None:
     """A dead letter put back is a message again, with three attempts and its time to live before it."""
     a, b = ctx.agent("a"), ctx.agent("b")
     sent = {
-        "type": "task", "from_agent": "a", "to_agent": "b", "channel": "general", "priority": 8,
-        "correlation_id": "c", "payload": {"k": [1, "ü"]},
-    }  # fmt: skip
-    name = send(
-        a, "b", message_type="task", payload=sent["payload"], correlation_id="c", priority=8, ttl_seconds=60
-    )
+        "type": "task",
+        "from_agent": "a",
+        "to_agent": "b",
+        "channel": "general",
+        "priority": 8,
+        "correlation_id": "c",
+        "payload": {"k": [1, "ü"]},
+    }
+    name = send(a, "b", message_type="task", payload=sent["payload"], correlation_id="c", priority=8, ttl_seconds=60)
     left_alone = send(a, "b", ttl_seconds=60)
     for message_id in (name, left_alone):
         fail_for_good(ctx, b, message_id)
@@ -157,15 +155,9 @@ def broadcast(ctx: Ctx) -> None:
     name = send(a)
     failed = fail_for_good(ctx, b, name)
     letters = a.call("dead_letters")["dead_letters"]
+    ctx.expect("comms.retry.16", failed and len(letters) == 1 and not sees(b, name), f"b failed three times: {letters}")
     ctx.expect(
-        "comms.retry.16",
-        failed and len(letters) == 1 and not sees(b, name),
-        f"b failed three times: {letters}",
-    )
-    ctx.expect(
-        "comms.retry.17",
-        sees(c, name) and claim(c, name),
-        "one agent's dead letter hid a broadcast from another",
+        "comms.retry.17", sees(c, name) and claim(c, name), "one agent's dead letter hid a broadcast from another"
     )
     again = a.call("redrive", id=letters[0]["id"])["redriven"] if letters else False
     shown = {session.agent: sees(session, name) for session in (b, c)}
@@ -174,9 +166,7 @@ def broadcast(ctx: Ctx) -> None:
         late = send(a)
         fail_for_good(ctx, b, late)
         ctx.advance(3_600_000)
-        letter = next(
-            r["id"] for r in a.call("dead_letters")["dead_letters"] if r["original_message"]["id"] == late
-        )
+        letter = next(r["id"] for r in a.call("dead_letters")["dead_letters"] if r["original_message"]["id"] == late)
         again = a.call("redrive", id=letter)["redriven"]
         shown = {session.agent: sees(session, late) for session in (b, c)}
         told = f"the same of one that has expired, and was not cleaned up ({again}); shown to: {shown}"
@@ -194,9 +184,7 @@ def a_death_is_no_failure(ctx: Ctx) -> None:
     fail(b, name)
     ctx.advance(LONG_MS)
     letters = a.call("dead_letters")["dead_letters"]
-    ctx.expect(
-        "comms.retry.19", letters == [] and sees(b, name), f"four lost claims and one failure: {letters}"
-    )
+    ctx.expect("comms.retry.19", letters == [] and sees(b, name), f"four lost claims and one failure: {letters}")
 
 
 @scenario("retry.send_with_retry", system="comms", needs=("send_with_retry",))
@@ -223,9 +211,7 @@ def raises_the_last_error(ctx: Ctx) -> None:
         send(a, "b")
     answer = a.refusal("send_with_retry", to_agent="b", message_type="note", payload={}, base_delay=0.01)
     ctx.expect(
-        "comms.retry.22",
-        answer is not None and answer.code == "RATE_LIMITED",
-        f"an empty bucket: {said(answer)}",
+        "comms.retry.22", answer is not None and answer.code == "RATE_LIMITED", f"an empty bucket: {said(answer)}"
     )
 
 

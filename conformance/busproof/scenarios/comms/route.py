@@ -6,16 +6,7 @@ import time
 from typing import Any
 
 from busproof.scenarios.common import at_once, definite, ids, said
-from busproof.scenarios.comms.common import (
-    claim,
-    complete,
-    database,
-    receive,
-    sees,
-    send,
-    stored,
-    stranger_sends,
-)
+from busproof.scenarios.comms.common import claim, complete, database, receive, sees, send, stored, stranger_sends
 from busproof.suite import Ctx, scenario
 
 
@@ -23,15 +14,11 @@ from busproof.suite import Ctx, scenario
 def channels(ctx: Ctx) -> None:
     """Only the channels that were asked for, and all of them."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    names = {
-        channel: send(a, "b", channel=channel) for channel in ("general", "urgent", "General", "gen%", "x y")
-    }
+    names = {channel: send(a, "b", channel=channel) for channel in ("general", "urgent", "General", "gen%", "x y")}
     got = {channel: ids(receive(b, channel)) for channel in names}
     ctx.expect("comms.route.01", got == {c: [n] for c, n in names.items()}, f"one message a channel: {got}")
     several = ids(receive(b, "general", "x y"))
-    ctx.expect(
-        "comms.route.02", set(several) == {names["general"], names["x y"]}, f"two channels gave {several}"
-    )
+    ctx.expect("comms.route.02", set(several) == {names["general"], names["x y"]}, f"two channels gave {several}")
     nothing = ids(receive(b, "elsewhere"))
     ctx.expect("comms.route.03", nothing == [], f"a channel that nobody used gave {nothing}")
 
@@ -43,9 +30,7 @@ def addressed(ctx: Ctx) -> None:
     to_b, to_all = send(a, "b"), send(a)
     got = {session.agent: set(ids(receive(session))) for session in (a, b, c)}
     ctx.expect("comms.route.04", to_b in got["b"], f"a message to b was not shown to b: {got}")
-    ctx.expect(
-        "comms.route.05", to_b not in got["a"] | got["c"], f"a message to b was shown to others: {got}"
-    )
+    ctx.expect("comms.route.05", to_b not in got["a"] | got["c"], f"a message to b was shown to others: {got}")
     ctx.expect("comms.route.06", all(to_all in g for g in got.values()), f"a broadcast was shown to {got}")
 
 
@@ -56,23 +41,15 @@ def order(ctx: Ctx) -> None:
     sent: list[tuple[int, int, str]] = []
     for place, priority in enumerate((5, 1, 10, 5, 9, 1, 10, 2)):
         ctx.advance(1_000)
-        sent.append(
-            (-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place // 2 % 2]))
-        )
+        sent.append((-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place // 2 % 2])))
     wanted = [name for *_, name in sorted(sent)]
     got = ids(receive(b, "general", "c2"))
     levels = [-p for p, *_ in sorted(sent)]
-    ctx.expect(
-        "comms.route.07", got == wanted, f"sent with priorities {levels}; wanted {wanted}, received {got}"
-    )
+    ctx.expect("comms.route.07", got == wanted, f"sent with priorities {levels}; wanted {wanted}, received {got}")
     one = ids(receive(b))
-    ctx.expect(
-        "comms.route.08", one == [n for n in wanted if n in one] and len(one) == 4, f"one channel gave {one}"
-    )
+    ctx.expect("comms.route.08", one == [n for n in wanted if n in one] and len(one) == 4, f"one channel gave {one}")
     few = ids(receive(b, "general", "c2", limit=3))
-    ctx.expect(
-        "comms.route.09", few == wanted[:3], f"a limit of 3 gave {few}, the first three are {wanted[:3]}"
-    )
+    ctx.expect("comms.route.09", few == wanted[:3], f"a limit of 3 gave {few}, the first three are {wanted[:3]}")
 
 
 @scenario("route.ties", system="comms", needs=("clock",))
@@ -116,8 +93,11 @@ def waits(ctx: Ctx) -> None:
     started = time.monotonic()
     nothing = receive(b, timeout_seconds=0.3)
     waited_s = time.monotonic() - started
-    ctx.expect("comms.route.16", nothing == [] and waited_s >= 0.29,
-               f"with nothing to receive and a time-out of 0.3 s: {nothing} after {waited_s:.2f} s")  # fmt: skip
+    ctx.expect(
+        "comms.route.16",
+        nothing == [] and waited_s >= 0.29,
+        f"with nothing to receive and a time-out of 0.3 s: {nothing} after {waited_s:.2f} s",
+    )
 
     def later() -> Any:
         time.sleep(0.15)
@@ -128,13 +108,14 @@ def waits(ctx: Ctx) -> None:
     took_s = time.monotonic() - started
     names = ids(got["messages"]) if isinstance(got, dict) else []
     good = isinstance(sent, dict) and names == [sent["id"]] and took_s < 6
-    ctx.expect(
-        "comms.route.17", good, f"sent while a reader waited up to 8 s: it got {names} after {took_s:.1f} s"
-    )
+    ctx.expect("comms.route.17", good, f"sent while a reader waited up to 8 s: it got {names} after {took_s:.1f} s")
     started = time.monotonic()
     there = receive(b, timeout_seconds=8)
-    ctx.expect("comms.route.18", len(there) == 1 and time.monotonic() - started < 6,
-               "a reader waited though a message was there")  # fmt: skip
+    ctx.expect(
+        "comms.route.18",
+        len(there) == 1 and time.monotonic() - started < 6,
+        "a reader waited though a message was there",
+    )
 
 
 @scenario("route.subscriptions", system="comms")
@@ -150,9 +131,7 @@ def subscriptions(ctx: Ctx) -> None:
     for channel in ("general", "urgent", "general"):
         a.call("subscribe_to_channel", channel_name=channel)
     b.call("subscribe_to_channel", channel_name="b only")
-    ctx.expect(
-        "comms.route.20", of(a) == ["general", "urgent"], f"a subscribed to general and urgent: {of(a)}"
-    )
+    ctx.expect("comms.route.20", of(a) == ["general", "urgent"], f"a subscribed to general and urgent: {of(a)}")
     ctx.expect("comms.route.21", of(b) == ["b only"], f"b subscribed to one channel: {of(b)}")
     a.call("unsubscribe_from_channel", channel_name="general")
     a.call("unsubscribe_from_channel", channel_name="never")
@@ -165,8 +144,7 @@ def subscriptions(ctx: Ctx) -> None:
 def response(ctx: Ctx) -> None:
     """The answer goes back to the sender, with the same correlation id and the path of an artifact."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    send(a, "b", message_type="context.query", payload={"query": "q"}, correlation_id="c-1", channel="work",
-         priority=8)  # fmt: skip
+    send(a, "b", message_type="context.query", payload={"query": "q"}, correlation_id="c-1", channel="work", priority=8)
     request = receive(b, "work")[0]
     claim(b, request["id"])
     path = ".claude/artifacts/b/t/result.json"
@@ -177,25 +155,17 @@ def response(ctx: Ctx) -> None:
     got = [message for message in receive(a, "work", "general") if message["id"] == answer]
     told = got[0] if got else {}
     ctx.expect("comms.route.24", told.get("correlation_id") == "c-1", f"the answer's correlation_id: {told}")
-    ctx.expect(
-        "comms.route.25", told.get("from_agent") == "b", f"from_agent is not the request's to_agent: {told}"
-    )
-    ctx.expect(
-        "comms.route.26", told.get("to_agent") == "a", f"to_agent is not the request's from_agent: {told}"
-    )
+    ctx.expect("comms.route.25", told.get("from_agent") == "b", f"from_agent is not the request's to_agent: {told}")
+    ctx.expect("comms.route.26", told.get("to_agent") == "a", f"to_agent is not the request's from_agent: {told}")
     payload = told.get("payload", {})
-    ctx.expect(
-        "comms.route.27", payload == {"context": {"k": 1}, "artifact_path": path}, f"payload: {payload}"
-    )
+    ctx.expect("comms.route.27", payload == {"context": {"k": 1}, "artifact_path": path}, f"payload: {payload}")
     good = (told.get("type"), told.get("channel"), told.get("priority")) == ("context.response", "work", 8)
     ctx.expect("comms.route.28", good, f"the answer to a context.query on `work` of priority 8: {told}")
     send(a, "b", message_type="do", channel="work")
     other = next(m for m in receive(b, "work") if m["type"] == "do")
     b.call("send_response", original_message=other, response_payload={})
     linked = [m for m in receive(a, "work") if m.get("correlation_id") == other["id"]]
-    ctx.expect(
-        "comms.route.29", len(linked) == 1, "a request without correlation_id was answered without a link"
-    )
+    ctx.expect("comms.route.29", len(linked) == 1, "a request without correlation_id was answered without a link")
 
 
 @scenario("route.response_to_broadcast", system="comms")
@@ -207,14 +177,10 @@ def response_to_broadcast(ctx: Ctx) -> None:
     claim(b, request["id"])
     refused = b.refusal("send_response", original_message=request, response_payload={"context": {}})
     got = [
-        message
-        for message in receive(a)
-        if message.get("correlation_id") == "c-2" and message["id"] != request["id"]
+        message for message in receive(a) if message.get("correlation_id") == "c-2" and message["id"] != request["id"]
     ]
     who = [(message["from_agent"], message["to_agent"]) for message in got]
-    ctx.expect(
-        "comms.route.30", refused is None and who == [("b", "a")], f"{said(refused)}; the answers: {who}"
-    )
+    ctx.expect("comms.route.30", refused is None and who == [("b", "a")], f"{said(refused)}; the answers: {who}")
 
 
 @scenario("route.bad_response", system="comms")
@@ -225,14 +191,9 @@ def bad_response(ctx: Ctx) -> None:
     request = receive(b)[0]
     bad = [
         b.refusal("send_response", original_message={"type": "x"}, response_payload={}),
+        b.refusal("send_response", original_message=request, response_payload={}, artifact_path="/etc/passwd"),
         b.refusal(
-            "send_response", original_message=request, response_payload={}, artifact_path="/etc/passwd"
-        ),
-        b.refusal(
-            "send_response",
-            original_message=request,
-            response_payload={},
-            artifact_path=".claude/artifacts/../x",
+            "send_response", original_message=request, response_payload={}, artifact_path=".claude/artifacts/../x"
         ),
     ]
     good = all(definite(answer) for answer in bad) and receive(a) == []
@@ -257,9 +218,7 @@ def request(ctx: Ctx) -> None:
     reply, asked = at_once(lambda: a.call("request", timeout_seconds=8, **question), answer)
     told = reply["response"] if isinstance(reply, dict) else {}
     good = told.get("payload") == {"context": {"n": 7}}
-    ctx.expect(
-        "comms.route.32", good, f"15 others lay in front of the answer; the request ended with {reply}"
-    )
+    ctx.expect("comms.route.32", good, f"15 others lay in front of the answer; the request ended with {reply}")
     linked = (
         isinstance(asked, dict)
         and bool(asked.get("correlation_id"))
@@ -270,8 +229,11 @@ def request(ctx: Ctx) -> None:
     started = time.monotonic()
     late = a.refusal("request", timeout_seconds=0.2, **question)
     waited_s = time.monotonic() - started
-    ctx.expect("comms.route.35", late is not None and late.code == "TIMEOUT" and waited_s >= 0.19,
-               f"nobody answered for 0.2 s: {said(late)}, after {waited_s:.2f} s")  # fmt: skip
+    ctx.expect(
+        "comms.route.35",
+        late is not None and late.code == "TIMEOUT" and waited_s >= 0.19,
+        f"nobody answered for 0.2 s: {said(late)}, after {waited_s:.2f} s",
+    )
     limit_ms = ctx.hello.limits.get("request_timeout_ms")
     ctx.expect("comms.route.36", limit_ms == 30_000, f"hello declares request_timeout_ms {limit_ms}")
 
@@ -281,9 +243,7 @@ def a_stranger_claims(ctx: Ctx) -> None:
     """What a process with SQLite bindings has taken or done is not shown, and a broadcast's row stays as it was."""
     a, b = ctx.agent("a"), ctx.agent("b")
     taken, done = send(a, "b"), send(a, "b")
-    stranger_sends(
-        ctx, "00000000-0000-4000-8000-000000000003", to_agent="b", timestamp="2026-01-10T14:00:00.5Z"
-    )
+    stranger_sends(ctx, "00000000-0000-4000-8000-000000000003", to_agent="b", timestamp="2026-01-10T14:00:00.5Z")
     with database(ctx) as db:
         db.execute(
             "UPDATE messages SET status = 'processing', last_delivered_at = '2026-01-10T14:00:00Z' WHERE id = ?",

@@ -13,18 +13,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError
 from busproof.scenarios.common import Row, at_once, definite, said
-from busproof.scenarios.topics.common import (
-    bodies,
-    database,
-    join,
-    lane,
-    scenario,
-    seqs,
-    server,
-    sync,
-    topic,
-    unique,
-)
+from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, seqs, server, sync, topic, unique
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -124,9 +113,7 @@ def order(ctx: Ctx) -> None:
     sent = [n for _ in range(4) for writer in writers for n in send(writer, topic_id, "x", "y")]
     if ctx.has("sqlite"):  # a clock that was set back
         with database(ctx) as db:
-            db.execute(
-                "UPDATE messages SET created_at = created_at - 60 * seq WHERE topic_id = ?", (topic_id,)
-            )
+            db.execute("UPDATE messages SET created_at = created_at - 60 * seq WHERE topic_id = ?", (topic_id,))
     got = [n for page in pages(reader, topic_id, max_items=6) for n in seqs(page)]
     ctx.expect("topics.cursor.03", got == sorted(sent), f"sent {sent}, received in the order {got}")
 
@@ -179,14 +166,10 @@ def own_messages(ctx: Ctx) -> None:
     send(writer, topic_id, "3")
     replies += pages(reader, topic_id, max_items=1)
     got = [body for reply in replies for body in bodies(reply)]
-    ctx.expect(
-        "topics.cursor.10", got == ["1", "2", "3"], f"1, 2, an own message and 3 were sent; received {got}"
-    )
+    ctx.expect("topics.cursor.10", got == ["1", "2", "3"], f"1, 2, an own message and 3 were sent; received {got}")
     newest = sync(reader, topic_id, "mine again")["sent"][0]["message"]["seq"]
     at = stands(sync(reader, topic_id))
-    ctx.expect(
-        "topics.cursor.09", at == newest, f"nothing is unread up to {newest}, the cursor stands at {at}"
-    )
+    ctx.expect("topics.cursor.09", at == newest, f"nothing is unread up to {newest}, the cursor stands at {at}")
 
 
 # ────────── how it moves
@@ -266,9 +249,7 @@ def backward_ack(ctx: Ctx) -> None:
     answer = reader.refusal("sync", **asks, ack_through=sent[0])
     at = stands(look(reader, topic_id))
     good = answer is None and at == sent[2]
-    ctx.expect(
-        "topics.cursor.19", good, f"an ack of {sent[0]} after {sent[2]}: {said(answer)}; the cursor at {at}"
-    )
+    ctx.expect("topics.cursor.19", good, f"an ack of {sent[0]} after {sent[2]}: {said(answer)}; the cursor at {at}")
 
 
 @scenario("cursor.ack_of_sent")
@@ -277,9 +258,13 @@ def ack_of_sent(ctx: Ctx) -> None:
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     (newest,) = send(writer, topic_id, "1")
     answer = reader.refusal(
-        "sync", topic_id=topic_id, wait_seconds=0, auto_advance=False, ack_through=newest + 2,
+        "sync",
+        topic_id=topic_id,
+        wait_seconds=0,
+        auto_advance=False,
+        ack_through=newest + 2,
         outbox=[{"content_markdown": "mine"}, {"content_markdown": "mine too"}],
-    )  # fmt: skip
+    )
     at = stands(look(reader, topic_id))
     ctx.expect(
         "topics.cursor.20",
@@ -562,9 +547,7 @@ def at_least_once(ctx: Ctx) -> None:
     had = bodies(sync(reader, careless, max_items=2))
     again = restarted(ctx, reader, tokens)
     got = bodies(sync(again, careful, auto_advance=False))
-    ctx.expect(
-        "topics.cursor.36", got == ["2", "3"], f"1 of 1, 2, 3 was acknowledged; after a kill came {got}"
-    )
+    ctx.expect("topics.cursor.36", got == ["2", "3"], f"1 of 1, 2, 3 was acknowledged; after a kill came {got}")
     rest = bodies(sync(again, careless))
     ctx.expect("topics.cursor.37", had + rest == ["1", "2", "3"], f"received {had}, and after a kill {rest}")
 
@@ -643,6 +626,4 @@ def bad_reset(ctx: Ctx) -> None:
     ctx.expect("topics.cursor.45", at == sent[1], f"a reset to the newest, {sent[1]}, gave {at}")
     strange = topic(writer)
     answer = reader.refusal("cursor_reset", topic_id=strange)
-    ctx.expect(
-        "topics.cursor.46", definite(answer, "AGENT_NOT_JOINED"), f"on a topic not joined: {said(answer)}"
-    )
+    ctx.expect("topics.cursor.46", definite(answer, "AGENT_NOT_JOINED"), f"on a topic not joined: {said(answer)}")

@@ -59,12 +59,18 @@ def joins(ctx: Ctx) -> None:
     wanted = {"topic_id": by_id, "name": names[0], "status": "open", "agent_name": "a"}
     good = wanted.items() <= first.items() and first["reclaim_token"] != ""
     ctx.expect("topics.lease.01", good, f"a joined {wanted}; the reply was {first}")
-    ctx.expect("topics.lease.02", (first["topic_id"], sent["sender"]) == (by_id, "a"),
-               f"joined {by_id} by its id: {first}; a message sent there: {sent}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.02",
+        (first["topic_id"], sent["sender"]) == (by_id, "a"),
+        f"joined {by_id} by its id: {first}; a message sent there: {sent}",
+    )
     second = a.call("topic_join", agent_name="a", name=names[1])
     sent = sync(a, by_name, "joined by name")["sent"][0]["message"]
-    ctx.expect("topics.lease.03", (second["topic_id"], sent["sender"]) == (by_name, "a"),
-               f"joined {by_name} by its name: {second}; a message sent there: {sent}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.03",
+        (second["topic_id"], sent["sender"]) == (by_name, "a"),
+        f"joined {by_name} by its name: {second}; a message sent there: {sent}",
+    )
 
 
 @scenario("lease.bad_join")
@@ -81,8 +87,7 @@ def bad_join(ctx: Ctx) -> None:
     good = definite(missing, "INVALID_ARGUMENT") and definite(a_list, "INVALID_ARGUMENT")
     ctx.expect("topics.lease.05", good, f"no agent_name: {said(missing)}; a list: {said(a_list)}")
     unknown = [
-        a.refusal("topic_join", agent_name="a", **which)
-        for which in ({"topic_id": NOBODY}, {"name": unique("nobody")})
+        a.refusal("topic_join", agent_name="a", **which) for which in ({"topic_id": NOBODY}, {"name": unique("nobody")})
     ]
     good = all(definite(answer, "TOPIC_NOT_FOUND") for answer in unknown)
     ctx.expect("topics.lease.06", good, f"an unknown id, an unknown name: {[said(each) for each in unknown]}")
@@ -97,8 +102,11 @@ def duplicate(ctx: Ctx) -> None:
     refused = a.refusal("topic_join", topic_id=one, agent_name="twin")
     owner = b.refusal("sync", topic_id=one, wait_seconds=0)
     good = definite(refused, "AGENT_NAME_IN_USE") and owner is None
-    ctx.expect("topics.lease.07", good, f"joined with a name that is taken: {said(refused)}; its owner's next sync: "
-                                        f"{said(owner)}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.07",
+        good,
+        f"joined with a name that is taken: {said(refused)}; its owner's next sync: {said(owner)}",
+    )
     names = {name: called(a, one, name) for name in ("twin", "Red-Squirrel")}
     good = all(got <= {name} for name, got in names.items())
     ctx.expect("topics.lease.08", good, f"asked for a name, was called: {names}")
@@ -112,8 +120,11 @@ def reserved(ctx: Ctx) -> None:
     join(b, one)
     ctx.crash(b)
     refused = a.refusal("topic_join", topic_id=one, agent_name="b")
-    ctx.expect("topics.lease.09", definite(refused, "AGENT_NAME_IN_USE"),
-               f"joined with the name of a process that was killed: {said(refused)}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.09",
+        definite(refused, "AGENT_NAME_IN_USE"),
+        f"joined with the name of a process that was killed: {said(refused)}",
+    )
     elsewhere = a.refusal("topic_join", topic_id=two, agent_name="b")
     ctx.expect("topics.lease.10", elsewhere is None, f"the same name on another topic: {said(elsewhere)}")
 
@@ -146,17 +157,20 @@ def reclaim(ctx: Ctx) -> None:
     tries: tuple[Row, ...] = ({}, {"reclaim_token": "0" * 32}, {"reclaim_token": of_another})
     answers = [a.refusal("topic_join", topic_id=one, agent_name="a", **given) for given in tries]
     good = all(definite(answer, "AGENT_NAME_IN_USE") for answer in answers)
-    ctx.expect("topics.lease.14", good, f"joined again without a token, with one that nobody has, with another "
-                                        f"agent's: {[said(answer) for answer in answers]}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.14",
+        good,
+        f"joined again without a token, with one that nobody has, with another "
+        f"agent's: {[said(answer) for answer in answers]}",
+    )
     again = join(a, one, reclaim_token=token)
     got = sync(a, one, "back")
     back = (again["agent_name"], again["topic_id"], got["sent"][0]["message"]["sender"])
     ctx.expect("topics.lease.12", back == ("a", one, "a"), f"a reclaimed its name, and is {back}: {again}")
-    ctx.expect("topics.lease.13", again["reclaim_token"] == token,
-               f"the token was {token!r}, then {again['reclaim_token']!r}")  # fmt: skip
     ctx.expect(
-        "topics.lease.15", bodies(got) == ["3"], f"1 and 2 were read before; then a read {bodies(got)}"
+        "topics.lease.13", again["reclaim_token"] == token, f"the token was {token!r}, then {again['reclaim_token']!r}"
     )
+    ctx.expect("topics.lease.15", bodies(got) == ["3"], f"1 and 2 were read before; then a read {bodies(got)}")
 
 
 @scenario("lease.restart")
@@ -170,8 +184,11 @@ def restarted(ctx: Ctx) -> None:
     refused = a.refusal("sync", topic_id=one, wait_seconds=0)
     join(a, one, reclaim_token=token)
     then = a.refusal("sync", topic_id=one, wait_seconds=0)
-    ctx.expect("topics.lease.16", definite(refused, "AGENT_NOT_JOINED") and then is None,
-               f"a sync after the restart: {said(refused)}; after joining again: {said(then)}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.16",
+        definite(refused, "AGENT_NOT_JOINED") and then is None,
+        f"a sync after the restart: {said(refused)}; after joining again: {said(then)}",
+    )
 
 
 @scenario("lease.not_joined")
@@ -188,13 +205,14 @@ def not_joined(ctx: Ctx) -> None:
     join(a, one)
     there = bodies(sync(a, one, include_self=True))
     good = all(definite(answer, "AGENT_NOT_JOINED") for answer in nowhere) and there == []
-    ctx.expect("topics.lease.17", good, f"read and sent without joining: {[said(each) for each in nowhere]}; "
-                                        f"then there was {there}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.17",
+        good,
+        f"read and sent without joining: {[said(each) for each in nowhere]}; then there was {there}",
+    )
     elsewhere = refusals(two)
     good = all(definite(answer, "AGENT_NOT_JOINED") for answer in elsewhere)
-    ctx.expect(
-        "topics.lease.18", good, f"joined to another topic, read and sent: {[said(e) for e in elsewhere]}"
-    )
+    ctx.expect("topics.lease.18", good, f"joined to another topic, read and sent: {[said(e) for e in elsewhere]}")
 
 
 @scenario("lease.text")
@@ -203,11 +221,12 @@ def text(ctx: Ctx) -> None:
     a = ctx.agent("a")
     token = join(a, topic(a))["reclaim_token"]
     shown = server(a).text
-    ctx.expect("topics.lease.19", f"reclaim_token={token}" in shown,
-               f"the token is {token}, the text of the reply was {shown!r}")  # fmt: skip
     ctx.expect(
-        "topics.lease.20", shown.rstrip().endswith(f"reclaim_token={token}"), f"the text was {shown!r}"
+        "topics.lease.19",
+        f"reclaim_token={token}" in shown,
+        f"the token is {token}, the text of the reply was {shown!r}",
     )
+    ctx.expect("topics.lease.20", shown.rstrip().endswith(f"reclaim_token={token}"), f"the text was {shown!r}")
 
 
 @scenario("lease.tokens")
@@ -228,8 +247,11 @@ def expiry(ctx: Ctx) -> None:
         month_ago = (time.time() - 30 * 86_400, one)
         db.execute("UPDATE cursors SET updated_at = ? WHERE topic_id = ? AND agent_name = 'b'", month_ago)
     refused = a.refusal("topic_join", topic_id=one, agent_name="b")
-    ctx.expect("topics.lease.22", definite(refused, "AGENT_NAME_IN_USE"),
-               f"joined with the name of who last synced a month ago: {said(refused)}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.22",
+        definite(refused, "AGENT_NAME_IN_USE"),
+        f"joined with the name of who last synced a month ago: {said(refused)}",
+    )
 
 
 @scenario("lease.upgrade")
@@ -243,18 +265,19 @@ def upgrade(ctx: Ctx) -> None:
     rows = [(row["agent_name"], row["reclaim_token"]) for row in reservations(ctx, one)]
     got = bodies(sync(a, one))
     good = definite(refused, "AGENT_NAME_IN_USE") and rows == [("a", token)] and got == ["unread"]
-    ctx.expect("topics.lease.23", good, f"a joined and was given {token!r}; another then: {said(refused)}; the "
-                                        f"reservations: {rows}; a read on with {got}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.23",
+        good,
+        f"a joined and was given {token!r}; another then: {said(refused)}; the "
+        f"reservations: {rows}; a read on with {got}",
+    )
 
 
 def older_topic(ctx: Ctx) -> str:
     """A topic from before there were reservations: a has read one of two messages."""
     one, now = unique("old"), time.time() - 86_400
     with database(ctx) as db:
-        db.execute(
-            "INSERT INTO topics (topic_id, name, created_at, status) VALUES (?, ?, ?, 'open')",
-            (one, one, now),
-        )
+        db.execute("INSERT INTO topics (topic_id, name, created_at, status) VALUES (?, ?, ?, 'open')", (one, one, now))
         db.execute("INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 3, ?)", (one, now))
         for seq, body in ((1, "read"), (2, "unread")):
             db.execute(
@@ -262,10 +285,7 @@ def older_topic(ctx: Ctx) -> str:
                 " VALUES (?, ?, ?, 'b', 'message', ?, ?)",
                 (unique("m"), one, seq, body, now),
             )
-        db.execute(
-            "INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'a', 1, ?)",
-            (one, now),
-        )
+        db.execute("INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'a', 1, ?)", (one, now))
     return one
 
 
@@ -280,8 +300,11 @@ def table(ctx: Ctx) -> None:
     rows = reservations(ctx, one)
     kept = [[(row["agent_name"], row["reclaim_token"]) for row in some] for some in (before, rows)]
     timed = all(is_recent(row["created_at"]) and is_recent(row["last_claimed_at"]) for row in rows)
-    ctx.expect("topics.lease.24", kept == [wanted, wanted] and timed,
-               f"the tokens are {wanted}; stored {before}, and after a claim again {rows}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.24",
+        kept == [wanted, wanted] and timed,
+        f"the tokens are {wanted}; stored {before}, and after a claim again {rows}",
+    )
 
 
 @scenario("lease.take_over")
@@ -296,8 +319,11 @@ def take_over(ctx: Ctx) -> None:
     b.call("cursor_reset", topic_id=one, last_seq=0)
     there = bodies(sync(b, one, "from the second", include_self=True))
     good = definite(refused, "AGENT_NOT_JOINED") and there == ["from the first", "from the second"]
-    ctx.expect("topics.lease.25", good, f"the first session wrote after the second took its name: {said(refused)}; "
-                                        f"the topic holds {there}")  # fmt: skip
+    ctx.expect(
+        "topics.lease.25",
+        good,
+        f"the first session wrote after the second took its name: {said(refused)}; the topic holds {there}",
+    )
 
 
 @scenario("lease.closed")
@@ -310,8 +336,4 @@ def closed(ctx: Ctx) -> None:
     refused = a.refusal("topic_join", agent_name="a", name=name)
     allowed = a.call("topic_join", agent_name="a", name=name, allow_closed=True)
     good = definite(refused) and (allowed["topic_id"], allowed["status"]) == (one, "closed")
-    ctx.expect(
-        "topics.lease.26",
-        good,
-        f"joined a closed topic by name: {said(refused)}; with allow_closed: {allowed}",
-    )
+    ctx.expect("topics.lease.26", good, f"joined a closed topic by name: {said(refused)}; with allow_closed: {allowed}")

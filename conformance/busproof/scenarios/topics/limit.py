@@ -43,10 +43,7 @@ def body(ctx: Ctx) -> None:
 def names(ctx: Ctx) -> None:
     """A type and a key are short."""
     topic_id, (a,) = lane(ctx, "a")
-    for row, field, chars in (
-        ("topics.limit.03", "message_type", 32),
-        ("topics.limit.04", "client_message_id", 128),
-    ):
+    for row, field, chars in (("topics.limit.03", "message_type", 32), ("topics.limit.04", "client_message_id", 128)):
         most, more = (sending(a, topic_id, {field: "t" * length}) for length in (chars, chars + 1))
         cap(ctx, row, f"characters of {field}", most, more)
 
@@ -81,12 +78,7 @@ def bad_numbers(ctx: Ctx) -> None:
     """Numbers that mean nothing are refused, and the session goes on as if nobody had asked."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     sync(b, topic_id, "hello")
-    call = {
-        "topic_id": topic_id,
-        "wait_seconds": 0,
-        "auto_advance": False,
-        "outbox": [{"content_markdown": "x"}],
-    }
+    call = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False, "outbox": [{"content_markdown": "x"}]}
     answers = {
         f"{name}={value}": a.refusal("sync", **{**call, name: value})
         for name, value in (("max_items", 0), ("max_items", -1), ("wait_seconds", -1))
@@ -103,8 +95,6 @@ def bad_numbers(ctx: Ctx) -> None:
         return
     accepted = sum(answer is None for answer in answers.values())  # 07 is about those
     seen = (bodies(reply), [record["message"]["seq"] for record in reply["sent"]], bodies(sync(b, topic_id)))
-    why = (
-        f"after refused calls, a received, its message's number, b received: {seen}; accepted were {accepted}"
-    )
+    why = f"after refused calls, a received, its message's number, b received: {seen}; accepted were {accepted}"
     wanted = (["hello"], [2 + accepted], ["x"] * accepted + ["after all"])
     ctx.expect("topics.limit.08", seen == wanted, why)

@@ -15,18 +15,7 @@ from busproof.adapters.base import DoorError, Refused
 from busproof.adapters.sqlite_topics import SEED_SCHEMA
 from busproof.protocol.topics import DB_NAME
 from busproof.scenarios.common import Row, at_once, definite, joined, said
-from busproof.scenarios.topics.common import (
-    bodies,
-    database,
-    join,
-    lane,
-    scenario,
-    server,
-    sync,
-    topic,
-    unique,
-    warned,
-)
+from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, server, sync, topic, unique, warned
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -88,17 +77,25 @@ SEED_KEYS = {"topics.log.34": "cursors", "topics.log.35": "agent_name_reservatio
 
 # Every tool that needs no session that has joined: a bus may see that first.
 ON_A_STRANGE_FILE: tuple[tuple[str, Row], ...] = (
-    ("topic_create", {"name": "old"}), ("topic_list", {}), ("topic_resolve", {"name": "old"}),
-    ("topic_join", {"agent_name": "a", "topic_id": "0123456789"}), ("topic_presence", {"topic_id": "0123456789"}),
-    ("messages_search", {"query": "old"}), ("topic_close", {"topic_id": "0123456789"}),
-)  # fmt: skip
+    ("topic_create", {"name": "old"}),
+    ("topic_list", {}),
+    ("topic_resolve", {"name": "old"}),
+    ("topic_join", {"agent_name": "a", "topic_id": "0123456789"}),
+    ("topic_presence", {"topic_id": "0123456789"}),
+    ("messages_search", {"query": "old"}),
+    ("topic_close", {"topic_id": "0123456789"}),
+)
 
 METADATA = {"n": -1.5, "ü": "€ 🚌", "list": [None, True, {}, []], "o": {"": 0}}
 BODIES = (
-    "one line", "# A heading\n\n- a list\n- `code`\n\n```\n\tcode\r\n```\n", "  blanks around  \n",
+    "one line",
+    "# A heading\n\n- a list\n- `code`\n\n```\n\tcode\r\n```\n",
+    "  blanks around  \n",
     "quotes ' \" \\ %s {} --;",
-    "ü € 🚌 \u2028 \ue000 e\u0301", "🚌" * 5_000, "x" * 60_000,
-)  # fmt: skip
+    "ü € 🚌 \u2028 \ue000 e\u0301",
+    "🚌" * 5_000,
+    "x" * 60_000,
+)
 
 
 def send(session: Session, topic_id: str, body: str = "m", **item: Any) -> Row:
@@ -301,10 +298,7 @@ def first_calls(ctx: Ctx) -> None:
     """Servers whose first calls come together make one file between them, and none is turned away."""
     sessions = [ctx.agent(name) for name in ("ada", "bob", "cy", "dan")]
     wanted = [unique() for _ in sessions]
-    calls = (
-        lambda s=s, name=name: s.call("topic_create", name=name)
-        for s, name in zip(sessions, wanted, strict=True)
-    )
+    calls = (lambda s=s, name=name: s.call("topic_create", name=name) for s, name in zip(sessions, wanted, strict=True))
     failed = [str(result) for result in at_once(*calls) if isinstance(result, DoorError)]
     there = {row["name"] for row in sessions[0].call("topic_list")["topics"]} if not failed else set()
     good = not failed and there == set(wanted)
@@ -436,9 +430,7 @@ def restart(ctx: Ctx) -> None:
     b = ctx.agent("b")
     join(b, topic_id)
     got = bodies(sync(b, topic_id))
-    ctx.expect(
-        "topics.log.47", got == ["1", "2", "3"], f"1, 2 and 3 were sent, the server killed; left: {got}"
-    )
+    ctx.expect("topics.log.47", got == ["1", "2", "3"], f"1, 2 and 3 were sent, the server killed; left: {got}")
 
 
 @scenario("log.sent")
@@ -467,7 +459,7 @@ def fields(ctx: Ctx) -> None:
         "plain": send(a, topic_id, "plain"),
         "asked": send(a, topic_id, "asked", message_type="question", metadata=METADATA, client_message_id="k 1"),
         "other": send(b, topic_id, "other", message_type="Büro/v2.x", metadata={}),
-    }  # fmt: skip
+    }
     asked_id = records["asked"].get("message_id")
     records["reply"] = send(b, topic_id, "reply", message_type="answer", reply_to=asked_id)
     read = {message["content_markdown"]: message for message in whole(b, topic_id)}
@@ -527,9 +519,7 @@ def text(ctx: Ctx) -> None:
     sync(b, topic_id, *words)
     sync(a, topic_id)
     shown = server(a).text
-    ctx.expect(
-        "topics.log.68", all(word in shown for word in words), f"{words} were sent; the text: {shown!r}"
-    )
+    ctx.expect("topics.log.68", all(word in shown for word in words), f"{words} were sent; the text: {shown!r}")
 
 
 # ---------- what is refused
@@ -541,9 +531,7 @@ def bad_outbox(ctx: Ctx) -> None:
     topic_id, (a,) = lane(ctx, "a")
 
     def refusals(*items: Any) -> dict[str, Refused | None]:
-        return {
-            str(item): a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item]) for item in items
-        }
+        return {str(item): a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item]) for item in items}
 
     def judge(row: str, refused: dict[str, Refused | None]) -> None:
         wrong = {item: said(no) for item, no in refused.items() if not invalid(no)}
@@ -551,12 +539,8 @@ def bad_outbox(ctx: Ctx) -> None:
 
     judge("topics.log.57", refusals({}, {"message_type": "note"}, {"content_markdown": None}))
     judge("topics.log.58", refusals({"content": "m"}))
-    typed = {
-        "message_type": 5, "reply_to": 5, "client_message_id": {}, "metadata": [1], "content_markdown": 5,
-    }  # fmt: skip
-    judge(
-        "topics.log.59", refusals(*({"content_markdown": "m", name: value} for name, value in typed.items()))
-    )
+    typed = {"message_type": 5, "reply_to": 5, "client_message_id": {}, "metadata": [1], "content_markdown": 5}
+    judge("topics.log.59", refusals(*({"content_markdown": "m", name: value} for name, value in typed.items())))
 
 
 @scenario("log.all_or_none")
@@ -679,24 +663,25 @@ def busy(ctx: Ctx) -> None:
     topic_id, (a,) = lane(ctx, "a")
     other_id, closing_id = topic(a), topic(a)
     delayed = while_locked(
-        ctx, topic_id, 0.5,
-        lambda: sync(a, topic_id, "m"), lambda: a.call("topic_create", name=unique()),
-        lambda: join(a, other_id), lambda: a.call("topic_close", topic_id=closing_id),
-    )  # fmt: skip
+        ctx,
+        topic_id,
+        0.5,
+        lambda: sync(a, topic_id, "m"),
+        lambda: a.call("topic_create", name=unique()),
+        lambda: join(a, other_id),
+        lambda: a.call("topic_close", topic_id=closing_id),
+    )
     failed = [str(result) for result in delayed if isinstance(result, DoorError)]
     ctx.expect("topics.log.70", not failed, f"four calls, while another wrote for 0.5 s: {failed}")
     outbox = [{"content_markdown": "m"}]
     (result,) = while_locked(
-        ctx, topic_id, 60.0,
-        lambda: a.call("sync", timeout_s=60, topic_id=topic_id, outbox=outbox, wait_seconds=0),
-    )  # fmt: skip
+        ctx, topic_id, 60.0, lambda: a.call("sync", timeout_s=60, topic_id=topic_id, outbox=outbox, wait_seconds=0)
+    )
     good = isinstance(result, Refused) and definite(result, "DB_BUSY")
     ctx.expect("topics.log.71", good, f"a send to a file that stays locked: {result}")
 
 
-def while_locked(
-    ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[], Row]
-) -> list[Row | DoorError]:
+def while_locked(ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     """Run the calls while another program writes, for so long or until they are answered."""
     results: list[Row | DoorError] = []
     with database(ctx) as db:

@@ -61,8 +61,7 @@ def peers_of_a_topic(ctx: Ctx) -> None:
         for name, peer in (by_b | by_a).items()
         if name in cursors  # 01 is about those who should not be here
         and not (
-            peer["last_seq"] == cursors[name]["last_seq"]
-            and before - SLACK_S <= peer["updated_at"] <= synced + SLACK_S
+            peer["last_seq"] == cursors[name]["last_seq"] and before - SLACK_S <= peer["updated_at"] <= synced + SLACK_S
         )
     ]
     if ctx.has("sqlite"):
@@ -92,9 +91,7 @@ def window(ctx: Ctx) -> None:
     for age_s, other_window_s in ((270, 200), (330, 400)):
         put_back(ctx, topic_id, "b", age_s)
         seen += ["b" in peers(a, topic_id), "b" in peers(a, topic_id, window_seconds=other_window_s)]
-    why = (
-        f"present 270 s after a sync by default and in 200 s, 330 s after it by default and in 400 s: {seen}"
-    )
+    why = f"present 270 s after a sync by default and in 200 s, 330 s after it by default and in 400 s: {seen}"
     ctx.expect("topics.presence.04", seen == [True, False, False, True], why)
 
 
@@ -127,9 +124,7 @@ def bad_arguments(ctx: Ctx) -> None:
     topic_id = topic(a)
     join(a, topic_id)
     for row, name in (("topics.presence.06", "window_seconds"), ("topics.presence.07", "limit")):
-        answers = {
-            value: a.refusal("topic_presence", topic_id=topic_id, **{name: value}) for value in (0, -1)
-        }
+        answers = {value: a.refusal("topic_presence", topic_id=topic_id, **{name: value}) for value in (0, -1)}
         told = {value: said(answer) for value, answer in answers.items()}
         good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers.values())
         ctx.expect(row, good, f"{name}: {told}")
@@ -147,8 +142,6 @@ def limit(ctx: Ctx) -> None:
         sync(second, topic_id)
         orders.append((list(peers(a, topic_id)), list(peers(a, topic_id, limit=1))))
     counts = [(len(everyone), len(one)) for everyone, one in orders]
-    ctx.expect(
-        "topics.presence.08", counts == [(2, 1)] * 2, f"peers without a limit, and with limit 1: {orders}"
-    )
+    ctx.expect("topics.presence.08", counts == [(2, 1)] * 2, f"peers without a limit, and with limit 1: {orders}")
     good = orders == [(["c", "b"], ["c"]), (["b", "c"], ["b"])]
     ctx.expect("topics.presence.09", good, f"after syncs of b, c and then of c, b: {orders}")

@@ -50,9 +50,7 @@ def create(ctx: Ctx) -> None:
     ctx.expect("topics.route.01", good, f"asked for {name!r}, got {made}; a message sent there: {sent}")
     nameless = a.call("topic_create")
     found = a.call("topic_resolve", name=nameless["name"])["topic_id"] if nameless["name"] else None
-    ctx.expect(
-        "topics.route.05", found == nameless["topic_id"], f"made {nameless}; its name leads to {found}"
-    )
+    ctx.expect("topics.route.05", found == nameless["topic_id"], f"made {nameless}; its name leads to {found}")
 
 
 @scenario("route.reuse")
@@ -68,9 +66,12 @@ def reuse(ctx: Ctx) -> None:
     a.call("topic_close", topic_id=second)
     left = a.call("topic_create", name=name)["topic_id"]
     good = (again, newest, left) == (first, second, first)
-    ctx.expect("topics.route.02", good,
-               f"{first} and then {second} were made; reuse gave {again} before the second, {newest} after it, "
-               f"{left} once the second was closed")  # fmt: skip
+    ctx.expect(
+        "topics.route.02",
+        good,
+        f"{first} and then {second} were made; reuse gave {again} before the second, {newest} after it, "
+        f"{left} once the second was closed",
+    )
 
 
 @scenario("route.create_race")
@@ -144,9 +145,12 @@ def resolve(ctx: Ctx) -> None:
     refused = a.refusal("topic_resolve", name=name)
     closed = a.call("topic_resolve", name=name, allow_closed=True)
     good = newest == open_one == closed["topic_id"] == second and closed["status"] == "closed"
-    ctx.expect("topics.route.11", good and definite(refused, "TOPIC_NOT_FOUND"),
-               f"{first}, then {second} were made; resolved to {newest}; the first closed, to {open_one}; both "
-               f"closed, to {closed}; and without allow_closed {said(refused)}")  # fmt: skip
+    ctx.expect(
+        "topics.route.11",
+        good and definite(refused, "TOPIC_NOT_FOUND"),
+        f"{first}, then {second} were made; resolved to {newest}; the first closed, to {open_one}; both "
+        f"closed, to {closed}; and without allow_closed {said(refused)}",
+    )
 
 
 @scenario("route.not_found")
@@ -154,10 +158,7 @@ def not_found(ctx: Ctx) -> None:
     """What is not there is TOPIC_NOT_FOUND."""
     a = ctx.agent("a")
     topic(a)
-    answers = [
-        a.refusal("topic_resolve", name=unique("nobody")),
-        a.refusal("topic_close", topic_id="00000dead0"),
-    ]
+    answers = [a.refusal("topic_resolve", name=unique("nobody")), a.refusal("topic_close", topic_id="00000dead0")]
     good = all(definite(answer, "TOPIC_NOT_FOUND") for answer in answers)
     ctx.expect("topics.route.12", good, f"an unknown name, an unknown id: {[said(each) for each in answers]}")
 
@@ -171,16 +172,15 @@ def close(ctx: Ctx) -> None:
     shown = [row for row in a.call("topic_list")["topics"] if row["topic_id"] == one]
     good = reply["topic_id"] == one and all(row["status"] == "closed" for row in shown)
     ctx.expect("topics.route.13", good, f"topic_close answered {reply}; topic_list then shows {shown}")
-    refused = [
-        s.refusal("sync", topic_id=one, outbox=ONE, wait_seconds=0, auto_advance=False) for s in (a, b)
-    ]
+    refused = [s.refusal("sync", topic_id=one, outbox=ONE, wait_seconds=0, auto_advance=False) for s in (a, b)]
     got = bodies(sync(b, one))
     good = all(definite(answer, "TOPIC_CLOSED") for answer in refused) and "one" not in got
-    ctx.expect("topics.route.14", good, f"sent after the close by both, {[said(each) for each in refused]}; "
-                                        f"received then: {got}")  # fmt: skip
     ctx.expect(
-        "topics.route.15", got[:1] == ["before"], f"one message was sent before the close; read: {got}"
+        "topics.route.14",
+        good,
+        f"sent after the close by both, {[said(each) for each in refused]}; received then: {got}",
     )
+    ctx.expect("topics.route.15", got[:1] == ["before"], f"one message was sent before the close; read: {got}")
 
 
 @scenario("route.close_row")
@@ -232,8 +232,12 @@ def bad_arguments(ctx: Ctx) -> None:
         a.refusal("topic_close", topic_id={"x": 1}),
     ]
     good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers)
-    ctx.expect("topics.route.19", good, f"a list as a name, no name, a list as a name, no topic_id, an object as a "
-                                        f"topic_id: {[said(answer) for answer in answers]}")  # fmt: skip
+    ctx.expect(
+        "topics.route.19",
+        good,
+        f"a list as a name, no name, a list as a name, no topic_id, an object as a "
+        f"topic_id: {[said(answer) for answer in answers]}",
+    )
 
 
 @scenario("route.two_processes")
@@ -251,5 +255,9 @@ def two_processes(ctx: Ctx) -> None:
         refused = other.refusal("sync", topic_id=made, outbox=ONE, wait_seconds=0)
         seen.append((made == found and definite(refused, "TOPIC_CLOSED"), made, found, said(refused)))
     good = all(each[0] for each in seen)
-    ctx.expect("topics.route.20", good, f"made by one process, found by the other, sent to by the other after the "
-                                        f"first closed it; both ways: {[each[1:] for each in seen]}")  # fmt: skip
+    ctx.expect(
+        "topics.route.20",
+        good,
+        f"made by one process, found by the other, sent to by the other after the "
+        f"first closed it; both ways: {[each[1:] for each in seen]}",
+    )

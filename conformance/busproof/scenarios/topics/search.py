@@ -9,17 +9,7 @@ from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, definite, said
-from busproof.scenarios.topics.common import (
-    bodies,
-    database,
-    join,
-    lane,
-    scenario,
-    sync,
-    topic,
-    unique,
-    warned,
-)
+from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, unique, warned
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -49,10 +39,7 @@ def everywhere(ctx: Ctx) -> None:
     for topic_id in topics:
         join(a, topic_id)
         send(a, topic_id, f"the {word}")
-    answers = [
-        b.refusal("messages_search", query=word),
-        b.refusal("messages_search", query=word, topic_id=topics[0]),
-    ]
+    answers = [b.refusal("messages_search", query=word), b.refusal("messages_search", query=word, topic_id=topics[0])]
     told = [said(answer) for answer in answers]
     ctx.expect("topics.search.03", answers == [None, None], f"searches of one that has not joined: {told}")
     found = [result["topic_id"] for result in search(a, word)]
@@ -69,9 +56,7 @@ def within(ctx: Ctx) -> None:
         send(a, topic_id, f"the {word}")
     found = [[result["topic_id"] for result in search(a, word, topic_id=topic_id)] for topic_id in topics]
     wanted = [[topic_id] for topic_id in topics]
-    ctx.expect(
-        "topics.search.02", found == wanted, f"searches of {topics} one by one found messages of {found}"
-    )
+    ctx.expect("topics.search.02", found == wanted, f"searches of {topics} one by one found messages of {found}")
 
 
 @scenario("search.fields")
@@ -81,15 +66,13 @@ def fields(ctx: Ctx) -> None:
     topic_id = topic(a, name=name)
     join(a, topic_id)
     send(a, topic_id, "something before it")
-    outbox = [
-        {"content_markdown": f"where is {word}?" + "\n\nso much more" * 500, "message_type": "question"}
-    ]
+    outbox = [{"content_markdown": f"where is {word}?" + "\n\nso much more" * 500, "message_type": "question"}]
     (message,) = (record["message"] for record in sync(a, topic_id, outbox=outbox)["sent"])
-    results = [search(a, word, topic_id=topic_id, mode="fts", **params) for params in (
-        {}, {"include_content": False}, {"include_content": True})]  # fmt: skip
-    wanted = {
-        key: message[key] for key in ("topic_id", "message_id", "seq", "sender", "message_type", "created_at")
-    }
+    results = [
+        search(a, word, topic_id=topic_id, mode="fts", **params)
+        for params in ({}, {"include_content": False}, {"include_content": True})
+    ]
+    wanted = {key: message[key] for key in ("topic_id", "message_id", "seq", "sender", "message_type", "created_at")}
     wanted["topic_name"] = name
     told = [{key: result.get(key) for key in (*wanted, "snippet")} for result in results[0]]
     good = len(told) == 1 and told[0] == wanted | {"snippet": told[0]["snippet"]} and told[0]["snippet"] != ""
@@ -176,9 +159,27 @@ def degraded(ctx: Ctx) -> None:
 
 # Each is a message, too: whatever "words" means to a bus, that one has them all. ONE and TWO become unique words.
 QUERIES = (
-    "ONE TWO", "ONE NOT TWO", "ONE OR TWO", "ONE AND", "ONE*", "^ONE", '"ONE', 'ONE"TWO', "(ONE", "ONE)", "ONE-TWO",
-    "ONE -TWO", "sender:ONE", "nosuch : ONE", "NEAR(ONE TWO, 2)", "{ONE", "ONE'", "ONE; DROP", "ONE%", "ONE\\",
-)  # fmt: skip
+    "ONE TWO",
+    "ONE NOT TWO",
+    "ONE OR TWO",
+    "ONE AND",
+    "ONE*",
+    "^ONE",
+    '"ONE',
+    'ONE"TWO',
+    "(ONE",
+    "ONE)",
+    "ONE-TWO",
+    "ONE -TWO",
+    "sender:ONE",
+    "nosuch : ONE",
+    "NEAR(ONE TWO, 2)",
+    "{ONE",
+    "ONE'",
+    "ONE; DROP",
+    "ONE%",
+    "ONE\\",
+)
 
 
 @scenario("search.quoted")
@@ -206,9 +207,7 @@ def quoted(ctx: Ctx) -> None:
     for query, words, extra in ((f"{one}*", one, f"{one}tail"), (f"{one} OR {two}", f"{one} {two}", one)):
         if extra in found[query] and extra not in found[words]:
             wrong.append(f"{query} finds {extra}, which {words} does not")
-    ctx.expect(
-        "topics.search.16", not wrong, f"{len(wrong)} queries were not taken as words: {'; '.join(wrong[:4])}"
-    )
+    ctx.expect("topics.search.16", not wrong, f"{len(wrong)} queries were not taken as words: {'; '.join(wrong[:4])}")
 
 
 @scenario("search.snippets")
@@ -266,9 +265,7 @@ def insert(db: sqlite3.Connection, topic_id: str, seq: int, body: str) -> None:
         " VALUES (?, ?, ?, 'stranger', 'message', ?, ?)",
         (uuid.uuid4().hex[:10], topic_id, seq, body, now),
     )
-    db.execute(
-        "UPDATE topic_seq SET next_seq = ?, updated_at = ? WHERE topic_id = ?", (seq + 1, now, topic_id)
-    )
+    db.execute("UPDATE topic_seq SET next_seq = ?, updated_at = ? WHERE topic_id = ?", (seq + 1, now, topic_id))
     db.execute("COMMIT")
 
 
@@ -282,9 +279,7 @@ def read_only(ctx: Ctx) -> None:
 
     def rows() -> list[list[Any]]:
         with database(ctx) as db:
-            select = (
-                "SELECT agent_name, last_seq, updated_at FROM cursors WHERE topic_id = ? ORDER BY agent_name"
-            )
+            select = "SELECT agent_name, last_seq, updated_at FROM cursors WHERE topic_id = ? ORDER BY agent_name"
             return [list(row) for row in db.execute(select, (topic_id,))]
 
     before = rows()

@@ -7,15 +7,7 @@ import json
 import re
 from typing import Any
 
-from busproof.scenarios.worker.common import (
-    blob_files,
-    database,
-    ids,
-    poll,
-    publish,
-    said,
-    stranger_publishes,
-)
+from busproof.scenarios.worker.common import blob_files, database, ids, poll, publish, said, stranger_publishes
 from busproof.suite import Ctx, scenario
 
 INLINE_BYTES_MAX = 4096
@@ -52,9 +44,7 @@ def boundary(ctx: Ctx) -> None:
     payload, ref = columns(ctx, "huge")
     good = payload is None and isinstance(ref, str) and REF.fullmatch(ref) is not None
     ctx.expect(
-        "worker.blob.01",
-        good,
-        f"the row of a payload of 100 KB has ref {ref!r} and payload {str(payload)[:40]!r}",
+        "worker.blob.01", good, f"the row of a payload of 100 KB has ref {ref!r} and payload {str(payload)[:40]!r}"
     )
     sides = {name: columns(ctx, name)[1] is not None for name in ("inline", "blob")}
     # Text beyond ASCII: whichever escaping the bus stores, the bytes of that text decide.
@@ -97,9 +87,7 @@ def content_addressed(ctx: Ctx) -> None:
     if ctx.has("sqlite") and shaped:
         file = ctx.store / "blobs" / refs[0]
         hashed = file.is_file() and f"sha256-{hashlib.sha256(file.read_bytes()).hexdigest()}" == refs[0]
-    ctx.expect(
-        "worker.blob.04", shaped and hashed, f"refs {refs} and {other}; named by their content: {hashed}"
-    )
+    ctx.expect("worker.blob.04", shaped and hashed, f"refs {refs} and {other}; named by their content: {hashed}")
     same = len(set(refs)) == 1 and other not in refs
     ctx.expect("worker.blob.05", same, f"the same content saved three times: {refs}; other content: {other}")
     back = b.call("load_blob", ref=refs[0])["content"], b.call("load_blob", ref=other)["content"]
@@ -142,11 +130,7 @@ def marked(ctx: Ctx, requirement: str, rows: dict[str, dict[str, Any]], error: s
     is_withheld = hurt.get("payload") is None or error == "decode_failed"
     good = others == [1, 2] and hurt.get("payload_error") == error and is_withheld
     told = {key: str(value)[:60] for key, value in hurt.items() if key.startswith("payload")}
-    ctx.expect(
-        requirement,
-        good,
-        f"wanted payload_error {error} on that message alone; it has {told}, others {others}",
-    )
+    ctx.expect(requirement, good, f"wanted payload_error {error} on that message alone; it has {told}, others {others}")
 
 
 @scenario("blob.missing", needs=("sqlite",))
@@ -192,13 +176,7 @@ def ref_as_path(ctx: Ctx) -> None:
     (ctx.store / "secret.json").write_text('"the secret"')
     (ctx.store / "blobs").mkdir(exist_ok=True)
     (ctx.store / "blobs" / "plain.json").write_text('"the secret"')
-    bad = [
-        "../secret.json",
-        str(ctx.store / "secret.json"),
-        "plain.json",
-        "sha256-../../secret.json",
-        "sha256-00",
-    ]
+    bad = ["../secret.json", str(ctx.store / "secret.json"), "plain.json", "sha256-../../secret.json", "sha256-00"]
     for number, ref in enumerate(bad):
         stranger_publishes(ctx, f"bad{number}", payload_ref=ref)
     publish(a, id="last", payload="fine")
@@ -223,13 +201,7 @@ def bad_refs(ctx: Ctx) -> None:
     a.call("save_blob", content=1)
     (ctx.store / "outside.json").write_text('"outside"')
     hexes = ["g" * 64, "A" * 64, "0" * 63, "0" * 65, ""]
-    shapes = [
-        "",
-        "x",
-        "../outside.json",
-        str(ctx.store / "outside.json"),
-        *(f"sha256-{digits}" for digits in hexes),
-    ]
+    shapes = ["", "x", "../outside.json", str(ctx.store / "outside.json"), *(f"sha256-{digits}" for digits in hexes)]
     taken = [ref for ref in shapes if a.refusal("load_blob", ref=ref) is None]
     ctx.expect("worker.blob.14", not taken, f"load_blob gave content for what is no ref: {taken}")
     unknown = a.refusal("load_blob", ref="sha256-" + "0" * 64)

@@ -14,9 +14,18 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 __all__ = [
-    "Row", "at_once", "blob_files", "database", "definite", "exported", "ids", "poll", "publish", "said",
+    "Row",
+    "at_once",
+    "blob_files",
+    "database",
+    "definite",
+    "exported",
+    "ids",
+    "poll",
+    "publish",
+    "said",
     "stranger_publishes",
-]  # fmt: skip
+]
 
 
 def publish(session: Session, **message: Any) -> Row:
@@ -40,9 +49,17 @@ def database(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 def stranger_publishes(ctx: Ctx, message_id: str, **columns: Any) -> int:
     """A row inserted with the seed's own statement by a process that knows only the schema; returns its seq."""
     row = {
-        "id": message_id, "ts_ms": ctx.now_ms, "from_agent": "stranger", "to_agent": None, "type": "note",
-        "correlation_id": None, "in_reply_to": None, "payload": None, "payload_ref": None, **columns,
-    }  # fmt: skip
+        "id": message_id,
+        "ts_ms": ctx.now_ms,
+        "from_agent": "stranger",
+        "to_agent": None,
+        "type": "note",
+        "correlation_id": None,
+        "in_reply_to": None,
+        "payload": None,
+        "payload_ref": None,
+        **columns,
+    }
     with database(ctx) as db:
         cursor = db.execute(
             "INSERT INTO messages (id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload,"

@@ -18,9 +18,7 @@ def poll_does_not_advance(ctx: Ctx) -> None:
     messages = poll(other)
     other.call("ack", seq=messages[0]["seq"])
     left = ids(poll(other))
-    ctx.expect(
-        "worker.cursor.02", left == ["m2"], f"two delivered, one acknowledged: the next poll gave {left}"
-    )
+    ctx.expect("worker.cursor.02", left == ["m2"], f"two delivered, one acknowledged: the next poll gave {left}")
 
 
 @scenario("cursor.ack_advances")
@@ -32,15 +30,11 @@ def ack_advances(ctx: Ctx) -> None:
     messages = poll(a)
     a.call("ack", seq=messages[1]["seq"])
     left = ids(poll(a))
-    ctx.expect(
-        "worker.cursor.03", left == ["m2", "m3"], f"after an ack of the second of four a poll gave {left}"
-    )
+    ctx.expect("worker.cursor.03", left == ["m2", "m3"], f"after an ack of the second of four a poll gave {left}")
     a.call("ack", seq=messages[3]["seq"])
     publish(a, id="new")
     left = ids(poll(a))
-    ctx.expect(
-        "worker.cursor.07", left == ["new"], f"after all were acknowledged and one came, a poll gave {left}"
-    )
+    ctx.expect("worker.cursor.07", left == ["new"], f"after all were acknowledged and one came, a poll gave {left}")
 
 
 @scenario("cursor.order_and_limit")
@@ -56,9 +50,7 @@ def order_and_limit(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.04", ordered, f"a poll of everything gave seq {seqs}")
     three, default = ids(poll(a, limit=3)), len(poll(a))
     good = three == names[:-4:-1] and default == 100
-    ctx.expect(
-        "worker.cursor.05", good, f"limit 3 gave {three}; without a limit {default} of 103 came, wanted 100"
-    )
+    ctx.expect("worker.cursor.05", good, f"limit 3 gave {three}; without a limit {default} of 103 came, wanted 100")
 
 
 @scenario("cursor.new_agent_reads_from_the_start")
@@ -82,9 +74,7 @@ def ack_is_monotonic(ctx: Ctx) -> None:
     left = ids(poll(a))
     ctx.expect("worker.cursor.08", left == ["m2"], f"acks of the 2nd, 1st, 2nd and of 0: a poll gave {left}")
     answers = [said(refusal) for refusal in refused if refusal is not None]
-    ctx.expect(
-        "worker.cursor.11", not answers and left == ["m2"], f"an ack backwards: {answers}; poll: {left}"
-    )
+    ctx.expect("worker.cursor.11", not answers and left == ["m2"], f"an ack backwards: {answers}; poll: {left}")
 
 
 @scenario("cursor.ack_beyond_the_log")
@@ -97,9 +87,7 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     newest = first[-1]["seq"] if first else 1
     refused = {seq: a.refusal("ack", seq=seq) for seq in (newest + 1, 10**9, 2**63 - 1)}
     soft = {seq: said(r) for seq, r in {**refused, 1: empty}.items() if not definite(r, "INVALID_ARGUMENT")}
-    ctx.expect(
-        "worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}"
-    )
+    ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
     publish(a, id="m2")
     heard = ids(poll(a))
     ctx.expect("worker.cursor.10", heard == ["m1", "m2"], f"after such acks a poll gave {heard}")
@@ -112,9 +100,7 @@ def each_agent_its_own(ctx: Ctx) -> None:
     publish(a, id="m1")
     a.call("ack", seq=poll(a)[0]["seq"])
     for_a, for_b = ids(poll(a)), ids(poll(b))
-    ctx.expect(
-        "worker.cursor.12", (for_a, for_b) == ([], ["m1"]), f"a acknowledged; a sees {for_a}, b sees {for_b}"
-    )
+    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["m1"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
 
 
 @scenario("cursor.killed_reader_gets_it_again")
@@ -128,9 +114,7 @@ def killed_reader(ctx: Ctx) -> None:
     ctx.crash(reader)
     again = ids(poll(ctx.agent("reader")))
     ctx.expect("worker.cursor.13", "m1" in again and "m2" in again, f"the next process was given {again}")
-    ctx.expect(
-        "worker.cursor.14", again == ["m1", "m2"], f"one of three was acknowledged; then it was given {again}"
-    )
+    ctx.expect("worker.cursor.14", again == ["m1", "m2"], f"one of three was acknowledged; then it was given {again}")
 
 
 @scenario("cursor.ack_survives_kill")

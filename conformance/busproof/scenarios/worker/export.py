@@ -37,15 +37,10 @@ def lines(ctx: Ctx) -> None:
     a.call("export_to_jsonl")
     rows, whole = exported(ctx)
     names = [row.get("id") for row in rows]
-    ctx.expect(
-        "worker.export.01",
-        sorted(map(str, names)) == ["m1", "m2", "m3"],
-        f"three messages, exported: {names}",
-    )
+    ctx.expect("worker.export.01", sorted(map(str, names)) == ["m1", "m2", "m3"], f"three messages, exported: {names}")
     shaped = whole and all(set(row) >= COLUMNS for row in rows)
     told = [
-        (row.get("from_agent"), row.get("to_agent"), row.get("type"), row.get("correlation_id"))
-        for row in rows[:1]
+        (row.get("from_agent"), row.get("to_agent"), row.get("type"), row.get("correlation_id")) for row in rows[:1]
     ]
     good = shaped and told == [("a", "b", "note", "c")]
     ctx.expect("worker.export.02", good, f"whole lines: {whole}; the first row: {rows[:1]}")
@@ -78,9 +73,7 @@ def idempotent(ctx: Ctx) -> None:
     ctx.agent("b").call("export_to_jsonl")
     after = (ctx.store / "bus.jsonl").read_bytes()
     good = empty == [] and before == after and before.count(b"\n") == 1
-    ctx.expect(
-        "worker.export.05", good, f"an empty bus exported {empty}; one message: {before!r}, then {after!r}"
-    )
+    ctx.expect("worker.export.05", good, f"an empty bus exported {empty}; one message: {before!r}, then {after!r}")
 
 
 @scenario("export.state", needs=("sqlite",))
@@ -95,9 +88,7 @@ def state(ctx: Ctx) -> None:
             newest = db.execute("SELECT MAX(seq) FROM messages").fetchone()[0]
             states = [tuple(row) for row in db.execute("SELECT id, last_seq FROM export_state")]
         told.append(states == [(1, newest)])
-    ctx.expect(
-        "worker.export.06", all(told), f"export_state.last_seq was the newest seq after each export: {told}"
-    )
+    ctx.expect("worker.export.06", all(told), f"export_state.last_seq was the newest seq after each export: {told}")
 
 
 @scenario("export.gaps", needs=("sqlite",))
@@ -131,9 +122,7 @@ def crash_between(ctx: Ctx) -> None:
     publish(b, id="m3")
     b.call("export_to_jsonl")
     names = exported_ids(ctx)
-    ctx.expect(
-        "worker.export.08", names == ["m0", "m1", "m2", "m3"], f"after such a crash the file holds {names}"
-    )
+    ctx.expect("worker.export.08", names == ["m0", "m1", "m2", "m3"], f"after such a crash the file holds {names}")
 
 
 @scenario("export.torn_tail", needs=("sqlite",))
@@ -178,7 +167,5 @@ def two_exporters(ctx: Ctx) -> None:
     rows, whole = exported(ctx)
     names = [row.get("id") for row in rows]
     ctx.expect(
-        "worker.export.10",
-        whole and names == wanted,
-        f"three exporters at once; whole {whole}, the file: {names}",
+        "worker.export.10", whole and names == wanted, f"three exporters at once; whole {whole}, the file: {names}"
     )

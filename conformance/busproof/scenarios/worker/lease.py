@@ -37,9 +37,7 @@ def own_second_claim(ctx: Ctx) -> None:
     """A holder that claims again is told that the task is taken."""
     a = ctx.agent("a")
     first, second = claims(a), claims(a)
-    ctx.expect(
-        "worker.lease.04", first and not second, f"the same agent's claims were {first}, then {second}"
-    )
+    ctx.expect("worker.lease.04", first and not second, f"the same agent's claims were {first}, then {second}")
 
 
 @scenario("lease.sixty_seconds", needs=("clock",))
@@ -51,9 +49,7 @@ def sixty_seconds(ctx: Ctx) -> None:
     early = claims(b)
     ctx.advance(2_000)
     late = claims(b)
-    ctx.expect(
-        "worker.lease.02", not early and late, f"another's claim after 59 s: {early}, after 61 s: {late}"
-    )
+    ctx.expect("worker.lease.02", not early and late, f"another's claim after 59 s: {early}, after 61 s: {late}")
 
 
 @scenario("lease.expires", needs=("clock",))
@@ -64,9 +60,7 @@ def expires(ctx: Ctx) -> None:
     ctx.crash(a)
     ctx.advance(LEASE_MS + 1)
     taken = claims(b), claims(c)
-    ctx.expect(
-        "worker.lease.05", taken == (True, False), f"a died, its lease ran out: b and c were told {taken}"
-    )
+    ctx.expect("worker.lease.05", taken == (True, False), f"a died, its lease ran out: b and c were told {taken}")
 
 
 @scenario("lease.boundary", needs=("clock",))
@@ -93,9 +87,7 @@ def renew_extends(ctx: Ctx) -> None:
         renewed.append(renews(a))
         stolen.append(claims(b))
     good = all(renewed) and not any(stolen)
-    ctx.expect(
-        "worker.lease.08", good, f"renewed every 30 s: {renewed}; the other's claims in between: {stolen}"
-    )
+    ctx.expect("worker.lease.08", good, f"renewed every 30 s: {renewed}; the other's claims in between: {stolen}")
     ctx.advance(LEASE_MS - 1)
     before = claims(b)
     ctx.advance(1)
@@ -124,9 +116,7 @@ def renew_after_expiry(ctx: Ctx) -> None:
     ctx.advance(LEASE_MS + 5_000)
     renewed = renews(a)
     taken = claims(b)
-    ctx.expect(
-        "worker.lease.11", renewed and not taken, f"renewed 5 s late: {renewed}; then claimable: {taken}"
-    )
+    ctx.expect("worker.lease.11", renewed and not taken, f"renewed 5 s late: {renewed}; then claimable: {taken}")
 
 
 @scenario("lease.renew_after_retake", needs=("clock",))
@@ -140,9 +130,7 @@ def renew_after_retake(ctx: Ctx) -> None:
     a.call("release_claim", task_id="task")
     taken = claims(c)
     good = not renewed and not taken
-    ctx.expect(
-        "worker.lease.12", good, f"the old holder renewed: {renewed}; its release freed the task: {taken}"
-    )
+    ctx.expect("worker.lease.12", good, f"the old holder renewed: {renewed}; its release freed the task: {taken}")
 
 
 @scenario("lease.release_frees")
@@ -153,9 +141,7 @@ def release_frees(ctx: Ctx) -> None:
     a.call("release_claim", task_id="task")
     held, taken = renews(a), claims(b)
     good = taken and not held
-    ctx.expect(
-        "worker.lease.13", good, f"after a release: the old holder renews {held}, another claims {taken}"
-    )
+    ctx.expect("worker.lease.13", good, f"after a release: the old holder renews {held}, another claims {taken}")
 
 
 @scenario("lease.only_the_holder_releases")
@@ -166,9 +152,7 @@ def only_the_holder_releases(ctx: Ctx) -> None:
     b.call("release_claim", task_id="task")
     taken, kept = claims(b), renews(a)
     good = kept and not taken
-    ctx.expect(
-        "worker.lease.14", good, f"after another's release: claimable {taken}, its holder renews {kept}"
-    )
+    ctx.expect("worker.lease.14", good, f"after another's release: claimable {taken}, its holder renews {kept}")
 
 
 @scenario("lease.tasks_are_independent")
@@ -181,9 +165,7 @@ def tasks_are_independent(ctx: Ctx) -> None:
     still = [name for name in names[:-1] if not renews(a, name)]
     freed = claims(b, "t_sk")
     good = all(granted) and not still and freed
-    ctx.expect(
-        "worker.lease.15", good, f"claims of {names}: {granted}; after releasing the last one lost: {still}"
-    )
+    ctx.expect("worker.lease.15", good, f"claims of {names}: {granted}; after releasing the last one lost: {still}")
 
 
 @scenario("lease.a_fault_is_not_contention", needs=("sqlite",))
@@ -217,9 +199,7 @@ def token_rises(ctx: Ctx) -> None:
         ctx.advance(LEASE_MS)
         tokens.append(b.call("try_claim_task", task_id="task").get("token"))
     ctx.expect("worker.lease.17", _rising(tokens), f"successive grants of one task had tokens {tokens}")
-    ctx.expect(
-        "worker.lease.20", _rising(released), f"grants with a release between them had tokens {released}"
-    )
+    ctx.expect("worker.lease.20", _rising(released), f"grants with a release between them had tokens {released}")
 
 
 def _rising(tokens: list[Any]) -> bool:
@@ -257,9 +237,7 @@ def race(ctx: Ctx) -> None:
         won = [isinstance(reply, dict) and bool(reply.get("claimed")) for reply in replies]
         if won.count(True) != 1:
             wrong[task] = [str(reply) for reply in replies]
-    ctx.expect(
-        "worker.lease.21", not wrong, f"three agents claimed a free task at once and were told {wrong}"
-    )
+    ctx.expect("worker.lease.21", not wrong, f"three agents claimed a free task at once and were told {wrong}")
 
 
 @scenario("lease.claim_survives_kill")
@@ -272,9 +250,7 @@ def claim_survives_kill(ctx: Ctx) -> None:
     back = renews(ctx.agent("a"))
     good = back and not taken
     ctx.expect(
-        "worker.lease.23",
-        good,
-        f"the holder was killed: another claims {taken}, its next process renews {back}",
+        "worker.lease.23", good, f"the holder was killed: another claims {taken}, its next process renews {back}"
     )
 
 
@@ -292,11 +268,7 @@ def row(ctx: Ctx) -> None:
     rows.append(_claim_rows(ctx))
     held = ("task", "a", at_ms)
     wanted = [[(*held, at_ms + LEASE_MS)], [(*held, at_ms + 10_000 + LEASE_MS)], []]
-    ctx.expect(
-        "worker.lease.24",
-        rows == wanted,
-        f"claimed, renewed, released: the rows were {rows}, wanted {wanted}",
-    )
+    ctx.expect("worker.lease.24", rows == wanted, f"claimed, renewed, released: the rows were {rows}, wanted {wanted}")
 
 
 def _claim_rows(ctx: Ctx) -> list[tuple[Any, ...]]:

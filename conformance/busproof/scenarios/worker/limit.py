@@ -88,9 +88,7 @@ def wrong_types(ctx: Ctx) -> None:
     odd: list[Any] = [1, True, [], {}]
     cases += [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS for bad in odd]
     soft = soft_spots(ctx, a, cases)
-    ctx.expect(
-        "worker.limit.01", not soft, f"{len(soft)} of {len(cases)} calls with a wrong type: {soft[:5]}"
-    )
+    ctx.expect("worker.limit.01", not soft, f"{len(soft)} of {len(cases)} calls with a wrong type: {soft[:5]}")
 
 
 @scenario("limit.fields")
@@ -109,9 +107,7 @@ def fields(ctx: Ctx) -> None:
     cases += [("publish", _message(seq=7)), ("publish", _message(payload_ref="sha256-" + "0" * 64))]
     soft = soft_spots(ctx, a, cases)
     ctx.expect(
-        "worker.limit.02",
-        not soft,
-        f"{len(soft)} of {len(cases)} calls with missing or extra fields: {soft[:5]}",
+        "worker.limit.02", not soft, f"{len(soft)} of {len(cases)} calls with missing or extra fields: {soft[:5]}"
     )
 
 
@@ -122,9 +118,7 @@ def text(ctx: Ctx) -> None:
 
     def cases(bad: str) -> list[tuple[str, dict[str, Any]]]:
         calls = offered(ctx).items()
-        found = [
-            (method, {**params, name: bad}) for method, params in calls for name in NAMES if name in params
-        ]
+        found = [(method, {**params, name: bad}) for method, params in calls for name in NAMES if name in params]
         return found + [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS]
 
     nul = soft_spots(ctx, a, [*cases("a\0b"), *cases("\0"), *cases("")])
@@ -148,9 +142,7 @@ def numbers(ctx: Ctx) -> None:
         for bad in (2**63, -(2**63) - 1, 10**400, -1)
     ]
     soft = soft_spots(ctx, a, cases)
-    ctx.expect(
-        "worker.limit.05", not soft, f"{len(soft)} of {len(cases)} calls with impossible numbers: {soft[:5]}"
-    )
+    ctx.expect("worker.limit.05", not soft, f"{len(soft)} of {len(cases)} calls with impossible numbers: {soft[:5]}")
 
 
 @scenario("limit.not_a_number")
@@ -161,11 +153,7 @@ def not_a_number(ctx: Ctx) -> None:
     for bad in (float("nan"), float("inf"), float("-inf")):
         cases += [("publish", _message(payload=bad)), ("publish", _message(payload={"deep": [bad]}))]
         cases += [("save_blob", {"content": [bad]})] if ctx.has("blob") else []
-        cases += (
-            [("heartbeat", {"agent_id": "a", "status": "idle", "progress": bad})]
-            if ctx.has("presence")
-            else []
-        )
+        cases += [("heartbeat", {"agent_id": "a", "status": "idle", "progress": bad})] if ctx.has("presence") else []
     soft = soft_spots(ctx, a, cases)
     stored = poll(a)
     ctx.expect("worker.limit.06", not soft and not stored, f"NaN and Infinity: {soft[:5]}; stored: {stored}")
@@ -181,9 +169,7 @@ def too_large(ctx: Ctx) -> None:
     cases += [("publish", _message(id="x" * 1_000_000)), ("publish", _message(type="t" * 1_000_000))]
     soft = soft_spots(ctx, a, cases)
     stored = ids(poll(a))
-    ctx.expect(
-        "worker.limit.07", not soft and not stored, f"10 MB payloads and 1 MB names: {soft}; stored: {stored}"
-    )
+    ctx.expect("worker.limit.07", not soft and not stored, f"10 MB payloads and 1 MB names: {soft}; stored: {stored}")
 
 
 @scenario("limit.paths", needs=("states",))
@@ -209,15 +195,10 @@ def nothing_stored(ctx: Ctx) -> None:
         a.call("try_claim_task", task_id="held")
     before = _state(ctx, a)
     calls = offered(ctx).items()
-    cases: list[tuple[str, dict[str, Any]]] = [
-        (method, {**params, "surprise": 1}) for method, params in calls
-    ]
+    cases: list[tuple[str, dict[str, Any]]] = [(method, {**params, "surprise": 1}) for method, params in calls]
     cases += [(method, {**params, n: "a\0b"}) for method, params in calls for n in NAMES if n in params]
     cases += [("publish", _message(id="m2", type=None)), ("publish", _message(id="m3", payload=float("nan")))]
-    cases += [
-        ("publish", _message(id="m4", payload="x" * 10_000_000)),
-        ("ack", {"agent_id": "a", "seq": 10**9}),
-    ]
+    cases += [("publish", _message(id="m4", payload="x" * 10_000_000)), ("ack", {"agent_id": "a", "seq": 10**9})]
     cases += [("publish", _message(id="m1", payload=2)), ("publish", _message(id="m5", payload="\ud800"))]
     for method, params in cases:
         a.refusal(method, **params)
@@ -321,11 +302,7 @@ def backpressure(ctx: Ctx) -> None:
 def backpressure_is_off(ctx: Ctx) -> None:
     """Without the option nobody is held back."""
     a = ctx.agent("a")
-    refused = [
-        said(r)
-        for n in range(300)
-        if (r := a.refusal("publish", message={"type": "t", "to": "b"})) is not None
-    ]
+    refused = [said(r) for n in range(300) if (r := a.refusal("publish", message={"type": "t", "to": "b"})) is not None]
     ctx.expect("worker.limit.15", not refused, f"of 300 publishes to one silent agent refused: {refused[:2]}")
 
 

@@ -8,36 +8,40 @@ import uuid
 from typing import Any
 
 from busproof.adapters.base import Refused
-from busproof.scenarios.worker.common import (
-    at_once,
-    database,
-    definite,
-    ids,
-    poll,
-    publish,
-    said,
-    stranger_publishes,
-)
+from busproof.scenarios.worker.common import at_once, database, definite, ids, poll, publish, said, stranger_publishes
 from busproof.suite import Ctx, scenario
 
 MESSAGE_TYPES = {
-    "worker.log.22": [
-        "task_assign",
-        "task_claim",
-        "task_progress",
-        "task_done",
-        "task_failed",
-        "task_blocked",
-    ],
+    "worker.log.22": ["task_assign", "task_claim", "task_progress", "task_done", "task_failed", "task_blocked"],
     "worker.log.23": ["heartbeat", "state_change", "review_request", "review_result"],
     "worker.log.24": ["agent_started", "agent_stopped"],
 }
 
 # Every kind of JSON value, the falsy ones among them (W2).
 JSON_VALUES: list[Any] = [
-    {}, [], 0, "", False, True, None, -1, 1.5, 1e300, 2**53, "text", "ü€😀", "a\u0000b", 'quote " and \\', [None],
-    {"a": {"b": [1, {"c": None}]}}, {"": ""}, [[]], "null", "0", {"payload": None},
-]  # fmt: skip
+    {},
+    [],
+    0,
+    "",
+    False,
+    True,
+    None,
+    -1,
+    1.5,
+    1e300,
+    2**53,
+    "text",
+    "ü€😀",
+    "a\u0000b",
+    'quote " and \\',
+    [None],
+    {"a": {"b": [1, {"c": None}]}},
+    {"": ""},
+    [[]],
+    "null",
+    "0",
+    {"payload": None},
+]
 
 
 @scenario("log.survives_kill")
@@ -50,9 +54,7 @@ def survives_kill(ctx: Ctx) -> None:
     ctx.crash(writer)
     reader = ctx.agent("reader")
     found = {message["id"]: message for message in poll(reader)}
-    ctx.expect(
-        "worker.log.01", "small" in found, "an acknowledged message was gone after its writer was killed"
-    )
+    ctx.expect("worker.log.01", "small" in found, "an acknowledged message was gone after its writer was killed")
     expected = {"small", "large"} if ctx.has("blob") else {"small"}
     publish(reader, id="after")
     now = set(ids(poll(reader)))
@@ -124,17 +126,18 @@ def id_conflict(ctx: Ctx) -> None:
     message: dict[str, Any] = {"id": "m1", "type": "t", "to": "a", "payload": 1, "correlation_id": "c"}
     a.call("publish", message=message)
     others: list[dict[str, Any]] = [
-        {"payload": 2}, {"payload": "1"}, {"type": "u"}, {"to": None}, {"correlation_id": None}, {"in_reply_to": "x"},
-    ]  # fmt: skip
+        {"payload": 2},
+        {"payload": "1"},
+        {"type": "u"},
+        {"to": None},
+        {"correlation_id": None},
+        {"in_reply_to": "x"},
+    ]
     refused = {str(change): a.refusal("publish", message={**message, **change}) for change in others}
-    soft = {
-        change: said(refusal) for change, refusal in refused.items() if not definite(refusal, "ID_CONFLICT")
-    }
+    soft = {change: said(refusal) for change, refusal in refused.items() if not definite(refusal, "ID_CONFLICT")}
     stored = poll(a)
     unchanged = [(row["id"], row["type"], row.get("payload")) for row in stored] == [("m1", "t", 1)]
-    ctx.expect(
-        "worker.log.11", not soft and unchanged, f"same id, other content: {soft}; the log holds {stored}"
-    )
+    ctx.expect("worker.log.11", not soft and unchanged, f"same id, other content: {soft}; the log holds {stored}")
 
 
 @scenario("log.only_a_duplicate_is_published")
@@ -150,11 +153,7 @@ def only_a_duplicate(ctx: Ctx) -> None:
         definite(null, "INVALID_ARGUMENT") and definite(nobody, "INVALID_ARGUMENT") and not stored,
         f"type null: {said(null)}; agent_id null: {said(nobody)}; stored: {stored}",
     )
-    ctx.expect(
-        "worker.log.15",
-        missing is not None and "m1" not in stored,
-        f"a message without type: {said(missing)}",
-    )
+    ctx.expect("worker.log.15", missing is not None and "m1" not in stored, f"a message without type: {said(missing)}")
 
 
 @scenario("log.fields")
@@ -168,18 +167,12 @@ def fields(ctx: Ctx) -> None:
     full, bare = poll(b)
     at = full["ts_ms"]
     ctx.expect(
-        "worker.log.13",
-        before_ms <= at <= after_ms,
-        f"ts_ms is {at}, published between {before_ms} and {after_ms}",
+        "worker.log.13", before_ms <= at <= after_ms, f"ts_ms is {at}, published between {before_ms} and {after_ms}"
     )
     sender = full["from_agent"], full["type"], full["to_agent"]
-    ctx.expect(
-        "worker.log.14", sender == ("a", "review_request", "b"), f"from, type and to came back as {sender}"
-    )
+    ctx.expect("worker.log.14", sender == ("a", "review_request", "b"), f"from, type and to came back as {sender}")
     correlations = full.get("correlation_id"), bare.get("correlation_id")
-    ctx.expect(
-        "worker.log.16", correlations == ("skills-abc", None), f"correlation_id came back as {correlations}"
-    )
+    ctx.expect("worker.log.16", correlations == ("skills-abc", None), f"correlation_id came back as {correlations}")
     replies = full.get("in_reply_to"), bare.get("in_reply_to")
     ctx.expect("worker.log.17", replies == ("m0", None), f"in_reply_to came back as {replies}")
 
@@ -194,9 +187,7 @@ def payload_values(ctx: Ctx) -> None:
     ctx.expect("worker.log.18", got == branch, f"an object came back as {got!r}")
     refused = {}
     for number, value in enumerate(JSON_VALUES):
-        if (
-            error := a.refusal("publish", message={"id": f"v{number}", "type": "note", "payload": value})
-        ) is not None:
+        if (error := a.refusal("publish", message={"id": f"v{number}", "type": "note", "payload": value})) is not None:
             refused[repr(value)] = said(error)
     found = {row["id"]: row for row in poll(a)}
     wrong = {}
@@ -241,8 +232,7 @@ def message_types(ctx: Ctx) -> None:
     review = messages[-1]
     ctx.expect(
         "worker.log.25",
-        (review["id"], review["type"], review.get("correlation_id"))
-        == ("review", "review_request", "task-7"),
+        (review["id"], review["type"], review.get("correlation_id")) == ("review", "review_request", "task-7"),
         f"a review request came back as {review}",
     )
 
@@ -257,9 +247,7 @@ def seq_never_reused(ctx: Ctx) -> None:
         db.execute("DELETE FROM messages WHERE id = 'gone'")
     ctx.crash(a)
     after = publish(ctx.agent("a"))["seq"]
-    ctx.expect(
-        "worker.log.26", after > gone, f"seq {gone} was deleted and the next publish was given {after}"
-    )
+    ctx.expect("worker.log.26", after > gone, f"seq {gone} was deleted and the next publish was given {after}")
 
 
 @scenario("log.publish_many", needs=("publish_many",))
@@ -273,9 +261,7 @@ def publish_many(ctx: Ctx) -> None:
     seqs = reply.get("seqs")
     good = reply["ids"] == stored[:5] == [f"m{i}" for i in range(5)] and stored[5:] == ["new"]
     ordered = seqs is None or (seqs == sorted(set(seqs)) and again["seqs"][:5] == seqs)
-    ctx.expect(
-        "worker.log.27", good and ordered, f"the answers were {reply} and {again}, the log holds {stored}"
-    )
+    ctx.expect("worker.log.27", good and ordered, f"the answers were {reply} and {again}, the log holds {stored}")
 
 
 @scenario("log.publish_many_is_atomic", needs=("publish_many",))
@@ -303,9 +289,7 @@ def a_stranger_writes(ctx: Ctx) -> None:
     messages = poll(a)
     theirs = [row.get("payload") for row in messages if row["id"] == "theirs"]
     good = ids(messages) == ["ours", "theirs", "ours-2"] and theirs == [{"by": "hand"}]
-    ctx.expect(
-        "worker.log.28", good, f"a stranger inserted a row between two of ours and the poll gave {messages}"
-    )
+    ctx.expect("worker.log.28", good, f"a stranger inserted a row between two of ours and the poll gave {messages}")
 
 
 @scenario("log.newer_schema_is_refused", needs=("migration", "sqlite"))
@@ -322,9 +306,7 @@ def newer_schema(ctx: Ctx) -> None:
     with database(ctx) as db:
         stored = [row["id"] for row in db.execute("SELECT id FROM messages")]
     good = definite(refused, "SCHEMA_MISMATCH") and stored == ["m1"]
-    ctx.expect(
-        "worker.log.40", good, f"opening a store of schema_version 999: {said(refused)}; it holds {stored}"
-    )
+    ctx.expect("worker.log.40", good, f"opening a store of schema_version 999: {said(refused)}; it holds {stored}")
 
 
 @scenario("log.older_schema_is_migrated", needs=("migration", "sqlite"))
@@ -340,9 +322,7 @@ def older_schema(ctx: Ctx) -> None:
     with database(ctx) as db:
         version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     good = kept == ["old"] and claimed and version is not None and version[0] == "1"
-    ctx.expect(
-        "worker.log.41", good, f"after opening it the old messages are {kept}, claim {claimed}, {version}"
-    )
+    ctx.expect("worker.log.41", good, f"after opening it the old messages are {kept}, claim {claimed}, {version}")
 
 
 _PHASE_0 = """
@@ -369,20 +349,12 @@ def archive(ctx: Ctx) -> None:
     reply = a.call("archive")
     left = a.call("dump")["messages"] if ctx.has("dump") else []
     good = reply["archived"] == 4 and not left
-    ctx.expect(
-        "worker.log.42",
-        good,
-        f"four acknowledged messages: archive answered {reply}, left in the log: {left}",
-    )
+    ctx.expect("worker.log.42", good, f"four acknowledged messages: archive answered {reply}, left in the log: {left}")
     again = a.refusal("publish", message={"id": "m1", "type": "note", "to": "a"})
     back = ids(poll(a))
-    ctx.expect(
-        "worker.log.44", not back, f"a retry of an archived id: {said(again)}; delivered again: {back}"
-    )
+    ctx.expect("worker.log.44", not back, f"a retry of an archived id: {said(again)}; delivered again: {back}")
     refused = a.refusal("ack", seq=newest)
-    ctx.expect(
-        "worker.log.45", refused is None, f"an ack at the newest seq after the archive: {said(refused)}"
-    )
+    ctx.expect("worker.log.45", refused is None, f"an ack at the newest seq after the archive: {said(refused)}")
 
 
 @scenario("log.archive_keeps_unread", needs=("archive",))
@@ -424,10 +396,7 @@ def signing(ctx: Ctx) -> None:
     good = found["good"].get("payload") == {"n": 1} and not found["good"].get("payload_error")
     ctx.expect("worker.log.48", good, f"a signed message arrived as {found['good']}")
     if ctx.has("sqlite"):
-        for requirement, names in {
-            "worker.log.46": ["changed", "resent"],
-            "worker.log.47": ["unsigned"],
-        }.items():
+        for requirement, names in {"worker.log.46": ["changed", "resent"], "worker.log.47": ["unsigned"]}.items():
             bad = [found[n] for n in names if not _withheld(found[n])]
             ctx.expect(requirement, not bad, f"delivered as if it were genuine: {bad}")
 
@@ -451,20 +420,12 @@ def contention(ctx: Ctx) -> None:
             return {}
 
         held = _from_other_thread(lambda: publish(a, id="waited"), release)
-    ctx.expect(
-        "worker.log.50",
-        isinstance(held[0], dict),
-        f"a publish during a lock of 0.3 s: {held[0]}",
-    )
+    ctx.expect("worker.log.50", isinstance(held[0], dict), f"a publish during a lock of 0.3 s: {held[0]}")
     batches = at_once(*(lambda s=s: [publish(s) for _ in range(40)][-1] for s in (a, b)))
     failed = [str(result) for result in batches if isinstance(result, Exception)]
     count = len(poll(a, limit=1000))
     good = not failed and count == 82
-    ctx.expect(
-        "worker.log.49",
-        good,
-        f"two writers of 40 messages at once: errors {failed}, {count - 2} of 80 stored",
-    )
+    ctx.expect("worker.log.49", good, f"two writers of 40 messages at once: errors {failed}, {count - 2} of 80 stored")
 
 
 def _from_other_thread(call: Any, meanwhile: Any) -> list[Any]:
@@ -511,24 +472,18 @@ def schema(ctx: Ctx) -> None:
         return
     with database(ctx) as db:
         for requirement, (table, columns) in _TABLES.items():
-            seen = {
-                r["name"]: (r["type"].upper(), r["notnull"], r["pk"]) for r in db.execute(_COLUMNS, (table,))
-            }
+            seen = {r["name"]: (r["type"].upper(), r["notnull"], r["pk"]) for r in db.execute(_COLUMNS, (table,))}
             ctx.expect(requirement, seen == columns, f"{table} has columns {seen}, the seed's are {columns}")
         for requirement, (index, wanted) in _INDEXES.items():
             on = [row["name"] for row in db.execute("SELECT name FROM pragma_index_info(?)", (index,))]
             ctx.expect(requirement, on == wanted, f"index {index} is on {on}, the seed's on {wanted}")
-        ctx.expect(
-            "worker.log.21", _refused(db, _BOTH), "a row with both payload and payload_ref was accepted"
-        )
+        ctx.expect("worker.log.21", _refused(db, _BOTH), "a row with both payload and payload_ref was accepted")
         version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
         good = version is not None and version[0] == "1" and _columns(db, "meta") == ["key", "value"]
         ctx.expect("worker.log.37", good, f"meta's schema_version is {version and version[0]!r}")
         states = [tuple(row) for row in db.execute("SELECT id, last_seq FROM export_state")]
         one = _refused(db, "INSERT INTO export_state (id, last_seq) VALUES (2, 0)")
-        ctx.expect(
-            "worker.log.38", len(states) == 1 and states[0][0] == 1 and one, f"export_state holds {states}"
-        )
+        ctx.expect("worker.log.38", len(states) == 1 and states[0][0] == 1 and one, f"export_state holds {states}")
         mode = db.execute("PRAGMA journal_mode").fetchone()[0]
         ctx.expect("worker.log.39", mode == "wal", f"journal_mode is {mode}")
 
@@ -557,9 +512,16 @@ _TABLES = {
     "worker.log.30": (
         "messages",
         {
-            "seq": ("INTEGER", 0, 1), "id": ("TEXT", 1, 0), "ts_ms": ("INTEGER", 1, 0), "from_agent": ("TEXT", 1, 0),
-            "to_agent": ("TEXT", 0, 0), "type": ("TEXT", 1, 0), "correlation_id": ("TEXT", 0, 0),
-            "in_reply_to": ("TEXT", 0, 0), "payload": ("TEXT", 0, 0), "payload_ref": ("TEXT", 0, 0),
+            "seq": ("INTEGER", 0, 1),
+            "id": ("TEXT", 1, 0),
+            "ts_ms": ("INTEGER", 1, 0),
+            "from_agent": ("TEXT", 1, 0),
+            "to_agent": ("TEXT", 0, 0),
+            "type": ("TEXT", 1, 0),
+            "correlation_id": ("TEXT", 0, 0),
+            "in_reply_to": ("TEXT", 0, 0),
+            "payload": ("TEXT", 0, 0),
+            "payload_ref": ("TEXT", 0, 0),
         },
     ),
     "worker.log.34": (
@@ -569,18 +531,23 @@ _TABLES = {
     "worker.log.35": (
         "heartbeats",
         {
-            "agent_id": ("TEXT", 0, 1), "ts_ms": ("INTEGER", 1, 0), "status": ("TEXT", 1, 0),
-            "current_task": ("TEXT", 0, 0), "progress": ("REAL", 0, 0),
+            "agent_id": ("TEXT", 0, 1),
+            "ts_ms": ("INTEGER", 1, 0),
+            "status": ("TEXT", 1, 0),
+            "current_task": ("TEXT", 0, 0),
+            "progress": ("REAL", 0, 0),
         },
     ),
     "worker.log.36": (
         "task_claims",
         {
-            "task_id": ("TEXT", 0, 1), "claimed_by": ("TEXT", 1, 0), "claimed_at_ms": ("INTEGER", 1, 0),
+            "task_id": ("TEXT", 0, 1),
+            "claimed_by": ("TEXT", 1, 0),
+            "claimed_at_ms": ("INTEGER", 1, 0),
             "lease_until_ms": ("INTEGER", 1, 0),
         },
     ),
-}  # fmt: skip
+}
 _INDEXES = {
     "worker.log.31": ("idx_messages_to_seq", ["to_agent", "seq"]),
     "worker.log.32": ("idx_messages_correlation_seq", ["correlation_id", "seq"]),

@@ -12,10 +12,14 @@ from busproof.suite import Ctx, scenario
 
 STATES = ["ASSIGNED", "WORKING", "IN_REVIEW", "APPROVED", "COMPLETED", "FAILED", "CANCELLED"]
 ALLOWED = {
-    (None, "ASSIGNED"), ("ASSIGNED", "WORKING"), ("WORKING", "IN_REVIEW"), ("IN_REVIEW", "APPROVED"),
-    ("IN_REVIEW", "WORKING"), ("APPROVED", "COMPLETED"),
+    (None, "ASSIGNED"),
+    ("ASSIGNED", "WORKING"),
+    ("WORKING", "IN_REVIEW"),
+    ("IN_REVIEW", "APPROVED"),
+    ("IN_REVIEW", "WORKING"),
+    ("APPROVED", "COMPLETED"),
     *((state, end) for state in STATES[:4] for end in ("FAILED", "CANCELLED")),
-}  # fmt: skip
+}
 PATH_TO = {
     "ASSIGNED": ["ASSIGNED"],
     "WORKING": ["ASSIGNED", "WORKING"],
@@ -54,24 +58,18 @@ def one_row_an_agent(ctx: Ctx) -> None:
     good = names == ["a", "b"] and mine.get("status") in ("working", None)
     ctx.expect("worker.presence.01", good, f"after two heartbeats of a and one of b liveness lists {agents}")
     told = mine.get("current_task"), mine.get("progress")
-    ctx.expect(
-        "worker.presence.03", told == ("skills-abc", 0.25), f"current_task and progress came back as {told}"
-    )
+    ctx.expect("worker.presence.03", told == ("skills-abc", 0.25), f"current_task and progress came back as {told}")
 
 
 @scenario("presence.statuses")
 def statuses(ctx: Ctx) -> None:
     """idle, working and blocked are statuses; nothing else is."""
     a = ctx.agent("a")
-    taken = [
-        status for status in ("idle", "working", "blocked") if a.refusal("heartbeat", status=status) is None
-    ]
+    taken = [status for status in ("idle", "working", "blocked") if a.refusal("heartbeat", status=status) is None]
     told = alive(a, "a").get("status")
     good = len(taken) == 3 and told in ("blocked", None)
     ctx.expect("worker.presence.02", good, f"accepted: {taken}; told: {told}")
-    odd = {
-        repr(s): said(r) for s in ("dead", "", None) if not definite(r := a.refusal("heartbeat", status=s))
-    }
+    odd = {repr(s): said(r) for s in ("dead", "", None) if not definite(r := a.refusal("heartbeat", status=s))}
     ctx.expect("worker.presence.24", not odd, f"other statuses: {odd}")
 
 
@@ -116,9 +114,7 @@ def comes_back(ctx: Ctx) -> None:
     ctx.advance(400_000)
     a.call("heartbeat", status="idle")
     row = alive(b, "a")
-    ctx.expect(
-        "worker.presence.10", row.get("state") == "ALIVE", f"after a new heartbeat liveness says {row}"
-    )
+    ctx.expect("worker.presence.10", row.get("state") == "ALIVE", f"after a new heartbeat liveness says {row}")
 
 
 @scenario("presence.transition_publishes", needs=("states",))
@@ -144,9 +140,7 @@ def allowed_transitions(ctx: Ctx) -> None:
         error = a.refusal("transition", worker=worker, from_state=before, to_state=after)
         state = a.call("worker_state", worker=worker)["state"]
         if error is not None or state != after:
-            refused[after in ("FAILED", "CANCELLED")].append(
-                f"{before}→{after}: {said(error)}, state {state}"
-            )
+            refused[after in ("FAILED", "CANCELLED")].append(f"{before}→{after}: {said(error)}, state {state}")
     ctx.expect("worker.presence.12", not refused[False], f"refused: {refused[False]}")
     ctx.expect("worker.presence.13", not refused[True], f"refused: {refused[True]}")
 
@@ -198,11 +192,7 @@ def compare_and_set(ctx: Ctx) -> None:
     repeat = a.call("transition", worker="w", from_state="IN_REVIEW", to_state=state)
     after = len(poll(ctx.agent("reader"), limit=1000))
     quiet = repeat["state"] == state and repeat.get("changed") in (False, None) and before == after
-    ctx.expect(
-        "worker.presence.16",
-        quiet,
-        f"the repeat was answered {repeat} and published {after - before} messages",
-    )
+    ctx.expect("worker.presence.16", quiet, f"the repeat was answered {repeat} and published {after - before} messages")
 
 
 @scenario("presence.worker_file", needs=("states", "sqlite"))
@@ -232,8 +222,6 @@ def status(ctx: Ctx) -> None:
     kinds = [(row.get("type"), (row.get("payload") or {}).get("n")) for row in rows]
     wanted = [("heartbeat", 3), ("state_change", 2), ("state_change", 1)]
     senders = all(row.get("from_agent") == "a" for row in rows)
-    ctx.expect(
-        "worker.presence.18", kinds == wanted and senders, f"the newest three are {rows}, wanted {wanted}"
-    )
+    ctx.expect("worker.presence.18", kinds == wanted and senders, f"the newest three are {rows}, wanted {wanted}")
     timed = bool(rows) and all(isinstance(row.get("ts_ms"), int) for row in rows)
     ctx.expect("worker.presence.19", timed, f"rows without ts_ms: {rows}")

@@ -15,9 +15,7 @@ def loop_acks_after_success(ctx: Ctx) -> None:
     reply = a.call("process_loop", limit=2)
     left = ids(poll(a))
     good = reply["handled"] == ["m0", "m1"] and left == ["m2"]
-    ctx.expect(
-        "worker.retry.01", good, f"a pass of two handled {reply['handled']}, unacknowledged are {left}"
-    )
+    ctx.expect("worker.retry.01", good, f"a pass of two handled {reply['handled']}, unacknowledged are {left}")
 
 
 @scenario("retry.failed_is_redelivered", needs=("process_loop",))
@@ -30,9 +28,7 @@ def failed_is_redelivered(ctx: Ctx) -> None:
     left = ids(poll(a))
     second = a.call("process_loop")
     good = first.get("failed") == "m1" and left == ["m1"] and second["handled"] == ["m1"]
-    ctx.expect(
-        "worker.retry.02", good, f"failed at m1: {first}; unacknowledged {left}; the next pass: {second}"
-    )
+    ctx.expect("worker.retry.02", good, f"failed at m1: {first}; unacknowledged {left}; the next pass: {second}")
 
 
 @scenario("retry.stops_the_batch", needs=("process_loop",))
@@ -53,21 +49,13 @@ def adaptive(ctx: Ctx) -> None:
     a = ctx.agent("a")
     intervals = a.call("poll_intervals", polls=[True] + [False] * 8 + [True, False])["intervals_ms"]
     grown = [round(value) for value in intervals]
-    ctx.expect(
-        "worker.retry.04", grown[:1] == [200], f"after a poll that found messages: {grown[:1]} ms, wanted 200"
-    )
+    ctx.expect("worker.retry.04", grown[:1] == [200], f"after a poll that found messages: {grown[:1]} ms, wanted 200")
     steps = [200 * 1.5**n for n in range(1, 6)]
     close = all(abs(got - want) <= 1 for got, want in zip(intervals[1:6], steps, strict=False))
+    ctx.expect("worker.retry.06", close, f"on empty polls: {grown[1:6]} ms, wanted {[round(s) for s in steps]}")
+    ctx.expect("worker.retry.05", grown[6:9] == [2000] * 3, f"after long silence: {grown[6:9]} ms, wanted 2000")
     ctx.expect(
-        "worker.retry.06", close, f"on empty polls: {grown[1:6]} ms, wanted {[round(s) for s in steps]}"
-    )
-    ctx.expect(
-        "worker.retry.05", grown[6:9] == [2000] * 3, f"after long silence: {grown[6:9]} ms, wanted 2000"
-    )
-    ctx.expect(
-        "worker.retry.07",
-        grown[9:] == [200, 300],
-        f"after a message, then none: {grown[9:]} ms, wanted 200, 300",
+        "worker.retry.07", grown[9:] == [200, 300], f"after a message, then none: {grown[9:]} ms, wanted 200, 300"
     )
 
 
@@ -88,9 +76,7 @@ def dead_letter(ctx: Ctx) -> None:
     last = a.call("process_loop", fail_ids=["poison"])
     left = ids(poll(a))
     good = left == [] and last.get("failed") is None
-    ctx.expect(
-        "worker.retry.09", good, f"after it was dead-lettered a pass handled {last['handled']}, left {left}"
-    )
+    ctx.expect("worker.retry.09", good, f"after it was dead-lettered a pass handled {last['handled']}, left {left}")
 
 
 @scenario("retry.redrive", needs=("dead_letter", "process_loop"), deliveries_max=1)
@@ -118,7 +104,5 @@ def dead_letter_is_off(ctx: Ctx) -> None:
         a.call("process_loop", fail_ids=["poison"])
     left, dead = ids(poll(a)), ids(a.call("dead_letters")["messages"])
     ctx.expect(
-        "worker.retry.11",
-        (left, dead) == (["poison"], []),
-        f"after 12 failures: left {left}, dead letters {dead}",
+        "worker.retry.11", (left, dead) == (["poison"], []), f"after 12 failures: left {left}, dead letters {dead}"
     )

@@ -52,6 +52,4 @@ def names_are_exact(ctx: Ctx) -> None:
         publish(a, id=f"to {name}", to=name)
     got = {name: ids(poll(a, agent_id=name)) for name in names}
     wrong = {name: found for name, found in got.items() if found != [f"to {name}"]}
-    ctx.expect(
-        "worker.route.06", not wrong, f"these agents were given other messages than their own: {wrong}"
-    )
+    ctx.expect("worker.route.06", not wrong, f"these agents were given other messages than their own: {wrong}")

@@ -24,9 +24,7 @@ def finds_words(ctx: Ctx) -> None:
     both = finds(a, "parser green")
     later = finds(a, "parser")
     good = first == (["m1", "m2"], ["m1"]) and later == ["m1", "m2", "m4"] and both == ["m1"]
-    ctx.expect(
-        "worker.search.01", good, f"parser and green found {first}, with one more {later}, both words {both}"
-    )
+    ctx.expect("worker.search.01", good, f"parser and green found {first}, with one more {later}, both words {both}")
     kinds = finds(a, "review_request"), finds(a, "task_failed")
     ctx.expect("worker.search.02", kinds == (["m3"], ["m2"]), f"two types found {kinds}")
     none = finds(a, "zebra"), finds(a, "parser zebra")
@@ -42,9 +40,18 @@ def syntax_is_words(ctx: Ctx) -> None:
     publish(a, id="m3", payload='say "hi" NEAR me')
     wrong = {}
     for query, wanted in {
-        "alpha OR beta": ["m1"], "alp*": [], "alpha NOT beta": [], '"hi"': ["m3"], "payload : alpha": [],
-        "NEAR me": ["m3"], "alpha AND": [], "(alpha": ["m1", "m2"], "alpha^": ["m1", "m2"], "-": None, "'": None,
-    }.items():  # fmt: skip
+        "alpha OR beta": ["m1"],
+        "alp*": [],
+        "alpha NOT beta": [],
+        '"hi"': ["m3"],
+        "payload : alpha": [],
+        "NEAR me": ["m3"],
+        "alpha AND": [],
+        "(alpha": ["m1", "m2"],
+        "alpha^": ["m1", "m2"],
+        "-": None,
+        "'": None,
+    }.items():
         refusal = a.refusal("search", query=query)
         if refusal is not None:
             if not refusal.definite or wanted is not None:
@@ -62,9 +69,7 @@ def stranger(ctx: Ctx) -> None:
     before = finds(a, "heron")
     stranger_publishes(ctx, "theirs", payload='"heron"')
     after = finds(a, "heron")
-    ctx.expect(
-        "worker.search.05", (before, after) == (["ours"], ["ours", "theirs"]), f"found {before}, then {after}"
-    )
+    ctx.expect("worker.search.05", (before, after) == (["ours"], ["ours", "theirs"]), f"found {before}, then {after}")
 
 
 @scenario("search.limit")
@@ -75,8 +80,6 @@ def limit(ctx: Ctx) -> None:
         publish(a, id=f"m{number}", to="a", payload={"word": "heron"})
     found = a.call("search", query="heron", limit=2)["messages"]
     same = [row for row in poll(a) if row["id"] in ids(found)]
-    fields = [
-        (row["id"], row["seq"], row.get("payload")) for row in sorted(found, key=lambda row: row["seq"])
-    ]
+    fields = [(row["id"], row["seq"], row.get("payload")) for row in sorted(found, key=lambda row: row["seq"])]
     good = len(found) == 2 and fields == [(row["id"], row["seq"], row.get("payload")) for row in same]
     ctx.expect("worker.search.06", good, f"limit 2 of 5 gave {found}")

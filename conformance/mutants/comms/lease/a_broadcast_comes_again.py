@@ -1,0 +1,19 @@
+"""A broadcast that was completed is there again."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.lease.20",)
+
+
+class Mutant(CommsBus):
+    def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
+        reply = super().complete_message(message_id, error, **more)
+        self.db.write("DELETE FROM message_deliveries WHERE message_id = ? AND status = 'done'", (message_id,))
+        return reply
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

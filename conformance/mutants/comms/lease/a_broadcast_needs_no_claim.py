@@ -1,0 +1,20 @@
+"""A broadcast is completed without a claim."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.lease.23",)
+
+
+class Mutant(CommsBus):
+    def complete_message(self, message_id: str, error: Any = None, agent_id: Any = None, **more: Any) -> dict[str, Any]:
+        row = self.db.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))
+        if row == (None,) and agent_id is not None:
+            self.claim_message(agent_id, message_id)
+        return super().complete_message(message_id, error, agent_id, **more)
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

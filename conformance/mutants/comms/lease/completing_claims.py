@@ -1,0 +1,19 @@
+"""What nobody has claimed is claimed by completing it."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.lease.23",)
+
+
+class Mutant(CommsBus):
+    def complete_message(self, message_id: str, error: Any = None, agent_id: Any = None, **more: Any) -> dict[str, Any]:
+        if agent_id is not None:
+            self.claim_message(agent_id, message_id)
+        return super().complete_message(message_id, error, agent_id, **more)
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

@@ -1,0 +1,20 @@
+"""What is done is failed if an error comes after it."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.lease.07",)
+
+
+class Mutant(CommsBus):
+    def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
+        reply = super().complete_message(message_id, error, **more)
+        if error is not None and reply["status"] == "done":
+            self.db.write("UPDATE messages SET status = 'failed', error = ? WHERE id = ?", (error, message_id))
+        return reply
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

@@ -1,0 +1,17 @@
+"""There is one channel for all."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.10", "comms.route.01")
+
+
+class Mutant(CommsBus):
+    def _insert(self, connection: Any, envelope: Any, expires_at: Any) -> None:
+        super()._insert(connection, envelope._replace(channel="general"), expires_at)
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})

@@ -1,0 +1,13 @@
+"""A broadcast is not shown to its sender."""
+
+from refbus.comms import route
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+
+KILLED_BY = ("comms.route.06",)
+
+route._READY = route._READY.replace("m.to_agent IS NULL AND", "m.to_agent IS NULL AND m.from_agent <> :agent AND")
+
+
+if __name__ == "__main__":
+    serve({"comms": CommsBus})

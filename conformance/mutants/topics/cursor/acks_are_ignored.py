@@ -1,0 +1,19 @@
+"""ack_through does nothing."""
+
+from typing import Any
+
+from refbus.topics.bus import TopicsBus
+from refbus.topics.server import main
+from refbus.topics.sync import SyncCall
+
+KILLED_BY = ("topics.cursor.15", "topics.cursor.20")
+
+
+class Mutant(TopicsBus):
+    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
+        kwargs.pop("ack_through", None)
+        return super().begin_sync(*args, **kwargs)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Mutant))

@@ -1,0 +1,18 @@
+"""Payloads of any size stay in the row."""
+
+from refbus.driver import serve
+from refbus.kernel.rules import limit
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.blob.01", "worker.blob.02")
+
+
+limit.is_inline = lambda stored: True
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

@@ -1,0 +1,25 @@
+"""A claim is looked at in one transaction and taken in another."""
+
+import time
+from typing import Any
+
+from refbus.driver import serve
+from refbus.kernel.rules import lease
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.lease.21",)
+
+
+class Mutant(WorkerBus):
+    def try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
+        now_ms = self._now_ms()
+        if not lease.may_take(self._claim(self.db.connection(), task_id), now_ms):
+            return {"claimed": False}
+        time.sleep(0.02)
+        values = (task_id, agent_id, now_ms, now_ms + self.lease_ms)
+        self.db.write("INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", values)
+        return {"claimed": True}
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

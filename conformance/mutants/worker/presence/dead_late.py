@@ -1,0 +1,18 @@
+"""DEAD begins a millisecond late."""
+
+from refbus.driver import serve
+from refbus.kernel.rules import presence
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.presence.06",)
+
+
+presence.THRESHOLDS_MS = ((300_001, "DEAD"), (100_000, "STALE"), (30_000, "WARN"))
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

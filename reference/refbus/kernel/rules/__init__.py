@@ -1,0 +1,1 @@
+"""Pure rules: state in, decision out; time and randomness are arguments."""

@@ -1,0 +1,158 @@
+"""The long poll: it ends with the first message, holds nobody up, and consumes nothing too late."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.kernel.errors import AgentNotJoined
+
+Join = Callable[..., Any]
+
+
+def is_waiting(peer: Any) -> None:
+    """Come back when the peer's sync listens."""
+    while not peer.bus.bell._ears:
+        time.sleep(0.001)
+
+
+def test_a_waiting_sync_returns_the_first_message_at_once(join: Join) -> None:
+    """Long before its time is over; the reply also tells what it sent before."""
+    alice, bob = join("alice"), join("bob")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, "anybody here?", wait_seconds=60)
+        is_waiting(bob)
+        assert [m["content_markdown"] for m in alice.sync("yes")["received"]] == ["anybody here?"]
+        reply = waiting.result(timeout=10)
+    assert reply["status"] == "ready" and reply["cursor"]["last_seq"] == 2
+    assert [m["content_markdown"] for m in reply["received"]] == ["yes"]
+    assert [record["message"]["seq"] for record in reply["sent"]] == [1]
+    assert bob.seqs() == []
+
+
+def test_without_news_it_ends_in_time(join: Join) -> None:
+    """Its own messages, and those of other topics, are no news."""
+    alice, bob = join("alice"), join("bob")
+    other = alice.bus.topic_create(name="other")["topic_id"]
+    alice.bus.topic_join("alice", other)
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, wait_seconds=1)
+        is_waiting(bob)
+        alice.bus.sync(other, [{"content_markdown": "elsewhere"}], wait_seconds=0)
+        bob.sync("own")
+        reply = waiting.result(timeout=10)
+    assert 1 <= time.monotonic() - began < 5
+    assert reply["status"] == "timeout" and reply["received"] == []
+    assert bob.sync()["status"] == "empty"
+
+
+def test_a_commit_rings_for_those_whose_news_it_is(join: Join) -> None:
+    """The others are looked for, and sleep on."""
+    alice, bob = join("alice"), join("bob")
+    bob_waits = bob.bus.begin_sync(bob.topic_id, wait_seconds=60)
+    alice_waits = alice.bus.begin_sync(alice.topic_id, wait_seconds=60)
+    for_bob, for_alice = threading.Event(), threading.Event()
+    with bob.bus.bell.heard(for_bob.set, bob_waits.sees_news), bob.bus.bell.heard(for_alice.set, alice_waits.sees_news):
+        alice.sync("1")
+        assert for_bob.wait(10)
+        assert not for_alice.is_set()
+        bob.sync("2")
+        assert for_alice.wait(10)
+
+
+def test_a_sync_that_need_not_wait_does_not(join: Join) -> None:
+    """The default is a minute."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("1")
+    assert bob.bus.sync(bob.topic_id)["received_count"] == 1
+
+
+def test_nothing_is_consumed_after_the_deadline(join: Join, tmp_path: Path) -> None:
+    """The message comes in time, and the lock too late (B3)."""
+    alice, bob = join("alice"), join("bob")
+    call = bob.bus.begin_sync(bob.topic_id, wait_seconds=1)
+    alice.sync("1")
+    assert call.has_news()
+    holder = sqlite3.connect(tmp_path / "bus.sqlite", isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(1.2, holder.execute, ["COMMIT"])
+    release.start()
+    call.receive()
+    release.join()
+    holder.close()
+    assert call.reply["status"] == "timeout" and call.reply["received"] == []
+    assert bob.seqs() == [1]
+
+
+def test_what_a_caller_that_has_gone_received_is_given_back(join: Join) -> None:
+    """Once, and only if the cursor has not moved since."""
+    alice, bob = join("alice"), join("bob")
+    call = bob.bus.begin_sync(bob.topic_id, wait_seconds=60)
+    alice.sync("1", "2")
+    assert not call.is_done
+    call.receive()
+    assert call.is_done and call.reply["cursor"]["last_seq"] == 2
+    call.give_back()
+    call.give_back()
+    assert bob.seqs(max_items=1) == [1]
+    late = bob.bus.begin_sync(bob.topic_id, max_items=1)
+    assert late.reply["received_count"] == 1
+    bob.bus.cursor_reset(bob.topic_id, 1)
+    late.give_back()  # somebody moved the cursor since: it stays
+    assert bob.seqs() == [2]
+
+
+def test_what_a_caller_that_came_back_has_missed_is_given_back(join: Join) -> None:
+    """A new session took the name over before the old one could give back."""
+    alice, old = join("alice"), join("bob")
+    alice.sync("1", "2")
+    call = old.bus.begin_sync(old.topic_id)
+    new = join("carol").bus
+    new.topic_join("bob", old.topic_id, reclaim_token=old.token)
+    call.give_back()
+    assert new.sync(old.topic_id, wait_seconds=0)["received_count"] == 2
+
+
+def test_two_waits_of_one_session_share_one_message(join: Join) -> None:
+    """One gets it; the other goes on waiting."""
+    alice, bob = join("alice"), join("bob")
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(bob.sync, wait_seconds=2) for _ in range(2)]
+        while len(bob.bus.bell._ears) < 2:
+            time.sleep(0.001)
+        alice.sync("1")
+        replies = [future.result(timeout=10) for future in waiting]
+    assert sorted(reply["status"] for reply in replies) == ["ready", "timeout"]
+
+
+def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
+    """With the first message, which the new session gets; what was sent before stays sent."""
+    alice, bob = join("alice"), join("bob")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, "sent", wait_seconds=60)
+        is_waiting(bob)
+        new = join("second")
+        new.bus.topic_join("bob", new.topic_id, reclaim_token=bob.token)
+        alice.sync("news")
+        with pytest.raises(AgentNotJoined) as caught:
+            waiting.result(timeout=10)
+    assert caught.value.definite is False
+    assert new.seqs() == [2]
+
+
+def test_closing_the_session_ends_its_waits(join: Join) -> None:
+    """As if their time were over."""
+    bob = join("bob")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, wait_seconds=60)
+        is_waiting(bob)
+        bob.bus.close()
+        assert waiting.result(timeout=10)["status"] == "timeout"

@@ -1,0 +1,131 @@
+"""Blobs and files: whole or not there, and what the name says."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.kernel import files
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, DiskFull, InvalidArgument, IoError
+from refbus.worker.bus import WorkerBus
+
+
+@pytest.mark.parametrize("content", [None, 0, "", [], {}, {"a": [1, 2.5, "é"]}, "x" * 100_000])
+def test_what_is_saved_can_be_loaded(bus: WorkerBus, content: Any) -> None:
+    """Under the hash of its text, and saving it again changes nothing."""
+    ref = bus.save_blob(content)["ref"]
+    data = (bus.blobs / ref).read_bytes()
+    assert ref == f"sha256-{hashlib.sha256(data).hexdigest()}"
+    assert bus.load_blob(ref) == {"content": content}
+    inode = (bus.blobs / ref).stat().st_ino
+    assert bus.save_blob(content) == {"ref": ref}
+    assert (bus.blobs / ref).stat().st_ino == inode
+    assert [path.name for path in bus.blobs.iterdir()] == [ref]
+
+
+def test_a_damaged_blob_is_refused_and_mended_by_saving_it_again(bus: WorkerBus) -> None:
+    """W6: the hash is verified on read."""
+    ref = bus.save_blob({"a": 1})["ref"]
+    (bus.blobs / ref).write_bytes(b'{"a": 2}')
+    with pytest.raises(BlobCorrupt):
+        bus.load_blob(ref)
+    bus.save_blob({"a": 1})
+    assert bus.load_blob(ref) == {"content": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "",
+        "../bus.db",
+        "/etc/passwd",
+        "sha256-",
+        "sha256-" + "G" * 64,
+        "sha256-" + "A" * 64,
+        "sha256-" + "a" * 63,
+        "sha256-" + "a" * 64 + "\n",
+        "sha256-" + "a" * 65,
+        "md5-" + "a" * 32,
+        "sha256-" + "a" * 63 + "\0",
+    ],
+)
+def test_what_is_no_ref_is_never_a_path(bus: WorkerBus, ref: str) -> None:
+    """Checked before anything is opened."""
+    with pytest.raises(BlobInvalid) as caught:
+        bus.load_blob(ref)
+    assert caught.value.definite
+
+
+@pytest.mark.parametrize("ref", [None, 5, True, ["sha256-" + "a" * 64]])
+def test_a_ref_is_a_string(bus: WorkerBus, ref: Any) -> None:
+    """Nothing else."""
+    with pytest.raises(InvalidArgument):
+        bus.load_blob(ref)
+
+
+def test_a_missing_blob_is_said_to_be_missing(bus: WorkerBus) -> None:
+    """By its name."""
+    with pytest.raises(BlobMissing, match="sha256-0000"):
+        bus.load_blob("sha256-" + "0" * 64)
+
+
+def test_a_whole_blob_that_is_no_json_is_corrupt(bus: WorkerBus) -> None:
+    """A stranger stored it; its hash is right."""
+    ref = f"sha256-{hashlib.sha256(b'{').hexdigest()}"
+    (bus.blobs / ref).write_bytes(b"{")
+    with pytest.raises(BlobCorrupt, match="no JSON"):
+        bus.load_blob(ref)
+    bus.db.write("INSERT INTO messages (id, ts_ms, from_agent, type, payload_ref) VALUES ('x', 1, 'n', 't', ?)", (ref,))
+    assert bus.poll("bob")["messages"][0]["payload_error"] == "decode_failed"
+
+
+def test_an_unreadable_blob_is_an_io_error(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a missing one: the disk may recover."""
+    ref = bus.save_blob(1)["ref"]
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", fail)
+        with pytest.raises(IoError) as caught:
+            bus.load_blob(ref)
+    assert caught.value.definite
+
+
+@pytest.mark.parametrize(("call", "definite"), [("write", True), ("fsync", True), ("replace", True)])
+def test_a_failed_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, definite: bool
+) -> None:
+    """No file, no rest of one."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, call, fail)
+        with pytest.raises(DiskFull) as caught:
+            files.atomic_write(tmp_path / "x", b"data")
+    assert caught.value.definite is definite
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_after_the_rename_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is there; whether its name survives a power cut is open."""
+
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "sync_folder", fail)
+        with pytest.raises(IoError) as caught:
+            files.atomic_write(tmp_path / "x", b"data")
+        assert not caught.value.definite
+        with pytest.raises(IoError) as caught:
+            files.make_folder(tmp_path / "folder")
+        assert caught.value.definite

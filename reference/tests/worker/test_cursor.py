@@ -1,0 +1,183 @@
+"""The cursor: at least once, in order, and never past what exists."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.kernel.errors import InvalidArgument
+from refbus.worker import cursor
+from refbus.worker.bus import WorkerBus
+
+OpenBus = Callable[..., WorkerBus]
+
+
+def seqs(bus: WorkerBus, agent: str, **params: Any) -> list[int]:
+    """What a poll returns, by number."""
+    return [message["seq"] for message in bus.poll(agent, **params)["messages"]]
+
+
+def test_poll_shows_own_messages_and_broadcasts_in_order(bus: WorkerBus) -> None:
+    """The sender reads its own broadcasts, as in the seed."""
+    for to in ("bob", None, "carol", "bob", None):
+        bus.publish("alice", {"type": "t", "to": to})
+    assert seqs(bus, "bob") == [1, 2, 4, 5]
+    assert seqs(bus, "carol") == [2, 3, 5]
+    assert seqs(bus, "alice") == [2, 5]
+    assert seqs(bus, "bob", limit=3) == [1, 2, 4]
+    assert seqs(bus, "bob", limit=0) == []
+
+
+def test_poll_does_not_move_the_cursor_and_ack_does(bus: WorkerBus) -> None:
+    """What is not acknowledged comes again."""
+    bus.publish_many("alice", [{"type": "t"}] * 3)
+    assert seqs(bus, "bob") == seqs(bus, "bob") == [1, 2, 3]
+    assert bus.ack("bob", 2) == {"last_acked_seq": 2}
+    assert seqs(bus, "bob") == [3]
+    assert seqs(bus, "carol") == [1, 2, 3]
+
+
+def test_ack_backwards_is_a_no_op(bus: WorkerBus) -> None:
+    """The cursor only moves forward."""
+    bus.publish_many("alice", [{"type": "t"}] * 3)
+    bus.ack("bob", 3)
+    assert bus.ack("bob", 1) == {"last_acked_seq": 3}
+    assert bus.ack("bob", 0) == {"last_acked_seq": 3}
+    assert seqs(bus, "bob") == []
+
+
+def test_ack_beyond_the_log_is_refused(bus: WorkerBus) -> None:
+    """It would make the agent deaf to what comes (W5)."""
+    for seq in (1, 10**9, 2**63 - 1):
+        with pytest.raises(InvalidArgument, match="newest is 0"):
+            bus.ack("bob", seq)
+    bus.publish("alice", {"type": "t"})
+    bus.publish("alice", {"type": "t", "id": "m"})
+    bus.publish("alice", {"type": "t", "id": "m"})  # may burn a number (W14), which is no message
+    with pytest.raises(InvalidArgument):
+        bus.ack("bob", 3)
+    assert bus.dump()["cursors"] == []
+
+
+def test_ack_of_archived_messages_stays_valid(bus: WorkerBus) -> None:
+    """Their numbers were given."""
+    bus.publish_many("alice", [{"type": "t"}] * 3)
+    bus.ack("bob", 3)
+    assert bus.archive()["archived"] == 3
+    assert bus.ack("carol", 3) == {"last_acked_seq": 3}
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("poll", {"agent_id": ""}),
+        ("poll", {"agent_id": None}),
+        ("poll", {"agent_id": "a", "limit": -1}),
+        ("poll", {"agent_id": "a", "limit": True}),
+        ("poll", {"agent_id": "a", "limit": 2**63}),
+        ("poll", {"agent_id": "a", "limit": 1.0}),
+        ("poll", {"agent_id": "a", "wait_ms": -1}),
+        ("poll", {"agent_id": "a", "wait_ms": 2**62}),
+        ("poll", {"agent_id": "a", "wait_ms": "1"}),
+        ("ack", {"agent_id": "a", "seq": -1}),
+        ("ack", {"agent_id": "a", "seq": 2**63}),
+        ("ack", {"agent_id": "a", "seq": True}),
+        ("ack", {"agent_id": "a", "seq": None}),
+        ("ack", {"agent_id": "a/b", "seq": 0}),
+    ],
+)
+def test_bad_arguments_are_refused(bus: WorkerBus, method: str, params: dict[str, Any]) -> None:
+    """Each by its own name."""
+    with pytest.raises(InvalidArgument):
+        getattr(bus, method)(**params)
+
+
+def test_a_poll_costs_what_it_returns(bus: WorkerBus) -> None:
+    """Both parts of the log are read in index order and merged: nothing is scanned, nothing sorted."""
+    plan = [row[3] for row in bus.db.rows(f"EXPLAIN QUERY PLAN {cursor._UNREAD}", ("bob", 10))]
+    assert sum("SEARCH messages USING INDEX idx_messages_to_seq (to_agent=? AND seq>?)" in line for line in plan) == 2
+    assert any("MERGE (UNION ALL)" in line for line in plan)
+    assert not any("TEMP B-TREE" in line or "SCAN messages" in line for line in plan)
+
+
+def test_a_waiting_poll_ends_with_the_first_message(bus: WorkerBus, open_bus: OpenBus) -> None:
+    """Although its clock stands still."""
+    other = open_bus()
+    sender = threading.Timer(0.05, lambda: other.publish("alice", {"type": "t", "to": "bob"}))
+    sender.start()
+    start = time.monotonic()
+    assert seqs(bus, "bob", wait_ms=60_000) == [1]
+    assert time.monotonic() - start < 30
+    sender.join()
+
+
+def test_a_waiting_poll_gives_up_in_the_end(bus: WorkerBus) -> None:
+    """With nothing."""
+    start = time.monotonic()
+    assert seqs(bus, "bob", wait_ms=30) == []
+    assert time.monotonic() - start >= 0.03
+    assert seqs(bus, "bob", wait_ms=30) == []  # on the watch of the first
+
+
+def test_damaged_rows_spoil_only_themselves(bus: WorkerBus) -> None:
+    """Whatever a stranger stored, the others arrive (W6)."""
+    insert = "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, ?, 't', ?, ?)"
+    connection = bus.db.connection()
+    bad = {
+        "torn": ('{"a": ', None, "decode_failed"),
+        "two": ("1,2", None, "decode_failed"),
+        "empty": ("", None, "decode_failed"),
+        "nan": ("NaN", None, "decode_failed"),
+        "huge": ("1e999", None, "decode_failed"),
+        "deep": ("[" * 100_000, None, "decode_failed"),
+        "deep2": ("[" * 300 + "]" * 300, None, "decode_failed"),
+        "bytes": (b"\xff\xfe", None, "decode_failed"),
+        "path": (None, "../bus.db", "blob_invalid"),
+        "short": (None, "sha256-12", "blob_invalid"),
+        "lost": (None, "sha256-" + "0" * 64, "blob_missing"),
+    }
+    for name, (payload, ref, _) in bad.items():
+        connection.execute(insert, (name, "stranger", payload, ref))
+    bus.publish("alice", {"type": "t", "payload": "fine"})
+    *damaged, fine = bus.poll("bob")["messages"]
+    assert {m["id"]: m.get("payload_error") for m in damaged} == {name: error for name, (_, _, error) in bad.items()}
+    assert all("payload" not in message for message in damaged)
+    assert fine["payload"] == "fine"
+    assert "payload_error" not in fine
+
+
+def test_text_that_is_no_utf8_spoils_only_itself(bus: WorkerBus) -> None:
+    """One stranger's bytes must not make everybody deaf."""
+    bus.db.connection().execute(
+        "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('x', 1, CAST(x'ff41' AS TEXT), 't')"
+    )
+    bus.publish("alice", {"type": "t"})
+    assert [message["from_agent"] for message in bus.poll("bob")["messages"]] == ["\ufffdA", "alice"]
+
+
+def test_blanks_around_a_payload_are_json(bus: WorkerBus) -> None:
+    """Another language's writer may put them there."""
+    bus.db.connection().execute(
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('x', 1, 'nim', 't', ' {\"a\" : 1}\n')"
+    )
+    assert bus.poll("bob")["messages"][0]["payload"] == {"a": 1}
+
+
+def test_a_tampered_blob_is_not_believed(bus: WorkerBus) -> None:
+    """Nor a truncated one, a link, or a folder in its place (W6)."""
+    for payload in ("a" * 5000, "b" * 5000, "c" * 5000, "d" * 5000):
+        bus.publish("alice", {"type": "t", "payload": payload})
+    paths = [bus.blobs / message["payload_ref"] for message in bus.poll("bob")["messages"]]
+    paths[0].write_bytes(paths[0].read_bytes().replace(b"a", b"b"))
+    paths[1].write_bytes(paths[1].read_bytes()[:100])
+    elsewhere = Path(bus.folder / "elsewhere")
+    paths[2].rename(elsewhere)
+    paths[2].symlink_to(elsewhere)
+    paths[3].unlink()
+    paths[3].mkdir()
+    assert [m["payload_error"] for m in bus.poll("bob")["messages"]] == ["blob_corrupt"] * 4

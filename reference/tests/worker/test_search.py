@@ -1,0 +1,198 @@
+"""Search, archive and signatures: what is done with messages besides delivering them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from refbus.kernel.errors import Busy, InvalidArgument
+from refbus.worker.bus import WorkerBus
+
+OpenBus = Callable[..., WorkerBus]
+
+
+def found(bus: WorkerBus, query: str, **params: Any) -> list[int]:
+    """The seqs of what is found."""
+    return [message["seq"] for message in bus.search(query, **params)["messages"]]
+
+
+def test_it_finds_words_of_types_and_payloads(bus: WorkerBus) -> None:
+    """All words, in any place, member names included; in seq order."""
+    bus.publish("alice", {"type": "task_done", "payload": {"branch": "worker-auth", "note": "café au lait"}})
+    bus.publish("alice", {"type": "note", "payload": ["nested", {"deep": ["word", 42, None, True]}]})
+    bus.publish("alice", {"type": "note", "payload": "long " * 2000 + "needle"})
+    bus.publish("alice", {"type": "note"})
+    assert found(bus, "café") == found(bus, "CAFÉ lait") == found(bus, "branch auth") == [1]
+    assert found(bus, "nested 42") == [2]
+    assert found(bus, "needle") == [3]
+    assert found(bus, "note") == [1, 2, 3, 4]
+    assert found(bus, "note", limit=2) == [1, 2]
+    assert found(bus, "note", limit=0) == []
+    assert found(bus, "absent") == []
+    assert bus.search("needle")["messages"][0]["payload"].endswith("needle")
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "a OR b", "NOT a", "*", "type:x", "(", "a AND", "'; DROP TABLE messages", "-", " "]
+)
+def test_there_is_no_query_syntax(bus: WorkerBus, query: str) -> None:
+    """A word is a word."""
+    bus.publish("alice", {"type": "t", "payload": "a b x"})
+    assert found(bus, query) == []
+
+
+def test_quotes_in_words_are_words(bus: WorkerBus) -> None:
+    """And found."""
+    bus.publish("alice", {"type": "t", "payload": 'say "hello" OR go'})
+    assert found(bus, '"hello" or') == [1]
+
+
+@pytest.mark.parametrize("query", ["", None, 5, "a\0b", "\ud800", "x" * 2000])
+def test_bad_queries_are_refused(bus: WorkerBus, query: Any) -> None:
+    """As any other text."""
+    with pytest.raises(InvalidArgument):
+        bus.search(query)
+
+
+def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> None:
+    """The index is brought up to date by the search itself."""
+    bus.publish("alice", {"type": "t", "payload": "first"})
+    assert found(bus, "first") == [1]
+    stranger = sqlite3.connect(bus.folder / "bus.db")
+    stranger.executemany(
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, 'nim', 'odd', ?, ?)",
+        [("a", '"second"', None), ("b", "{torn second", None), ("c", None, "../x"), ("d", b"\xff", None)],
+    )
+    stranger.commit()
+    stranger.close()
+    bus.publish("alice", {"type": "t", "payload": "third"})
+    bus.ack("bob", 2)
+    bus.archive()
+    assert found(bus, "first") == [1]
+    assert found(bus, "second") == [2, 3]
+    assert found(bus, "odd") == [2, 3, 4, 5]
+    bus.ack("bob", 6)
+    bus.archive()
+    assert found(bus, "third") == [6]
+
+
+def test_two_searchers_index_once(open_bus: OpenBus) -> None:
+    """The second finds the work done."""
+    one, two = open_bus(), open_bus()
+    one.publish("alice", {"type": "t", "payload": "word"})
+    assert found(one, "word") == found(two, "word") == [1]
+    assert one.db.row("SELECT count(*) FROM search_index")[0] == 1
+
+
+def test_archive_moves_what_everybody_has_processed(bus: WorkerBus) -> None:
+    """Below every cursor; messages to an agent that never acknowledged stay."""
+    for to in ("bob", None, "ghost", "carol", "bob"):
+        bus.publish("alice", {"type": "t", "to": to})
+    assert bus.archive() == {"archived": 0, "below_seq": 0}
+    bus.ack("bob", 5)
+    bus.ack("carol", 4)
+    assert bus.archive() == {"archived": 3, "below_seq": 4}
+    dump = bus.dump()
+    assert [row["seq"] for row in dump["messages"]] == [3, 5]
+    assert [row["seq"] for row in dump["archived"]] == [1, 2, 4]
+    assert dump["integrity"] == "ok"
+    assert bus.archive() == {"archived": 0, "below_seq": 4}
+    assert bus.publish("alice", {"type": "t"})["seq"] == 6
+
+
+def test_long_logs_are_indexed_and_archived_in_parts(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that publishers are not held up; the result is the same."""
+    monkeypatch.setattr("refbus.worker.archive.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("refbus.worker.search.ROWS_AT_ONCE", 3)
+    bus.publish_many("alice", [{"type": "t", "payload": "word", "to": ("bob", "ghost")[n % 2]} for n in range(20)])
+    assert found(bus, "word") == list(range(1, 21))
+    bus.ack("bob", 18)
+    assert bus.archive() == {"archived": 9, "below_seq": 18}
+    assert [row["seq"] for row in bus.dump()["archived"]] == list(range(1, 19, 2))
+    assert found(bus, "word") == list(range(1, 21))
+    bus.publish_many("alice", [{"type": "t", "payload": "word"}] * 3)
+    assert found(bus, "word") == list(range(1, 24))
+
+
+def test_who_acknowledges_nothing_yet_is_waited_for(bus: WorkerBus) -> None:
+    """ack(0) is how a late reader announces itself."""
+    bus.publish("alice", {"type": "t"})
+    bus.ack("late", 0)
+    bus.ack("bob", 1)
+    assert bus.archive()["archived"] == 0
+
+
+def test_an_archived_id_is_still_taken(bus: WorkerBus) -> None:
+    """A retry, however late, is the first message again."""
+    first = bus.publish("alice", {"type": "t", "id": "m1"})
+    bus.ack("bob", 1)
+    bus.archive()
+    assert bus.publish("alice", {"type": "t", "id": "m1"}) == first
+    assert bus.publish_many("alice", [{"type": "t", "id": "m1"}])["seqs"] == [1]
+    assert bus.poll("carol")["messages"] == []
+
+
+def test_a_busy_vacuum_does_not_undo_the_archival(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file merely stays larger than it need be."""
+    bus.publish("alice", {"type": "t"})
+    bus.ack("bob", 1)
+    write = bus.db.write
+
+    def busy(sql: str, values: Any = ()) -> Any:
+        if sql == "VACUUM":
+            raise Busy("locked")
+        return write(sql, values)
+
+    monkeypatch.setattr(bus.db, "write", busy)
+    assert bus.archive()["archived"] == 1
+
+
+KEY, OTHER_KEY = "00" * 32, "ff" * 32
+
+
+def test_signed_messages_are_believed_and_tampered_ones_are_not(open_bus: OpenBus) -> None:
+    """Any change to any field, a moved row, a missing signature, another key."""
+    bus = open_bus(signing_key=KEY)
+    message = {"type": "t", "to": "bob", "payload": {"a": 1}, "correlation_id": "c", "in_reply_to": "r"}
+    bus.publish("alice", {**message, "id": "m1"})
+    bus.publish("alice", {**message, "id": "m2", "payload": "x" * 5000})
+    bus.publish_many("alice", [{**message, "id": "m3"}, {"type": "u", "to": "bob"}])
+    assert bus.publish("alice", {**message, "id": "m1"})["seq"] == 1
+    assert not any("payload_error" in each for each in bus.poll("bob")["messages"])
+    assert [each["payload_error"] for each in open_bus(signing_key=OTHER_KEY).poll("bob")["messages"]] == [
+        "bad_signature"
+    ] * 4
+    assert not any("payload_error" in each for each in open_bus().poll("bob")["messages"])
+    for change in (
+        "type = 'x'",
+        "from_agent = 'eve'",
+        "id = 'eve'",
+        "ts_ms = 1",
+        "correlation_id = NULL",
+        "in_reply_to = 'c'",
+        "payload = '{}'",
+        "payload = NULL",
+        "payload = x'00'",
+        "correlation_id = 'cr', in_reply_to = ''",
+    ):
+        with bus.db.transaction() as connection:
+            connection.execute(f"UPDATE messages SET {change} WHERE seq = 1")
+        (first, *rest) = bus.poll("bob")["messages"]
+        assert first["payload_error"] == "bad_signature"
+        assert "payload" not in first
+        assert not any("payload_error" in each for each in rest)
+    bus.db.write("DELETE FROM signatures WHERE seq = 2")
+    bus.db.write("UPDATE signatures SET mac = x'00' WHERE seq = 3")
+    open_bus().publish("eve", {"type": "t", "to": "bob"})
+    errors = [each.get("payload_error") for each in bus.poll("bob")["messages"]]
+    assert errors == ["bad_signature", "bad_signature", "bad_signature", None, "bad_signature"]
+
+
+def test_state_changes_are_signed_too(open_bus: OpenBus) -> None:
+    """Whatever the bus itself publishes."""
+    bus = open_bus(signing_key=KEY)
+    bus.transition("w1", "ASSIGNED")
+    assert bus.poll("bob")["messages"][0]["payload"] == {"from": None, "to": "ASSIGNED"}

@@ -1,0 +1,215 @@
+"""Opening a store: new, old, foreign, too new, damaged; and the options of a session."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.kernel import files
+from refbus.kernel.db import Database
+from refbus.kernel.errors import BusError, Corrupt, InvalidArgument, IoError, SchemaMismatch
+from refbus.worker import migrate
+from refbus.worker.bus import WorkerBus
+
+OpenBus = Callable[..., WorkerBus]
+SCHEMA = Path(migrate.__file__).with_name("schema.sql").read_text()
+
+
+def edit(store: Path, script: str) -> None:
+    """What a stranger does to the file."""
+    connection = sqlite3.connect(store / "bus.db")
+    connection.executescript(script)
+    connection.close()
+
+
+def schema(store: Path) -> dict[str, str]:
+    """The seed's tables and indexes as the file holds them."""
+    connection = sqlite3.connect(store / "bus.db")
+    try:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    finally:
+        connection.close()
+    return dict(rows)
+
+
+def pristine() -> dict[str, str]:
+    """The seed's schema as SQLite stores it."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(SCHEMA)
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    finally:
+        connection.close()
+    return dict(rows)
+
+
+def test_a_new_store_has_the_seeds_tables_to_the_letter(bus: WorkerBus, store: Path) -> None:
+    """Comments included; and the folders, and WAL."""
+    present = schema(store)
+    for name, sql in pristine().items():
+        assert present[name] == sql
+    assert bus.db.row("SELECT value FROM meta WHERE key = 'schema_version'") == ("1",)
+    assert bus.db.row("SELECT * FROM export_state") == (1, 0)
+    assert bus.db.row("PRAGMA journal_mode") == ("wal",)
+    assert bus.db.row("PRAGMA synchronous") == (1,)
+    assert bus.db.row("PRAGMA foreign_keys") == (1,)
+    assert bus.db.row("PRAGMA busy_timeout") == (5000,)
+    assert {path.name for path in store.iterdir()} >= {"bus.db", "blobs", "workers"}
+
+
+def test_full_synchronisation_is_an_option(open_bus: OpenBus) -> None:
+    """For those who fear a power cut (W12)."""
+    assert open_bus(synchronous="FULL").db.row("PRAGMA synchronous") == (2,)
+
+
+def test_a_strangers_file_is_joined_not_changed(store: Path, open_bus: OpenBus) -> None:
+    """The seed's tables are all that a participant must have."""
+    edit(store, SCHEMA + "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'nim', 't');")
+    before = schema(store)
+    bus = open_bus()
+    assert bus.poll("bob")["messages"][0]["id"] == "m"
+    assert bus.try_claim_task("t", "bob")["token"] == 1
+    after = schema(store)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET value = '0'; DROP TABLE task_claims; DROP TABLE export_state;",
+        "DROP TABLE meta; DROP INDEX idx_messages_to_seq;",
+        "DELETE FROM meta; DELETE FROM export_state;",
+    ],
+)
+def test_an_older_file_is_brought_up_to_date(store: Path, open_bus: OpenBus, damage: str) -> None:
+    """What is missing is made; what is there stays."""
+    edit(store, SCHEMA + "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'nim', 't');" + damage)
+    bus = open_bus()
+    assert [message["id"] for message in bus.poll("bob")["messages"]] == ["m"]
+    assert bus.db.row("SELECT value FROM meta WHERE key = 'schema_version'") == ("1",)
+    assert {name: sql for name, sql in schema(store).items() if name in pristine()} == pristine()
+    assert bus.export_to_jsonl() == {"last_seq": 1}
+
+
+@pytest.mark.parametrize("version", ["2", "99", "one", "", "-1", "1.0"])
+def test_a_newer_or_strange_version_is_refused_and_left_alone(store: Path, open_bus: OpenBus, version: str) -> None:
+    """Agents check on startup."""
+    edit(store, SCHEMA + f"UPDATE meta SET value = '{version}';")
+    before = schema(store)
+    with pytest.raises(SchemaMismatch) as caught:
+        open_bus()
+    assert caught.value.definite
+    assert schema(store) == before
+
+
+def test_a_table_of_another_shape_is_refused(store: Path, open_bus: OpenBus) -> None:
+    """Somebody else's file."""
+    edit(store, "CREATE TABLE messages (id INTEGER, seq, to_agent, type, from_agent, ts_ms, correlation_id)")
+    with pytest.raises(SchemaMismatch, match="messages lacks in_reply_to, payload, payload_ref"):
+        open_bus()
+    assert list(schema(store)) == ["messages"]
+
+
+def test_what_is_no_database_is_corrupt(store: Path, open_bus: OpenBus) -> None:
+    """And says so."""
+    (store / "bus.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(Corrupt):
+        open_bus()
+
+
+@pytest.mark.parametrize("folder", ["relative", "/nonexistent/folder", "", "/etc/passwd", "\0", "/tmp/\0", 5, None])
+def test_a_store_is_an_absolute_path_of_a_folder(folder: Any) -> None:
+    """That exists."""
+    with pytest.raises(InvalidArgument):
+        WorkerBus(folder)
+
+
+def test_a_name_too_long_for_the_system_is_no_folder() -> None:
+    """The system's own error is not shown raw."""
+    with pytest.raises(InvalidArgument):
+        WorkerBus("/" + "x" * 5000)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unread_max": 0},
+        {"unread_max": True},
+        {"unread_max": "5"},
+        {"deliveries_max": -1},
+        {"deliveries_max": 1.5},
+        {"signing_key": ""},
+        {"signing_key": "abc"},
+        {"signing_key": "xy"},
+        {"signing_key": 5},
+        {"lease_ms": 0},
+        {"lease_ms": 2**63},
+        {"synchronous": "OFF"},
+        {"synchronous": 1},
+        {"synchronous": None},
+    ],
+)
+def test_bad_options_are_refused_and_nothing_is_made(store: Path, open_bus: OpenBus, options: dict[str, Any]) -> None:
+    """Before the folder is touched."""
+    with pytest.raises(InvalidArgument):
+        open_bus(**options)
+    assert list(store.iterdir()) == []
+
+
+def _open_and_tell(store: str, pipe: Connection) -> None:
+    pipe.recv()
+    try:
+        with WorkerBus(Path(store)) as bus:
+            bus.publish("a", {"type": "t"})
+        pipe.send("ok")
+    except BusError as error:
+        pipe.send(f"{error.code}: {error}")
+
+
+def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
+    """Real processes, started together on an empty folder."""
+    context = multiprocessing.get_context("spawn")
+    pairs = [context.Pipe() for _ in range(4)]
+    store = tmp_path / "store"
+    store.mkdir()
+    processes = [context.Process(target=_open_and_tell, args=(str(store), theirs)) for _, theirs in pairs]
+    for process in processes:
+        process.start()
+    for ours, _ in pairs:
+        ours.send("go")
+    assert [ours.recv() for ours, _ in pairs] == ["ok"] * 4
+    for process, (ours, theirs) in zip(processes, pairs, strict=True):
+        process.join()
+        process.close()
+        ours.close()
+        theirs.close()
+    with WorkerBus(store) as bus:
+        assert len(bus.poll("x")["messages"]) == 4
+
+
+def test_a_file_system_without_wal_is_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather than served without its promise."""
+    database = Database(Path(":memory:"))
+    try:
+        with pytest.raises(IoError, match="write-ahead"):
+            database.connection()
+    finally:
+        database.close()
+
+
+def test_a_store_that_cannot_be_written_is_a_definite_error(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happened."""
+
+    def fail(self: Path, exist_ok: bool) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files.Path, "mkdir", fail)
+    with pytest.raises(IoError) as caught:
+        WorkerBus(store)
+    assert caught.value.definite
