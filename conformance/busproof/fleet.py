@@ -14,7 +14,7 @@ from busproof.adapters.stdio import StdioDoor
 from busproof.protocol import METHODS, HelloReply
 
 REFERENCE = f"exec:{shlex.quote(sys.executable)} -m refbus.driver"
-_NATIVE = {"topics": f"mcp:{shlex.quote(sys.executable)} -m refbus.topics.server"}
+_NATIVE = {"topics": f"mcp:{shlex.quote(sys.executable)} -m refbus.topics.mcp.server"}
 
 
 def reference(system: str) -> str:

@@ -51,7 +51,7 @@ def test_a_client_of_one_works_unchanged_with_the_other(bus: str, tmp_path: Path
     # With a wait and a send at once theirs is DB_BUSY more often than not: B1, judged above.
     session["steps"] = [step for step in session["steps"] if "meanwhile" not in step]
     (tmp_path / "session.json").write_text(json.dumps(session), encoding="utf-8")
-    ours = _played(tmp_path, [sys.executable, "-m", "refbus.topics.server"])
+    ours = _played(tmp_path, [sys.executable, "-m", "refbus.topics.mcp.server"])
     theirs = _played(tmp_path, ["env", "AGENT_BUS_EMBEDDINGS_AUTOINDEX=0", *shlex.split(bus[len("mcp:") :])])
     assert theirs == ours
 

@@ -14,7 +14,7 @@ from busproof.adapters.base import Door
 from busproof.fleet import Fleet
 from busproof.protocol.topics import DB_NAME
 
-REFERENCE = f"mcp:{sys.executable} -m refbus.topics.server"
+REFERENCE = f"mcp:{sys.executable} -m refbus.topics.mcp.server"
 DAY_MS = 24 * 60 * 60 * 1000
 
 

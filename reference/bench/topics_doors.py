@@ -14,7 +14,7 @@ from busproof.adapters.mcp import McpDoor
 from busproof.protocol.topics import DB_NAME
 from refbus.topics.bus import TopicsBus
 
-SERVER = [sys.executable, "-m", "refbus.topics.server"]
+SERVER = [sys.executable, "-m", "refbus.topics.mcp.server"]
 STARTED_S = 120.0
 Reply = dict[str, Any]
 

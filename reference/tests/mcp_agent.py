@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema
 from mcp import Client, StdioServerParameters
 
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.tools import TOOLS
 
 
 def server(file: Path, *python: str) -> StdioServerParameters:
     """How a client starts the server, or what else of Python is said."""
     environment = {"AGENT_BUS_DB": str(file)}
-    arguments = list(python) or ["-m", "refbus.topics.server"]
+    arguments = list(python) or ["-m", "refbus.topics.mcp.server"]
     return StdioServerParameters(command=sys.executable, args=arguments, env=environment)
 
 

@@ -1,7 +1,7 @@
 """Planted fault: what a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
 
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 
 def give_back(_call: sync.SyncCall) -> None:

@@ -4,7 +4,7 @@ import os
 
 from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import Sync, SyncCall
 
 

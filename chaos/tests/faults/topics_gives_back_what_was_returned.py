@@ -1,7 +1,7 @@
 """Planted fault: when its client closes the connection, the server gives back the last sync, answered or not."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import Sync, SyncCall
 
 

@@ -1,7 +1,7 @@
 """Planted fault: a cursor is answered, and stored by the next call. A kill between the two delivers again."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import Sync, SyncCall
 
 MOVE = "UPDATE cursors SET last_seq = ? WHERE topic_id = ? AND agent_name = ?"

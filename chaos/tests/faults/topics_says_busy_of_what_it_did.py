@@ -5,7 +5,7 @@ from typing import Any
 
 from refbus.kernel.errors import DbBusy
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 
 class SaysBusyOfWhatItDid(TopicsBus):

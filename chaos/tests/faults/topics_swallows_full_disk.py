@@ -2,7 +2,7 @@
 
 from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import Sync, SyncCall
 
 

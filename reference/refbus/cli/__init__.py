@@ -1,7 +1,7 @@
 """`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1.
 
-A system is a module here: HELP, EPILOG, BUS, its own options (`add_options`, `options`) and its commands
-(`add_commands`, `common.Commands`). What is the same for all stands in this file and in `common`.
+A system is a module here: HELP, EPILOG, its own options (`add_options`), its commands (`add_commands`,
+`common.Commands`) and its bus (`open_bus`). What is the same for all stands in this file and in `common`.
 """
 
 from __future__ import annotations
@@ -11,27 +11,24 @@ import sys
 from collections.abc import Sequence
 
 from refbus import __version__
-from refbus.cli import comms, worker
+from refbus.cli import comms, topics, worker
 from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
-from refbus.topics.admin import main as topics
 
-SYSTEMS = {"worker": worker, "comms": comms}
+SYSTEMS = {"worker": worker, "comms": comms, "topics": topics}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
-    argv = sys.argv[1:] if argv is None else argv
-    if argv[:1] == ["topics"]:  # it serves MCP as well, and so has a parser of its own
-        return topics(argv[1:])
     arguments = _parser().parse_args(argv)
-    system = SYSTEMS[arguments.system]
     try:
-        arguments.store.mkdir(parents=True, exist_ok=True)
-        with system.BUS(arguments.store.resolve(), **system.options(arguments)) as bus:
+        with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             arguments.run(bus, arguments)
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
+        return 1
+    except ImportError as error:
+        print(f"refbus: {error.name} is missing: pip install 'busproof[mcp,web]'", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"refbus: {error!r}", file=sys.stderr)
@@ -55,5 +52,4 @@ def _parser() -> argparse.ArgumentParser:
             "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
         )
         system.add_commands(Commands(added))
-    systems.add_parser("topics", help="the MCP agent bus (seed 004)")
     return parser

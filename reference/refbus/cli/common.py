@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from refbus.kernel import jsontext
@@ -47,6 +48,12 @@ def read_json(what: str, text: str) -> Any:
         return jsontext.decode(text)
     except ValueError as error:
         raise InvalidArgument(f"the {what} is no JSON: {error}") from error
+
+
+def made(folder: Path) -> Path:
+    """The folder, which is made if missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
 
 
 def said(**values: Any) -> dict[str, Any]:

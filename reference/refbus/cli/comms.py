@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
 from refbus.comms.bus import CommsBus
 from refbus.comms.presence import STATUSES
 from refbus.kernel.rules import delivery
@@ -21,7 +21,6 @@ The store is .claude/communications in the project's folder (default: the curren
   refbus comms respond "$message" '{"context": {"branch": "main"}}'
   refbus comms complete ID
 """
-BUS = CommsBus
 MESSAGE_HELP = "a message as receive printed it, or - for standard input"
 
 
@@ -39,9 +38,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def options(arguments: Any) -> dict[str, Any]:
-    """The bus's options."""
-    return {"visibility_ms": arguments.visibility_ms, "synchronous": arguments.synchronous}
+def open_bus(arguments: Any) -> CommsBus:
+    """The bus in the folder that is meant."""
+    return CommsBus(made(arguments.store), visibility_ms=arguments.visibility_ms, synchronous=arguments.synchronous)
 
 
 def add_commands(commands: Commands) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
 
@@ -19,7 +19,6 @@ The store is the folder that the agents share (default: .worker-state in the cur
   refbus worker ack --as bob 1
   refbus worker tail
 """
-BUS = WorkerBus
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +27,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--signing-key", metavar="HEX", help="sign and verify messages")
 
 
-def options(arguments: Any) -> dict[str, Any]:
-    """The bus's options."""
-    return {"signing_key": arguments.signing_key, "synchronous": arguments.synchronous}
+def open_bus(arguments: Any) -> WorkerBus:
+    """The bus in the folder that is meant."""
+    return WorkerBus(made(arguments.store), signing_key=arguments.signing_key, synchronous=arguments.synchronous)
 
 
 def add_commands(commands: Commands) -> None:

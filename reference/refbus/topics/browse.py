@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refbus.topics.export import Export
-from refbus.topics.topic import no_topic
+from refbus.topics.route import no_topic
 
 
 class Browse(Export):

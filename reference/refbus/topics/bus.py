@@ -10,7 +10,7 @@ from typing import Any
 from refbus import __version__
 from refbus.topics import message
 from refbus.topics.browse import Browse
-from refbus.topics.join import AGENT_NAME_CHARS_MAX
+from refbus.topics.lease import AGENT_NAME_CHARS_MAX
 from refbus.topics.presence import Presence
 from refbus.topics.search import Search
 from refbus.topics.store import SPEC_VERSION

@@ -9,7 +9,7 @@ from typing import Any
 
 from refbus.kernel.db import fetch
 from refbus.topics.message import as_messages
-from refbus.topics.topic import Topics, no_topic
+from refbus.topics.route import Topics, no_topic
 
 ROWS_AT_ONCE = 500
 

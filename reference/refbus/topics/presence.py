@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refbus.kernel.rules import limit as limits
-from refbus.topics.topic import Topics
+from refbus.topics.route import Topics
 
 
 class Presence(Topics):

@@ -19,7 +19,7 @@ from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
-from refbus.topics.topic import Topics
+from refbus.topics.route import Topics
 
 MODES = ("hybrid", "fts", "semantic")
 LIMIT_MAX = 1000

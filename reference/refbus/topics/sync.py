@@ -26,7 +26,7 @@ from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, Busy, InvalidArgument, TopicClosed
 from refbus.kernel.rules import cursor
 from refbus.kernel.rules import limit as limits
-from refbus.topics.join import Joining, Standing
+from refbus.topics.lease import Joining, Standing
 from refbus.topics.message import COLUMNS, Draft, Row, as_message, as_messages, drafts
 from refbus.topics.store import ids_of_time, new_id
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from refbus.kernel.errors import Busy, DbBusy
 from refbus.kernel.rules import limit as limits
+from refbus.topics.route import Topics
 from refbus.topics.store import create_missing
-from refbus.topics.topic import Topics
 
 
 class Upkeep(Topics):

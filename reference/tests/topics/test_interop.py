@@ -4,7 +4,7 @@ The recording holds what goes over the wire, ids, times and tokens masked. `tox 
 with SDK 1.x and names its Python in BUSPROOF_SDK1_PYTHON. After a change that is meant, record anew:
 
     python reference/tests/topics/interop/play.py --record reference/tests/interop/session.json \\
-        -- python -m refbus.topics.server
+        -- python -m refbus.topics.mcp.server
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.tools import TOOLS
 
 HERE = Path(__file__).parent / "interop"
 SESSION = HERE / "session.json"
@@ -34,7 +34,7 @@ def recorded() -> list[dict[str, Any]]:
 def play(python: str, *options: str) -> dict[str, Any]:
     """What a client that this Python has is answered. The server runs in ours."""
     command = [python, str(HERE / "play.py"), *options, str(SESSION)]
-    server = ["--", sys.executable, "-m", "refbus.topics.server"]
+    server = ["--", sys.executable, "-m", "refbus.topics.mcp.server"]
     done = subprocess.run([*command, *server], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     played: dict[str, Any] = json.loads(done.stdout)

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from reference.tests.mcp_agent import Agent, server
 
 from refbus import __version__
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.tools import TOOLS
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

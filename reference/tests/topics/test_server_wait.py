@@ -15,7 +15,7 @@ from mcp_types import jsonrpc_message_adapter
 from reference.tests.mcp_agent import Agent, server
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import Answers, make_server
+from refbus.topics.mcp.server import Answers, make_server
 
 
 def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
@@ -68,7 +68,8 @@ def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
 
 GIVES_BACK_SLOWLY = """
 import time
-from refbus.topics import server, sync
+from refbus.topics import sync
+from refbus.topics.mcp import server
 give_back = sync.SyncCall.give_back
 sync.SyncCall.give_back = lambda call: (time.sleep(0.5), give_back(call))
 raise SystemExit(server.main())

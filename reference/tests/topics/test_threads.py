@@ -10,7 +10,7 @@ import anyio.lowlevel
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refbus.topics.threads import Threads
+from refbus.topics.mcp.threads import Threads
 
 COUNT = 3
 

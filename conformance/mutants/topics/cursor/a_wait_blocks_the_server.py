@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from refbus.topics import server
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import Session, main
+from refbus.topics.mcp import server
+from refbus.topics.mcp.server import Session, main
 
 KILLED_BY = ("topics.cursor.30", "topics.cursor.31")
 

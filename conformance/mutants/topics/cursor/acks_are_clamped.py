@@ -4,7 +4,7 @@ from typing import Any
 
 from refbus.kernel.rules import cursor
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.16", "topics.cursor.17", "topics.cursor.18")

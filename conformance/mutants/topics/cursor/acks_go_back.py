@@ -3,7 +3,7 @@
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import cursor
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.19",)
 

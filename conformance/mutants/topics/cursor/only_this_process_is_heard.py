@@ -4,8 +4,8 @@ import sqlite3
 
 from refbus.topics import sync
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp.server import main
 from refbus.topics.message import Draft
-from refbus.topics.server import main
 from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.28",)

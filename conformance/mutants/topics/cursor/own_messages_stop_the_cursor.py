@@ -5,7 +5,7 @@ from typing import Any
 
 from refbus.topics import sync
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.09",)

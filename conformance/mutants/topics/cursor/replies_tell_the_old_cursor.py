@@ -2,8 +2,8 @@
 
 from refbus.topics import sync
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp.server import main
 from refbus.topics.message import Draft
-from refbus.topics.server import main
 from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.22", "topics.cursor.39")

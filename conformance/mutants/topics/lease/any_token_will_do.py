@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from refbus.topics import join
+from refbus.topics import lease
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.14",)
@@ -12,7 +12,7 @@ KILLED_BY = ("topics.lease.14",)
 
 class Mutant(TopicsBus):
     def _claim(self, connection: Any, topic_id: str, agent_name: str, token: str | None) -> Identity:
-        row = connection.execute(join._RESERVED, {"topic": topic_id, "agent": agent_name}).fetchone()
+        row = connection.execute(lease._RESERVED, {"topic": topic_id, "agent": agent_name}).fetchone()
         return super()._claim(connection, topic_id, agent_name, row[0] if row and token else token)
 
 

@@ -1,7 +1,7 @@
 """A new server is on a topic who joined it last."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.16",)

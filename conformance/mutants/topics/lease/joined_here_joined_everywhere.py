@@ -1,7 +1,7 @@
 """Who has joined a topic is on all others under the same name."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.18",)
 

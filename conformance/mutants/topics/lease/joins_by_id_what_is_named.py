@@ -3,7 +3,7 @@
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.02", "topics.lease.03")
 

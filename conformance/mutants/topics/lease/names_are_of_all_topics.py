@@ -4,7 +4,7 @@ from typing import Any
 
 from refbus.kernel.errors import AgentNameInUse
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.10",)

@@ -3,7 +3,7 @@
 import os
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.17", "topics.lease.18")
 

@@ -1,7 +1,7 @@
 """The text of topic_join does not show the token."""
 
-from refbus.topics import text
-from refbus.topics.server import main
+from refbus.topics.mcp import text
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.19", "topics.lease.20")
 

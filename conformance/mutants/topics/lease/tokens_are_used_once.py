@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.13",)

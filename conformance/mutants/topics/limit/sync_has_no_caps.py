@@ -1,8 +1,8 @@
 """Outboxes, bodies, types, keys, names and answers may have any size."""
 
-from refbus.topics import join, message, sync
+from refbus.topics import lease, message, sync
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = (
     "topics.limit.01",
@@ -15,7 +15,7 @@ KILLED_BY = (
 
 
 message.OUTBOX_MAX = message.BODY_CHARS_MAX = message.TYPE_CHARS_MAX = message.CLIENT_ID_CHARS_MAX = 2**30
-join.AGENT_NAME_CHARS_MAX = sync.ITEMS_MAX = 2**30
+lease.AGENT_NAME_CHARS_MAX = sync.ITEMS_MAX = 2**30
 
 
 class Mutant(TopicsBus):

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.11",)
 

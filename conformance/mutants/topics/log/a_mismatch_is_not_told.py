@@ -1,7 +1,7 @@
 """Other content under a known client_message_id is dropped in silence."""
 
 from refbus.topics import message
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.63",)
 

@@ -1,7 +1,7 @@
 """There is no topic_presence."""
 
-from refbus.topics.server import main
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.server import main
+from refbus.topics.mcp.tools import TOOLS
 
 KILLED_BY = ("topics.log.01", "topics.log.02")
 

@@ -1,7 +1,7 @@
 """A reply may be to anything."""
 
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.52",)
 

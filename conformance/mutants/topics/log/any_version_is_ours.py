@@ -1,7 +1,7 @@
 """The schema version is written and never read."""
 
 from refbus.topics import store
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.19", "topics.log.20", "topics.log.21", "topics.log.22")
 

@@ -1,7 +1,7 @@
 """Of a message only its body is told: no reply_to, metadata, client id, and no true sender."""
 
 from refbus.topics import message, sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.51", "topics.log.53", "topics.log.54", "topics.log.55")
 

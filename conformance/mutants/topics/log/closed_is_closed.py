@@ -4,7 +4,7 @@ from typing import Any
 
 from refbus.kernel.errors import TopicClosed
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.66",)
 

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from refbus.topics import join, tools
+from refbus.topics import lease
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp import tools
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.40",)
 
-join._STANDING = join._STANDING.replace(
+lease._STANDING = lease._STANDING.replace(
     "max(seq) FROM messages WHERE topic_id = :topic), 0)", "max(seq) FROM messages WHERE topic_id = :topic), -1)"
 )
 del tools._MESSAGE["properties"]["seq"]["minimum"]

@@ -3,7 +3,7 @@
 from refbus.kernel import db
 from refbus.kernel.errors import DbBusy
 from refbus.kernel.rules import retry
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.70", "topics.log.71")
 

@@ -1,7 +1,7 @@
 """An empty metadata object is null."""
 
 from refbus.topics import message
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.53",)
 

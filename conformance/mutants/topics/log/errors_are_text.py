@@ -2,8 +2,8 @@
 
 from mcp_types import CallToolResult, TextContent
 
-from refbus.topics import server
-from refbus.topics.server import main
+from refbus.topics.mcp import server
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.69",)
 

@@ -1,7 +1,7 @@
 """Every parameter is required and none has a default, as strict schemas of models want it."""
 
-from refbus.topics.server import main
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.server import main
+from refbus.topics.mcp.tools import TOOLS
 
 KILLED_BY = ("topics.log.01", "topics.log.03", "topics.log.04")
 

@@ -1,7 +1,7 @@
 """A client_message_id is kept with the message, and nobody looks at it."""
 
 from refbus.topics import store, sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.61", "topics.log.62", "topics.log.63", "topics.log.67", "topics.log.46", "topics.log.72")
 

@@ -1,7 +1,7 @@
 """A client_message_id is looked up among all topics and senders."""
 
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.64", "topics.log.65")
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import anyio
 
-from refbus.topics import message, server, store, sync
+from refbus.topics import message, store, sync
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp import server
 
 KILLED_BY = ("topics.log.67",)
 

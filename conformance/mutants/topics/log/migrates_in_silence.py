@@ -1,7 +1,7 @@
 """A file of another version gets our tables and our version."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.store import create_missing
 
 KILLED_BY = ("topics.log.19", "topics.log.20", "topics.log.21", "topics.log.22")

@@ -1,7 +1,7 @@
 """There are tables and no indexes."""
 
 from refbus.topics import store
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.29", "topics.log.30", "topics.log.31", "topics.log.32", "topics.log.33")
 

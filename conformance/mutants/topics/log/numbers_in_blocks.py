@@ -3,8 +3,8 @@
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.join import Standing
-from refbus.topics.server import main
+from refbus.topics.lease import Standing
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.41", "topics.log.42")
 

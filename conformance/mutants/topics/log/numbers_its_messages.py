@@ -3,7 +3,7 @@
 import itertools
 
 from refbus.topics import store, sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.36", "topics.log.37")
 

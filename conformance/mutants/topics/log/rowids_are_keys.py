@@ -1,7 +1,7 @@
 """Cursors and reservations are unique, and have no primary key."""
 
 from refbus.topics import store
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.34", "topics.log.35")
 

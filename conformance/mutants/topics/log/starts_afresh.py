@@ -1,7 +1,7 @@
 """A server that starts clears away old messages."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.47",)
 

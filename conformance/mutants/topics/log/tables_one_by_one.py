@@ -4,7 +4,7 @@ import time
 
 from refbus.topics import store
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.74",)
 

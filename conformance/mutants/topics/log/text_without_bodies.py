@@ -1,7 +1,7 @@
 """The text of a sync tells who wrote, and not what."""
 
-from refbus.topics import text
-from refbus.topics.server import main
+from refbus.topics.mcp import text
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.68",)
 

@@ -1,7 +1,7 @@
 """The columns of times are whole numbers."""
 
 from refbus.topics import store
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.24", "topics.log.25", "topics.log.26", "topics.log.27", "topics.log.28")
 

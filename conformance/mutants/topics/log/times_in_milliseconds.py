@@ -1,7 +1,7 @@
 """Times are milliseconds."""
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.38",)
 

@@ -1,7 +1,7 @@
 """The tools have no description, no hints and no output schema."""
 
-from refbus.topics.server import main
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.server import main
+from refbus.topics.mcp.tools import TOOLS
 
 KILLED_BY = ("topics.log.05", "topics.log.06")
 

@@ -1,7 +1,7 @@
 """Numbers are counted in `messages`, and topic_seq is never updated."""
 
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.44",)
 

@@ -1,7 +1,7 @@
 """The schema version is the number 6."""
 
 from refbus.topics import store
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.18", "topics.log.23")
 

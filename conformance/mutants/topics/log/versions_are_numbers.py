@@ -3,8 +3,8 @@
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
-from refbus.topics.tools import TOOLS
+from refbus.topics.mcp.server import main
+from refbus.topics.mcp.tools import TOOLS
 
 KILLED_BY = ("topics.log.08", "topics.log.09", "topics.log.10")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from refbus.kernel.errors import TopicNotFound
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.10",)
 

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.presence.01",)

@@ -1,11 +1,11 @@
 """A name leads to its newest topic, however that stands."""
 
-from refbus.topics import topic
-from refbus.topics.server import main
+from refbus.topics import route
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.18", "topics.route.11")
 
-topic._NEWEST = topic._NEWEST.replace("status = ?", "? <> ''")
+route._NEWEST = route._NEWEST.replace("status = ?", "? <> ''")
 
 
 if __name__ == "__main__":

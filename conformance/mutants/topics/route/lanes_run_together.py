@@ -1,7 +1,7 @@
 """A reader receives the messages of all topics."""
 
 from refbus.topics import sync
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.07",)
 

@@ -4,8 +4,8 @@ import sqlite3
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
-from refbus.topics.join import Standing
-from refbus.topics.server import main
+from refbus.topics.lease import Standing
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.20",)
 

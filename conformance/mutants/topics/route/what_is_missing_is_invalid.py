@@ -1,7 +1,7 @@
 """A topic that does not exist is INVALID_ARGUMENT."""
 
 from refbus.kernel.errors import TopicNotFound
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.12", "topics.lease.06")
 

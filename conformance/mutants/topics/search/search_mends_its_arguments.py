@@ -3,8 +3,8 @@
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp.server import main
 from refbus.topics.search import MODES
-from refbus.topics.server import main
 
 KILLED_BY = ("topics.search.07", "topics.search.08", "topics.search.09")
 

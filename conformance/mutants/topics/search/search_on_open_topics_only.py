@@ -2,7 +2,7 @@
 
 from refbus.topics import search
 from refbus.topics.bus import TopicsBus
-from refbus.topics.server import main
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.search.19",)
 

@@ -4,8 +4,8 @@ from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError
 from refbus.topics import search
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp.server import main
 from refbus.topics.search import Hit, Warnings
-from refbus.topics.server import main
 
 KILLED_BY = ("topics.search.16",)
 

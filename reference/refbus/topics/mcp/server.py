@@ -1,6 +1,6 @@
 """The MCP server: the ten tools over stdio. One process is one agent's session; all meet in one SQLite file.
 
-    AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.server
+    AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.mcp.server
 
 Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
 loop until the bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from functools import partial
 from typing import Any, Self
@@ -35,11 +36,12 @@ from mcp_types import (
 
 from refbus import __version__
 from refbus.kernel.errors import BusError, Internal, InvalidArgument
-from refbus.topics import text
+from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
+from refbus.topics.mcp import text
+from refbus.topics.mcp.threads import Threads
+from refbus.topics.mcp.tools import INSTRUCTIONS, TOOLS
 from refbus.topics.sync import SyncCall
-from refbus.topics.threads import Threads
-from refbus.topics.tools import INSTRUCTIONS, TOOLS
 
 THREADS = 4
 
@@ -189,11 +191,22 @@ async def serve(bus: TopicsBus) -> None:
         await server.run(reading, Answers(writing), server.create_initialization_options())
 
 
-def main(bus_class: type[TopicsBus] = TopicsBus) -> int:
-    """`python -m refbus.topics.server`: serve on the database that the environment names."""
-    from refbus.topics.admin import main as run
+def run(bus: TopicsBus) -> None:
+    """Serve until the client closes the connection."""
+    # The thread that reads stdin cannot be interrupted. A server may be killed at any point, so Ctrl-C does that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    anyio.run(serve, bus)
 
-    return run(["serve"], bus_class)
+
+def main(bus_class: type[TopicsBus] = TopicsBus) -> int:
+    """Serve on the database that the environment names. Exit code 1 if there can be none."""
+    try:
+        with bus_class(environment.database(), embedding_model=environment.embedding_model()) as bus:
+            run(bus)
+    except (BusError, OSError) as error:
+        print(f"refbus: {error!r}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from refbus.kernel.errors import AgentNameInUse, AgentNotJoined, InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.topics.route import Topics, no_topic
 from refbus.topics.store import Identity
-from refbus.topics.topic import Topics, no_topic
 
 AGENT_NAME_CHARS_MAX = 64
 

@@ -1,0 +1,111 @@
+"""`refbus topics COMMAND`: the MCP agent bus of seed 004 from the shell: serve it, look at it, tidy it up."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from refbus.cli.common import Commands, print_all, print_one
+from refbus.kernel.errors import InvalidArgument
+from refbus.topics import environment
+from refbus.topics.bus import TopicsBus
+from refbus.topics.route import no_topic
+
+HELP = "the MCP agent bus (seed 004)"
+EPILOG = """\
+The database is --db, or the environment's AGENT_BUS_DB, or ~/.agent_bus/agent_bus.sqlite.
+AGENT_BUS_EMBEDDING_MODEL, the folder of a model2vec model, lets messages be searched by meaning.
+A TOPIC is an id, or a name that only one topic has.
+
+  claude mcp add agent-bus -- refbus topics serve
+  refbus topics list --status all
+  refbus topics export parser > parser.md
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where the database is."""
+    parser.add_argument("--db", type=Path, default=environment.database(), metavar="FILE", help="the agents' database")
+
+
+def open_bus(arguments: Any) -> TopicsBus:
+    """A session on the database. The file is made by the first command that needs it."""
+    return TopicsBus(arguments.db, synchronous=arguments.synchronous, embedding_model=environment.embedding_model())
+
+
+def add_commands(commands: Commands) -> None:
+    """One command for each thing that a person does with the bus."""
+    commands.add("serve", _serve, "serve MCP on stdin and stdout, for one agent", takes_agent=False)
+    web = commands.add("web", _web, "show topics live on a web page of this machine, read only", takes_agent=False)
+    web.add_argument("--port", type=int, default=8765, help="0 takes a free one")
+    listing = commands.add("list", _list, "one line of JSON for each topic, the newest first", takes_agent=False)
+    listing.add_argument("--status", choices=("open", "closed", "all"), default="open")
+    export = commands.add("export", _export, "print a topic's messages", takes_agent=False)
+    rename = commands.add("rename", _rename, "give a topic another name", takes_agent=False)
+    delete = commands.add("delete", _delete, "remove a topic with all its messages", takes_agent=False)
+    wipe = commands.add("wipe", _wipe, "remove everything, whatever version the database has", takes_agent=False)
+    for command in (export, rename, delete):
+        command.add_argument("topic", metavar="TOPIC", help="its id, or its name")
+    export.add_argument("--format", choices=("markdown", "jsonl"), default="markdown")
+    rename.add_argument("name", metavar="NAME")
+    for command in (delete, wipe):
+        command.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _serve(bus: TopicsBus, _arguments: Any) -> None:
+    from refbus.topics.mcp.server import run
+
+    run(bus)
+
+
+def _web(bus: TopicsBus, arguments: Any) -> None:
+    from refbus.topics.web.server import serve
+
+    serve(bus, arguments.port, lambda url: print(url, flush=True))
+
+
+def _list(bus: TopicsBus, arguments: Any) -> None:
+    print_all(bus.topic_list(arguments.status)["topics"])
+
+
+def _export(bus: TopicsBus, arguments: Any) -> None:
+    export = bus.export_markdown if arguments.format == "markdown" else bus.export_jsonl
+    sys.stdout.writelines(export(_topic_id(bus, arguments.topic)))
+
+
+def _rename(bus: TopicsBus, arguments: Any) -> None:
+    print_one(bus.topic_rename(_topic_id(bus, arguments.topic), arguments.name))
+
+
+def _delete(bus: TopicsBus, arguments: Any) -> None:
+    topic_id = _topic_id(bus, arguments.topic)
+    _confirm(arguments, f"Delete topic {arguments.topic!r} ({topic_id}) with all its messages")
+    print_one(bus.topic_delete(topic_id))
+
+
+def _wipe(bus: TopicsBus, arguments: Any) -> None:
+    _confirm(arguments, f"Delete everything in {bus.path}")
+    print_one(bus.wipe())
+
+
+def _topic_id(bus: TopicsBus, said: str) -> str:
+    topics = bus.topic_list("all")["topics"]
+    found = [topic["topic_id"] for topic in topics if topic["topic_id"] == said] or [
+        topic["topic_id"] for topic in topics if topic["name"] == said
+    ]
+    if not found:
+        raise no_topic(said)
+    if len(found) > 1:
+        raise InvalidArgument(f"{len(found)} topics are named {said!r}; give an id: {', '.join(found)}")
+    return str(found[0])
+
+
+def _confirm(arguments: Any, question: str) -> None:
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidArgument(f"{question}? Nobody is here to ask: say --yes")
+    if input(f"{question}? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise InvalidArgument("nothing was done")
