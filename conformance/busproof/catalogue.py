@@ -25,7 +25,7 @@ class Requirement(BaseModel):
 
     id: str  # SYSTEM.NOUN.NN
     level: Level
-    text: str  # quoted from the seed, or from DECISIONS for RESOLVED rows and those marked M
+    text: str  # the requirement in our own words; docs/spec has the whole
     source: str  # "seed 000, Delivery Semantics" or "W5"
     noun: Noun
     needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock

@@ -1,6 +1,6 @@
 """`topics`: seed 004, section 4. The methods are the ten tools of an MCP server; there is no other door.
 
-Of a reply, what the seed or DECISIONS name is described; a server may say more.
+Of a reply, what the seed or a decision names is described; a server may say more.
 """
 
 from __future__ import annotations
