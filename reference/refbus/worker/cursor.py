@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -27,7 +26,7 @@ class Cursors(Log):
         limits.integer("wait_ms", wait_ms, 0, WAIT_MS_MAX)
         messages = self._unread(agent_id, limit)
         if not messages and wait_ms and limit:
-            messages = self._wait_for_unread(agent_id, limit, wait_ms)
+            messages = self.wait_for(lambda: self._unread(agent_id, limit), wait_ms / 1000)
         return {"messages": messages}
 
     def ack(self, agent_id: str, seq: int) -> dict[str, Any]:
@@ -70,17 +69,6 @@ class Cursors(Log):
             )
             unread = connection.execute(_UNREAD, (agent_id, limit - len(redriven))).fetchall()
         return redriven + unread
-
-    def _wait_for_unread(self, agent_id: str, limit: int, wait_ms: int) -> list[dict[str, Any]]:
-        """Waiting is on real time: a clock that stands still must not stop it."""
-        deadline = time.monotonic() + wait_ms / 1000
-        with self.waiters.borrow() as waiter:
-            while True:
-                messages = self._unread(agent_id, limit)
-                left_s = deadline - time.monotonic()
-                if messages or left_s <= 0:
-                    return messages
-                waiter.wait(left_s)
 
     def deliver(self, rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
         """Rows as their reader sees them: payloads decoded and resolved, or said to be damaged.

@@ -1,22 +1,15 @@
 """cursors.updated_at_ms may be null."""
 
 from refbus.driver import serve
-from refbus.worker import migrate
+from refbus.worker import store
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.34",)
 
 
-_seed_text = migrate._text
-
-
-def _changed(file: str) -> str:
-    text = _seed_text(file)
-    assert file != "schema.sql" or "updated_at_ms INTEGER NOT NULL" in text
-    return text.replace("updated_at_ms INTEGER NOT NULL", "updated_at_ms INTEGER")
-
-
-migrate._text = _changed
+SEED, FAULT = "updated_at_ms INTEGER NOT NULL", "updated_at_ms INTEGER"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
 class Mutant(WorkerBus):

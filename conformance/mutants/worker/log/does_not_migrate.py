@@ -1,26 +1,13 @@
 """A store of an earlier version is refused."""
 
-from typing import Any
-
 from refbus.driver import serve
-from refbus.kernel.errors import SchemaMismatch
-from refbus.worker import migrate
+from refbus.worker import store
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.41",)
 
 
-_version_of = migrate._version
-
-
-def _only_new_or_current(connection: Any) -> int:
-    version = _version_of(connection)
-    if version == 0 and migrate._exists(connection, "messages"):
-        raise SchemaMismatch("too old")
-    return version
-
-
-migrate._version = _only_new_or_current
+store.SCHEMA = store.SCHEMA._replace(oldest=1)
 
 
 class Mutant(WorkerBus):

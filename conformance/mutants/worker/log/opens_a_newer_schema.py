@@ -1,13 +1,13 @@
 """A store of a later version is opened and written to."""
 
 from refbus.driver import serve
-from refbus.worker import migrate
+from refbus.worker import store
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.40",)
 
 
-migrate.SCHEMA_VERSION = 999
+store.SCHEMA = store.SCHEMA._replace(version=999)
 
 
 class Mutant(WorkerBus):

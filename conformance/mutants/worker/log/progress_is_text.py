@@ -1,22 +1,15 @@
 """heartbeats.progress is text."""
 
 from refbus.driver import serve
-from refbus.worker import migrate
+from refbus.worker import store
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.35",)
 
 
-_seed_text = migrate._text
-
-
-def _changed(file: str) -> str:
-    text = _seed_text(file)
-    assert file != "schema.sql" or "progress REAL" in text
-    return text.replace("progress REAL", "progress TEXT")
-
-
-migrate._text = _changed
+SEED, FAULT = "progress REAL", "progress TEXT"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
 class Mutant(WorkerBus):

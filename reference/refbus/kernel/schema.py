@@ -1,0 +1,114 @@
+"""Opening a database file: create what is missing, bring an older file up to date, refuse what is newer or strange.
+
+A face keeps two texts: the seed's own tables (`schema.sql`), and tables and indexes that the seed does not have
+(`extra.sql`), which are added to any file, also to one that a stranger made. A seed that has a version keeps it in
+`meta` under `schema_version`; a file without that row counts as version 0.
+
+Everything happens in one transaction: a file that is refused stays as it was.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+from refbus.kernel.errors import SchemaMismatch
+from refbus.kernel.transaction import Transaction
+
+_CREATES = re.compile(r"CREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX|VIEW|TRIGGER) (?:IF NOT EXISTS )?(\w+)")
+_VERSION = re.compile("[0-9]{1,9}")
+_COLUMNS = "SELECT m.name, p.name FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
+
+
+class Schema(NamedTuple):
+    """What a file must hold. `version` is None where the seed keeps none; files from `oldest` on are brought up."""
+
+    seed: str
+    extra: str
+    version: int | None = None
+    oldest: int = 0
+
+    @classmethod
+    def of_folder(cls, folder: Path, *, version: int | None = None, oldest: int = 0) -> Schema:
+        """The texts `schema.sql` and `extra.sql` of a face's folder."""
+        seed, extra = ((folder / name).read_text("utf-8") for name in ("schema.sql", "extra.sql"))
+        return cls(seed, extra, version, oldest)
+
+    def is_current(self, tx: Transaction) -> bool:
+        """Is everything there, and the version ours?"""
+        wanted = {name for statement in self._statements() for name in _CREATES.findall(statement)}
+        return wanted <= _names(tx) and version_of(tx) == (None if self.version is None else str(self.version))
+
+    def bring_up_to_date(self, tx: Transaction) -> None:
+        """Make what is missing. Raises SCHEMA_MISMATCH for a version beyond ours and for a table of another shape."""
+        self.refuse_version(tx)
+        self._refuse_strange_columns(tx)
+        self.create_missing(tx)
+        if self.version is not None:
+            tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('schema_version', ?)", (str(self.version),))
+
+    def refuse_version(self, tx: Transaction) -> None:
+        """Raise SCHEMA_MISMATCH unless the file is empty or its version one that is brought up to ours."""
+        found = version_of(tx)
+        if self.version is None or (found is None and not _names(tx)):
+            return
+        number = 0 if found is None else int(found) if _VERSION.fullmatch(found) else -1
+        if not self.oldest <= number <= self.version:
+            has = "no schema_version" if found is None else f"schema_version {found!a:.40}"
+            raise SchemaMismatch(f"the file has {has}; this program knows {self.version}")
+
+    def create_missing(self, tx: Transaction) -> None:
+        """Make every table, index and first row that is not there."""
+        present = _names(tx)
+        for statement in self._statements():
+            created = _CREATES.search(statement)
+            if created is None:
+                tx.execute(re.sub(r"\bINSERT INTO\b", "INSERT OR IGNORE INTO", statement, count=1))
+            elif created[1] not in present:
+                tx.execute(statement)
+
+    def _statements(self) -> tuple[str, ...]:
+        return statements(self.seed) + statements(self.extra)
+
+    def _refuse_strange_columns(self, tx: Transaction) -> None:
+        """Older files may lack tables, not columns: a table of another shape is somebody else's."""
+        pristine = sqlite3.connect(":memory:")
+        try:
+            pristine.executescript(self.seed)
+            present = set(tx.execute(_COLUMNS).fetchall())
+            tables = {table for table, _ in present}
+            missing = sorted({pair for pair in pristine.execute(_COLUMNS) if pair[0] in tables} - present)
+        finally:
+            pristine.close()
+        if missing:
+            raise SchemaMismatch(f"columns are missing: {', '.join('.'.join(pair) for pair in missing)}")
+
+
+def version_of(tx: Transaction) -> str | None:
+    """The seed's `schema_version` of a file; None where there is none, or no `meta` that could hold it."""
+    try:
+        row = tx.row("SELECT value FROM meta WHERE key = 'schema_version'")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        return None  # no such table, or one of another shape
+    return None if row is None else str(row[0])
+
+
+@functools.cache
+def statements(text: str) -> tuple[str, ...]:
+    """The statements of a schema, comments kept inside them."""
+    found, pending = [], ""
+    for line in text.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            found.append(pending.strip())
+            pending = ""
+    return tuple(found)
+
+
+def _names(tx: Transaction) -> set[str]:
+    return {name for (name,) in tx.execute("SELECT name FROM sqlite_master")}

@@ -1,0 +1,51 @@
+"""A transaction as the faces see it: one connection, and one moment."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from refbus.kernel.db import fetch
+
+Values = Sequence[Any] | dict[str, Any]
+
+
+class Transaction:
+    """An open transaction. Its time is read once, so all that it writes and judges by happens at one moment."""
+
+    __slots__ = ("connection", "now_us")
+
+    def __init__(self, connection: sqlite3.Connection, now_us: int) -> None:
+        self.connection, self.now_us = connection, now_us
+
+    @property
+    def now_ms(self) -> int:
+        """Epoch milliseconds."""
+        return self.now_us // 1_000
+
+    def execute(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
+        """Run one statement."""
+        return self.connection.execute(sql, values)
+
+    def executemany(self, sql: str, values: Iterable[Values]) -> sqlite3.Cursor:
+        """Run one statement for each of the values."""
+        return self.connection.executemany(sql, values)
+
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
+        """All rows, whatever bytes a stranger stored as text."""
+        return fetch(self.connection, sql, values)
+
+    def row(self, sql: str, values: Values = ()) -> Any:
+        """The first row, or None."""
+        rows = self.rows(sql, values)
+        return rows[0] if rows else None
+
+    def dicts(self, sql: str, values: Values = ()) -> list[dict[str, Any]]:
+        """All rows, each as its columns by name."""
+        names = [column[0] for column in self.connection.execute(sql, values).description]
+        return [dict(zip(names, row, strict=True)) for row in self.rows(sql, values)]
+
+    def integrity(self) -> str:
+        """What SQLite thinks of its file: `ok`, or what is wrong with it."""
+        return "; ".join(row[0] for row in self.connection.execute("PRAGMA integrity_check(10)"))

@@ -1,0 +1,195 @@
+"""The base of every store: how a file is opened, a transaction and its moment, waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import InvalidArgument, SchemaMismatch
+from refbus.kernel.schema import Schema, statements, version_of
+from refbus.kernel.store import Store
+
+META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
+SEED = f"""{META}
+INSERT INTO meta (key, value) VALUES ('schema_version', '3');
+CREATE TABLE jobs (id INTEGER, job TEXT);
+"""
+EXTRA = "CREATE TABLE IF NOT EXISTS extras (id INTEGER);\nCREATE INDEX IF NOT EXISTS jobs_by_job ON jobs(job);\n"
+SCHEMA = Schema(SEED, EXTRA, version=3, oldest=2)
+PLAIN = Schema("CREATE TABLE jobs (id INTEGER, job TEXT);", EXTRA)
+
+
+def edit(path: Path, script: str) -> None:
+    """What a stranger does to the file."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+def objects(path: Path) -> dict[str, str]:
+    """Every table and index of the file, by name."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file that is not there yet."""
+    return tmp_path / "jobs.db"
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, PLAIN])
+def test_an_empty_file_gets_everything_and_opening_again_changes_nothing(path: Path, schema: Schema) -> None:
+    """With a version and without one."""
+    for _ in range(2):
+        with Store(path) as store:
+            store.open(schema)
+    assert set(objects(path)) == ({"meta"} if schema is SCHEMA else set()) | {"jobs", "extras", "jobs_by_job"}
+    with Store(path) as store, store.snapshot() as tx:
+        assert version_of(tx) == ("3" if schema is SCHEMA else None)
+
+
+def test_a_current_file_is_opened_without_a_write(path: Path) -> None:
+    """So that opening waits for no writer."""
+    with Store(path) as first:
+        first.open(SCHEMA)
+        with first.transaction(), Store(path) as second:
+            second.open(SCHEMA)
+
+
+def test_a_strangers_file_gets_what_the_seed_does_not_have(path: Path) -> None:
+    """The seed's tables stay as the stranger made them."""
+    edit(path, SEED)
+    before = objects(path)
+    with Store(path) as store:
+        store.open(SCHEMA)
+    after = objects(path)
+    assert {name: after[name] for name in before} == before
+    assert {"extras", "jobs_by_job"} <= set(after)
+
+
+def test_an_older_file_is_brought_to_our_version(path: Path) -> None:
+    """Missing tables are made, rows stay."""
+    edit(path, f"{META} INSERT INTO meta VALUES ('schema_version', '2');")
+    with Store(path) as store:
+        store.open(SCHEMA)
+        with store.snapshot() as tx:
+            assert version_of(tx) == "3"
+            assert tx.rows("SELECT * FROM jobs") == []
+
+
+@pytest.mark.parametrize("version", ["1", "4", "three", "", "-3", "3.0"])
+def test_another_version_is_refused_and_the_file_left_alone(path: Path, version: str) -> None:
+    """Older than the oldest, newer, or no version at all."""
+    edit(path, f"{META} INSERT INTO meta VALUES ('schema_version', '{version}');")
+    before = objects(path)
+    with pytest.raises(SchemaMismatch) as caught:
+        Store(path).open(SCHEMA)
+    assert caught.value.definite
+    assert objects(path) == before
+
+
+def test_a_file_without_a_version_counts_as_version_0(path: Path) -> None:
+    """It is somebody else's, unless version 0 is one that we bring up to date."""
+    edit(path, "CREATE TABLE jobs (id INTEGER, job TEXT);")
+    with pytest.raises(SchemaMismatch, match="no schema_version"):
+        Store(path).open(SCHEMA)
+    with Store(path) as store:
+        store.open(SCHEMA._replace(oldest=0))
+
+
+@pytest.mark.parametrize("schema", [SCHEMA._replace(oldest=0), PLAIN])
+def test_a_table_of_another_shape_is_refused(path: Path, schema: Schema) -> None:
+    """The columns that are missing are named, and nothing is made."""
+    edit(path, "CREATE TABLE jobs (id INTEGER, task TEXT);")
+    with pytest.raises(SchemaMismatch, match=r"columns are missing: jobs\.job"):
+        Store(path).open(schema)
+    assert set(objects(path)) == {"jobs"}
+
+
+def test_statements_keep_their_comments() -> None:
+    """SQLite stores them with the table."""
+    assert statements("-- a; b\nCREATE TABLE t (\n  a -- ; c\n);\nCREATE INDEX i ON t(a);\n") == (
+        "-- a; b\nCREATE TABLE t (\n  a -- ; c\n);",
+        "CREATE INDEX i ON t(a);",
+    )
+
+
+@pytest.mark.parametrize("synchronous", ["OFF", "normal", "", None, 1])
+def test_synchronous_is_normal_or_full(path: Path, synchronous: str) -> None:
+    """The same words for every bus."""
+    with pytest.raises(InvalidArgument, match="must be NORMAL or FULL"):
+        Store(path, synchronous=synchronous)
+    assert not path.exists()
+
+
+class Running(Clock):
+    """A clock that moves whenever it is read."""
+
+    reads_us = 0
+
+    def now_us(self) -> int:
+        self.reads_us += 1_000_000
+        return self.reads_us
+
+
+def test_a_transaction_has_one_moment_read_after_its_lock(path: Path) -> None:
+    """All that it writes bears the same time, and no other transaction's time lies between its lock and its commit."""
+    with Store(path, clock=Running()) as store:
+        with store.transaction() as tx:
+            assert (tx.now_us, tx.now_ms, tx.now_us) == (1_000_000, 1_000, 1_000_000)
+        order: list[str] = []
+
+        def second() -> None:
+            with store.transaction() as tx:
+                order.append(f"second at {tx.now_ms}")
+
+        with store.transaction() as tx:
+            thread = threading.Thread(target=second)
+            thread.start()
+            order.append(f"first at {tx.now_ms}")
+        thread.join()
+    assert order == ["first at 2000", "second at 3000"]
+
+
+def test_a_transaction_reads_rows_by_name_and_bytes_that_are_no_text(path: Path) -> None:
+    """A stranger's column may hold anything."""
+    with Store(path) as store:
+        store.open(SCHEMA)
+        with store.transaction() as tx:
+            tx.executemany("INSERT INTO jobs VALUES (?, ?)", [(1, "a"), (2, "b")])
+            tx.execute("INSERT INTO jobs VALUES (3, CAST(x'ff' AS TEXT))")
+        with store.snapshot() as tx:
+            assert tx.dicts("SELECT * FROM jobs ORDER BY id")[1:] == [{"id": 2, "job": "b"}, {"id": 3, "job": "\ufffd"}]
+            assert tx.row("SELECT job FROM jobs WHERE id = ?", (1,)) == ("a",)
+            assert tx.row("SELECT job FROM jobs WHERE id = 9") is None
+            assert tx.integrity() == "ok"
+
+
+def test_nothing_of_a_transaction_that_fails_is_kept(path: Path) -> None:
+    """And the error is the caller's own."""
+    with Store(path) as store:
+        store.open(SCHEMA)
+        with pytest.raises(ZeroDivisionError), store.transaction() as tx:
+            tx.execute("INSERT INTO jobs VALUES (1, 'a')")
+            raise ZeroDivisionError
+        assert store.db.rows("SELECT * FROM jobs") == []
+
+
+def test_a_wait_ends_with_what_it_looks_for_or_with_its_time(path: Path) -> None:
+    """On real time: the store's own clock stands still here."""
+    with Store(path, clock=Clock(0)) as store:
+        store.open(SCHEMA)
+
+        def look() -> list[tuple[int, str]]:
+            return store.db.rows("SELECT * FROM jobs")
+
+        assert store.wait_for(look, 0.01) == []
+        writer = threading.Timer(0.05, store.db.write, ("INSERT INTO jobs VALUES (1, 'a')",))
+        writer.start()
+        assert store.wait_for(look, 60) == [(1, "a")]
+        writer.join()
