@@ -16,6 +16,15 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from busproof.protocol import Noun
 
 Level = Literal["MUST", "SHOULD", "RESOLVED"]
+Kind = Literal["scenario", "history", "machine", "chaos", "excluded"]
+
+HISTORY = "history"  # the item that all rows of kind history share: one workload decides them together
+
+
+def kind_of(check: str) -> Kind:
+    """What a check is: a prefix names all kinds but scenarios, which begin with their noun."""
+    prefix = check.partition(".")[0]
+    return prefix if prefix in ("history", "machine", "chaos") else "scenario"  # type: ignore[return-value]
 
 
 class Requirement(BaseModel):
@@ -37,6 +46,16 @@ class Requirement(BaseModel):
         if (self.check is None) == (self.excluded is None):
             raise ValueError(f"{self.id}: give either check or excluded")
         return self
+
+    @property
+    def kind(self) -> Kind:
+        """What decides it."""
+        return "excluded" if self.check is None else kind_of(self.check)
+
+    @property
+    def item(self) -> str:
+        """What `busproof check` plays to decide it; empty where it does not (chaos is another run, 0006)."""
+        return {"history": HISTORY, "chaos": "", "excluded": ""}.get(self.kind, self.check or "")
 
 
 @cache

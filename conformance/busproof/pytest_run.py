@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__, known
-from busproof.catalogue import catalogue
+from busproof.catalogue import HISTORY, catalogue, kind_of
 from busproof.fleet import Fleet, reference
 from busproof.profiles import demanded
 from busproof.report import badge, html, junit, lines
 from busproof.runner import RowResult, item_names, run_item
+from busproof.suite import rows_of
 
 PARTICIPANT = "sqlite:"
 
@@ -53,25 +54,18 @@ class Run:
     def items(self) -> list[tuple[str, str]]:
         """(fleet, item), after --only. Machines are long: they come first, so that two workers share the rest."""
         names = [name for name in item_names(self.system) if self._wanted(name)]
-        names.sort(key=lambda name: not name.startswith("machine."))
+        names.sort(key=lambda name: kind_of(name) != "machine")
         # Machines need restarts and refusals of one kind, so they stay on the bus alone.
-        mixed = [("mixed", name) for name in names if self.mixed_with and not name.startswith("machine.")]
+        mixed = [("mixed", name) for name in names if self.mixed_with and kind_of(name) != "machine"]
         return [("bus", name) for name in names] + mixed
 
     def _wanted(self, item: str) -> bool:
         if not self.only:
             return True
-        rows = [
-            r
-            for r in catalogue(self.system).values()
-            if r.check == item or (item == "history" and (r.check or "").startswith("history."))
-        ]
-        names = {
-            item,
-            *(r.id for r in rows),
-            *(r.noun for r in rows if item != "history"),
-            *(r.check or "" for r in rows),
-        }
+        rows = rows_of(self.system, item)
+        names = {item, *(row.id for row in rows), *(row.check or "" for row in rows)}
+        if item != HISTORY:
+            names |= {row.noun for row in rows}
         return bool(names & set(self.only))
 
     def fleet(self, label: str) -> Fleet:
@@ -122,7 +116,7 @@ class Run:
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "known": [entry.id for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
-            "chaos_rows": sum((row.check or "").startswith("chaos.") for row in catalogue(self.system).values()),
+            "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
         }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
@@ -137,17 +131,16 @@ class Run:
             if part.exists():
                 results += [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
                 continue
-            for row in catalogue(self.system).values():
-                if row.check == item or (item == "history" and (row.check or "").startswith("history.")):
-                    results.append(
-                        RowResult(
-                            requirement=row.id,
-                            outcome="could-not-run",
-                            check=row.check or "",
-                            fleet=label,
-                            why=f"{item} did not come to an end",
-                        )
-                    )
+            results += [
+                RowResult(
+                    requirement=row.id,
+                    outcome="could-not-run",
+                    check=row.check or "",
+                    fleet=label,
+                    why=f"{item} did not come to an end",
+                )
+                for row in rows_of(self.system, item)
+            ]
         return results
 
     def _hello(self) -> dict[str, Any]:

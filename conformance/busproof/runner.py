@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from busproof import scenarios
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
-from busproof.catalogue import Requirement, catalogue
+from busproof.catalogue import HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict, run_checks
 from busproof.fleet import Fleet
 from busproof.history import Event, read
@@ -53,32 +53,26 @@ class RowResult(BaseModel):
 
 def item_names(system: str) -> list[str]:
     """Every check that `busproof check` plays, in the order of the catalogue. Chaos rows are another run (0006)."""
-    checks = dict.fromkeys(row.check for row in catalogue(system).values() if row.check)
-    names = [name for name in checks if not name.startswith(("chaos.", "history."))]
-    return [*names, "history"]
+    names = dict.fromkeys(row.item for row in catalogue(system).values() if row.item not in ("", HISTORY))
+    return [*names, HISTORY]
 
 
 def run_item(
     fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
 ) -> list[RowResult]:
     """Play one item and decide its rows."""
-    rows = _rows_of_item(fleet.system, item)
+    rows = rows_of(fleet.system, item)
     results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
     open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
     if open_rows:
-        if item == "history":
-            results += _run_history(fleet, open_rows, profile, seed)
-        elif item.startswith("machine."):
-            results += _run_machine(fleet, item, open_rows, profile, seed)
-        else:
-            results += _run_scenario(fleet, SCENARIOS[fleet.system][item], open_rows)
+        match kind_of(item):
+            case "history":
+                results += _run_history(fleet, open_rows, profile, seed)
+            case "machine":
+                results += _run_machine(fleet, item, open_rows, profile, seed)
+            case _:
+                results += _run_scenario(fleet, SCENARIOS[fleet.system][item], open_rows)
     return [result.model_copy(update={"fleet": label}) for result in results]
-
-
-def _rows_of_item(system: str, item: str) -> list[Requirement]:
-    if item == "history":
-        return [row for row in catalogue(system).values() if (row.check or "").startswith("history.")]
-    return rows_of(system, item)
 
 
 def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
@@ -110,14 +104,14 @@ def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> 
                 scenario.play(ctx)
             except Exception as error:
                 ended = _what_ended_it(error)
-            return [_decide(row, ctx, ended) for row in rows]
+            return _decide(rows, ctx, ended)
     except DoorError as error:
         outcome, why = _what_ended_it(error)
         return [_result(row, outcome, f"the bus could not be opened: {why}") for row in rows]
 
 
 def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
-    """The outcome of rows that a script did not reach, and why it ended."""
+    """The outcome of a script that broke, and why."""
     if isinstance(error, Refused) and error.rpc == -32601:
         return "fail", f"a method of a declared noun is not supported: {error.message}"
     if isinstance(error, Refused):
@@ -131,21 +125,34 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
     return "could-not-run", f"the script broke at {where} ({type(error).__name__}: {error})"
 
 
-def _decide(row: Requirement, ctx: Ctx, ended: tuple[Outcome, str] | None) -> RowResult:
-    findings = [finding for finding in ctx.findings if finding.requirement == row.id]
-    broken = next((finding for finding in findings if not finding.ok), None)
-    if broken is not None:
-        events = ctx.history()
-        return _result(row, _broken(row), broken.why, events=_shown(events, broken), script=_script(events, broken))
-    if findings:
-        return _result(row, "pass")
-    outcome, why = ended or ("could-not-run", "the script ended without deciding this row")
-    if outcome == "fail":
-        outcome = _broken(row)
-        events = ctx.history()
-        last = Finding(row.id, False, why, len(events))
-        return _result(row, outcome, why, events=_shown(events, last), script=_script(events, last))
-    return _result(row, outcome, why)
+def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
+    """A row passes only where its script ran to its end: there may have been more to expect of it.
+
+    A break is the fault of the rows that were not reached; the others are left undecided. Where all were reached,
+    it is theirs.
+    """
+    events = ctx.history()
+    broken = {finding.requirement: finding for finding in reversed(ctx.findings) if not finding.ok}
+    reached = {finding.requirement for finding in ctx.findings}
+    has_culprit = bool(broken) or any(row.id not in reached for row in rows)
+    results = []
+    for row in rows:
+        if row.id in broken:
+            results.append(_failed(row, events, broken[row.id]))
+        elif ended is None:
+            undecided = _result(row, "could-not-run", "the script ended without deciding this row")
+            results.append(_result(row, "pass") if row.id in reached else undecided)
+        elif ended[0] != "fail":
+            results.append(_result(row, *ended))
+        elif row.id in reached and has_culprit:
+            results.append(_result(row, "inconclusive", f"the script broke before its end: {ended[1]}"))
+        else:
+            results.append(_failed(row, events, Finding(row.id, False, ended[1], len(events))))
+    return results
+
+
+def _failed(row: Requirement, events: list[Event], finding: Finding) -> RowResult:
+    return _result(row, _broken(row), finding.why, events=_shown(events, finding), script=_script(events, finding))
 
 
 def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:

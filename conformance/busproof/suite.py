@@ -159,6 +159,6 @@ def stage(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def rows_of(system: str, check: str) -> list[Requirement]:
-    """The catalogue rows that name this check."""
-    return [row for row in catalogue(system).values() if row.check == check]
+def rows_of(system: str, item: str) -> list[Requirement]:
+    """The catalogue rows that this item decides."""
+    return [row for row in catalogue(system).values() if row.item == item]

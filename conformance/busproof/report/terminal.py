@@ -77,8 +77,8 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
     seed = f" --seed {header['seed']}" if header.get("seed") is not None else ""
-    name = "history" if row["check"].startswith("history.") else row["check"]
-    return f"busproof check {header['system']}{_bus(header)} --only {name}{seed}"
+    item = catalogue(header["system"])[row["requirement"]].item
+    return f"busproof check {header['system']}{_bus(header)} --only {item}{seed}"
 
 
 def _bus(header: dict[str, Any]) -> str:

@@ -1,0 +1,85 @@
+"""A row passes only where its script ran to its end."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from busproof import scenarios
+from busproof.adapters.base import Lost, Refused
+from busproof.fleet import Fleet
+from busproof.runner import run_item
+from busproof.suite import SCENARIOS, Ctx, Scenario
+
+assert scenarios.__all__
+
+# Scripts of one and of two rows, all MUST and without needs.
+ALONE, OF_ONE = "cursor.new_agent_reads_from_the_start", "worker.cursor.06"
+PAIR, FIRST, SECOND = "cursor.ack_is_monotonic", "worker.cursor.08", "worker.cursor.11"
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    """The kit's own participant: no process to start."""
+    fleet = Fleet(["sqlite:"], system="worker")
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def decide(monkeypatch: pytest.MonkeyPatch, fleet: Fleet) -> Callable[..., dict[str, tuple[str, str]]]:
+    """Row → (outcome, why), of rows of one script, whose text is the test's own."""
+
+    def run(item: str, play: Callable[[Ctx], None]) -> dict[str, tuple[str, str]]:
+        monkeypatch.setitem(SCENARIOS["worker"], item, Scenario(item, play))
+        return {result.requirement: (result.outcome, result.why) for result in run_item(fleet, item)}
+
+    return run
+
+
+@pytest.mark.parametrize("error", [Refused("INTERNAL", "TypeError", definite=False), Lost("no answer")])
+def test_a_script_that_breaks_after_its_only_row_held_once_is_a_failure(decide, error: Exception) -> None:
+    """There was more to expect."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(OF_ONE, True, "")
+        raise error
+
+    outcome, why = decide(ALONE, play)[OF_ONE]
+    assert outcome == "fail"
+    assert str(error) in why
+
+
+def test_the_row_that_was_not_reached_takes_the_blame_and_the_other_is_not_green(decide) -> None:
+    """One held before the break, the other was never asked."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(FIRST, True, "")
+        raise Lost("no answer")
+
+    found = decide(PAIR, play)
+    assert found[FIRST][0] == "inconclusive"
+    assert found[SECOND][0] == "fail"
+
+
+def test_a_fault_of_the_script_itself_blames_no_bus(decide) -> None:
+    """KeyError in the kit is could-not-run."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(OF_ONE, True, "")
+        raise KeyError("seq")
+
+    assert decide(ALONE, play)[OF_ONE][0] == "could-not-run"
+
+
+def test_what_was_seen_to_be_broken_stays_so(decide) -> None:
+    """Whatever breaks later."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(FIRST, True, "")
+        ctx.expect(SECOND, False, "seen")
+        ctx.expect(SECOND, True, "")
+        raise Lost("no answer")
+
+    found = decide(PAIR, play)
+    assert found[FIRST][0] == "inconclusive"
+    assert found[SECOND] == ("fail", "seen")
