@@ -44,11 +44,11 @@ def test_the_reference_is_valid_alone_and_in_a_mixed_fleet(tmp_path: Path) -> No
     assert "busproof chaos worker" in done.stdout
 
 
-def test_the_reference_and_the_kit_share_one_file_with_the_seeds_listing(tmp_path: Path) -> None:
+def test_the_reference_and_the_kit_share_one_file_with_a_naive_bus(tmp_path: Path) -> None:
     """A mixed fleet of the reference and another bus: what one writes, the other reads."""
-    listing = f"exec:{sys.executable} {ROOT / 'conformance/examples/seed_listing_worker/adapter.py'}"
+    naive = f"exec:{sys.executable} {ROOT / 'conformance/examples/naive_worker/adapter.py'}"
     done = busproof(
-        "check", "worker", "--mixed-with", listing, "--only", "route", "--only", "log.fields", "--out", str(tmp_path)
+        "check", "worker", "--mixed-with", naive, "--only", "route", "--only", "log.fields", "--out", str(tmp_path)
     )
     assert done.returncode == 0, done.stdout
     mixed = [row for row in lines.load(tmp_path / "report.jsonl").rows if row["fleet"] == "mixed"]

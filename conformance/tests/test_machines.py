@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_machine_of_comms_finds_the_listing_broken(seed: int) -> None:
+def test_the_machine_of_comms_finds_the_naive_bus_broken(seed: int) -> None:
     """In far fewer programs than it plays, whatever the seed."""
-    fleet = Fleet([f"exec:{sys.executable} {ROOT / 'examples/seed_listing_comms/adapter.py'}"], system="comms")
+    fleet = Fleet([f"exec:{sys.executable} {ROOT / 'examples/naive_comms/adapter.py'}"], system="comms")
     try:
         (finding,) = comms.run(fleet, with_seed=seed).findings
     finally:

@@ -249,9 +249,9 @@ def test_dead_letters_are_counted_by_their_reason(project: Path, capsys: pytest.
     assert "3 more reasons" in reasons[-1]
 
 
-def test_the_seeds_own_bus_shows_its_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The listing's store, without an extra table: a dead claimer's message and a failed one are stuck for ever."""
-    adapter = Path(__file__).parents[1] / "examples" / "seed_listing_comms" / "adapter.py"
+def test_the_naive_bus_shows_its_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The naive bus's store, without an extra table: a dead claimer's message and a failed one are stuck for ever."""
+    adapter = Path(__file__).parents[1] / "examples" / "naive_comms" / "adapter.py"
     project = worked_on(f"exec:{sys.executable} {adapter}", tmp_path)
     code, lines = told(project, capsys, T0_MS + DAY_MS)
     assert code == 1

@@ -1,25 +1,23 @@
-"""The door of the seed's listing. It passes on what the listing does, and neither hides nor adds a fault.
+"""The door of the naive bus. It passes on what the bus does, and neither hides nor adds a fault.
 
-The listing asks `time.time()`, so the clock is set by giving its module another `time`. What the listing raises is an
-error without a promise (`definite: false`), because the listing promises nothing.
+What the bus raises is an error without a promise (`definite: false`), because the bus promises nothing.
 """
 
 import json
 import sys
 import time
-from types import SimpleNamespace
 
-import listing
+from bus import Bus
 
 
 class Session:
-    store = None
+    now = None
 
     def hello(self, protocol, system):
         return {
             "protocol": "1",
-            "name": "seed 000 listing",
-            "version": "v4",
+            "name": "naive_worker",
+            "version": "1",
             "language": "python",
             "systems": ["worker"],
             "nouns": ["log", "cursor", "route", "lease", "presence", "blob", "retry", "export"],
@@ -29,60 +27,59 @@ class Session:
         }
 
     def open(self, store, options):
-        self.store = store
-        listing.create(store)
+        self.bus = Bus(store, lambda: int(time.time() * 1000) if self.now is None else self.now)
 
     def close(self):
-        listing.time = time
+        self.now = None
 
     def clock_set(self, now_ms):
-        listing.time = SimpleNamespace(time=lambda: (now_ms + 0.5) / 1000)
+        self.now = now_ms
 
     def publish(self, agent_id, message):
-        return {"id": listing.publish(self.store, agent_id, message)}
+        return {"id": self.bus.publish(agent_id, message)}
 
     def poll(self, agent_id, limit=100, wait_ms=0):
-        return {"messages": listing.poll(self.store, agent_id, limit)}
+        return {"messages": self.bus.poll(agent_id, limit)}
 
     def ack(self, agent_id, seq):
-        listing.ack(self.store, agent_id, seq)
+        self.bus.ack(agent_id, seq)
 
     def process_loop(self, agent_id, limit=100, fail_ids=()):
-        """One turn of the listing's `while running`."""
+        """One turn of a loop: handle, then acknowledge."""
         handled = []
-        for msg in listing.poll(self.store, agent_id, limit):
+        for msg in self.bus.poll(agent_id, limit):
             if msg["id"] in fail_ids:
                 return {"handled": handled, "failed": msg["id"]}
             handled.append(msg["id"])
-            listing.ack(self.store, agent_id, msg["seq"])
+            self.bus.ack(agent_id, msg["seq"])
         return {"handled": handled}
 
     def try_claim_task(self, task_id, agent_id):
-        return {"claimed": listing.try_claim_task(self.store, task_id, agent_id)}
+        return {"claimed": self.bus.try_claim(task_id, agent_id)}
 
     def renew_claim(self, task_id, agent_id, token=None):
-        return {"renewed": listing.renew_claim(self.store, task_id, agent_id)}
+        return {"renewed": self.bus.renew(task_id, agent_id)}
 
     def release_claim(self, task_id, agent_id, token=None):
-        listing.release_claim(self.store, task_id, agent_id)
+        self.bus.release(task_id, agent_id)
 
     def heartbeat(self, agent_id, status, current_task=None, progress=None):
-        listing.heartbeat(self.store, agent_id, status, current_task, progress)
+        self.bus.heartbeat(agent_id, status, current_task, progress)
 
     def liveness(self):
-        return {"agents": list(listing.liveness(self.store))}
+        return {"agents": list(self.bus.liveness())}
 
     def export_to_jsonl(self):
-        listing.export_to_jsonl(self.store)
+        self.bus.export()
 
     def save_blob(self, content):
-        return {"ref": listing.save_blob(self.store, content)}
+        return {"ref": self.bus.save_blob(content)}
 
     def load_blob(self, ref):
-        return {"content": listing.load_blob(self.store, ref)}
+        return {"content": self.bus.load_blob(ref)}
 
     def dump(self):
-        conn = listing.get_connection(self.store)
+        conn = self.bus.connect()
         try:
             tables = ("messages", "cursors", "task_claims", "heartbeats")
             state = {t: [dict(row) for row in conn.execute(f"SELECT * FROM {t}")] for t in tables}
