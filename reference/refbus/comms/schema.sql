@@ -17,7 +17,7 @@ CREATE TABLE messages (
     error TEXT
 );
 
--- Critical indexes
+-- What a reader looks for: what is pending; an answer by its link; what has expired
 CREATE INDEX idx_ready_messages ON messages(channel, status, priority DESC, timestamp)
     WHERE status = 'pending';
 

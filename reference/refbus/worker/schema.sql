@@ -1,32 +1,30 @@
--- Messages table (seq is rowid-based for true auto-increment)
+-- The log. AUTOINCREMENT: a seq is never given twice, not even after the newest row was deleted
 CREATE TABLE messages (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- Guaranteed monotonic, auto-assigned
-    id TEXT NOT NULL UNIQUE,                -- UUID for idempotent retries
-    ts_ms INTEGER NOT NULL,                 -- Epoch milliseconds (reliable comparisons)
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,                -- by which a retry is recognised
+    ts_ms INTEGER NOT NULL,                 -- milliseconds since the epoch, as all times here
     from_agent TEXT NOT NULL,
-    to_agent TEXT,                          -- NULL = broadcast
+    to_agent TEXT,                          -- NULL: to everybody
     type TEXT NOT NULL,
     correlation_id TEXT,
     in_reply_to TEXT,
-    payload TEXT,                           -- JSON blob or NULL
-    payload_ref TEXT,                       -- Blob hash for large payloads
-    CHECK (payload IS NULL OR payload_ref IS NULL)  -- Not both
+    payload TEXT,                           -- JSON text; NULL: there is none
+    payload_ref TEXT,                       -- name of the file that holds a large payload
+    CHECK (payload IS NULL OR payload_ref IS NULL)
 );
 
 CREATE INDEX idx_messages_to_seq ON messages(to_agent, seq);
 CREATE INDEX idx_messages_correlation_seq ON messages(correlation_id, seq);
 CREATE INDEX idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
 
--- Cursors table (per-agent read position)
--- NOTE: Cursor is only advanced AFTER successful processing (at-least-once)
+-- How far each agent has acknowledged. It moves after the work, so what was not finished comes again
 CREATE TABLE cursors (
     agent_id TEXT PRIMARY KEY,
-    last_acked_seq INTEGER NOT NULL DEFAULT 0,  -- Last successfully processed
+    last_acked_seq INTEGER NOT NULL DEFAULT 0,
     updated_at_ms INTEGER NOT NULL
 );
 
--- Heartbeats table (separate from messages to avoid write contention)
--- One row per agent, upsert pattern
+-- Who is alive: one row for each agent, beside the log, which would grow with every beat
 CREATE TABLE heartbeats (
     agent_id TEXT PRIMARY KEY,
     ts_ms INTEGER NOT NULL,
@@ -35,22 +33,22 @@ CREATE TABLE heartbeats (
     progress REAL
 );
 
--- Task claims with lease expiry (prevents zombie claims)
+-- Leases of tasks; one that is over may be taken by anybody
 CREATE TABLE task_claims (
     task_id TEXT PRIMARY KEY,
     claimed_by TEXT NOT NULL,
     claimed_at_ms INTEGER NOT NULL,
-    lease_until_ms INTEGER NOT NULL    -- Must renew or release
+    lease_until_ms INTEGER NOT NULL
 );
 
--- Schema versioning for migrations
+-- The version of this schema
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
 );
 INSERT INTO meta (key, value) VALUES ('schema_version', '1');
 
--- Export tracking (not line count!)
+-- How far the export has come
 CREATE TABLE export_state (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     last_seq INTEGER NOT NULL DEFAULT 0
