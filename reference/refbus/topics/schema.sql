@@ -7,7 +7,7 @@ INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '6');
 
 CREATE TABLE IF NOT EXISTS topics (
     topic_id TEXT PRIMARY KEY,       -- short UUID
-    name TEXT NOT NULL,       
+    name TEXT NOT NULL,
     created_at REAL NOT NULL,        -- unix seconds, as all times here
     status TEXT NOT NULL,            -- open / closed
     closed_at REAL NULL,
