@@ -59,13 +59,7 @@ class Level:
 
 
 def run(
-    specs: list[str],
-    levels: tuple[int, ...],
-    work: Path,
-    out: Path,
-    *,
-    system: str = "worker",
-    folder: Path | None = None,
+    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, system: str, folder: Path | None = None
 ) -> Iterator[Level]:
     """Play the levels, in a namespace or on the small file system that is given."""
     small = folder or work / "small"

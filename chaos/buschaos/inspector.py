@@ -19,7 +19,7 @@ LIMIT_S = 60.0
 class Inspector:
     """Asks the process, and starts another one when it died."""
 
-    def __init__(self, system: str = "worker") -> None:
+    def __init__(self, system: str) -> None:
         self._system = system
         self._process: subprocess.Popen[bytes] | None = None
 

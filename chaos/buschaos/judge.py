@@ -12,11 +12,11 @@ from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
-from busproof.checks import run_checks
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
 from busproof.session import Session
 from busproof.suite import T0_MS
+from busproof.systems import run_checks
 
 # Checks whose names do not begin with their noun.
 _NOUNS = {

@@ -61,7 +61,7 @@ class Settings:
 
     specs: list[str]
     out: Path
-    system: str = "worker"
+    system: str
     seed: int = 0
     kills: int | None = None
     points: bool = False

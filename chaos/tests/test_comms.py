@@ -15,7 +15,7 @@ from buschaos.crashpoints import cuts, in_the_middle
 from buschaos.diskfull import LEVELS_FEW
 from buschaos.run import Run, Settings, run
 from buschaos.subjects.comms.operations import OPERATIONS
-from busproof.fleet import REFERENCE
+from busproof.fleet import reference
 
 LONG = ("open", "close")  # as many changes as all others together: left to the nightly run
 
@@ -40,14 +40,14 @@ def outcomes(played: Run) -> dict[str, str]:
 def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     """Send, claim, complete, the move to the dead letters, respond, artifact: before or after."""
     names = [operation.name for operation in OPERATIONS if operation.name not in LONG]
-    played = play(REFERENCE, tmp_path, *names, points=True)
+    played = play(reference("comms"), tmp_path, *names, points=True)
     assert told(played) == []
     assert outcomes(played) == {"comms.log.71": "pass", "comms.blob.12": "pass"}
 
 
 def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
     """Senders, and pools of two processes under one name: nothing acknowledged is lost, no delivery held twice."""
-    played = play(REFERENCE, tmp_path, kills=30)
+    played = play(reference("comms"), tmp_path, kills=30)
     assert told(played) == []
     assert outcomes(played) == {"comms.log.72": "pass"}
     assert played.acts[0].counts["kills"] == 30
@@ -57,7 +57,7 @@ def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     """Ten levels, and every change of the operations that write a second file told once that there is no space."""
     names = ("write_artifact", "cleanup_expired_messages", "export_audit_trail")
-    played = play(REFERENCE, tmp_path, *names, disk_full=True, levels=LEVELS_FEW, errors=(errno.ENOSPC,))
+    played = play(reference("comms"), tmp_path, *names, disk_full=True, levels=LEVELS_FEW, errors=(errno.ENOSPC,))
     assert told(played) == []
     assert outcomes(played) == {"comms.log.73": "pass"}
 
@@ -86,6 +86,6 @@ def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, f
 @pytest.mark.nightly
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors, every level of a full disk, and 200 kills."""
-    played = play(REFERENCE, tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
+    played = play(reference("comms"), tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
     assert told(played) == []
     assert set(outcomes(played).values()) == {"pass"}

@@ -10,13 +10,13 @@ import pytest
 
 from buschaos import diskfull
 from buschaos.nemeses import disk
-from busproof.fleet import REFERENCE
+from busproof.fleet import reference
 
 
 def play(spec: str, levels: tuple[int, ...], folder: Path) -> list[diskfull.Level]:
     """The levels, each with a session opened before and one opened after the disk filled up."""
     (work := folder / "work").mkdir()
-    return list(diskfull.run([spec], levels, work, folder / "out"))
+    return list(diskfull.run([spec], levels, work, folder / "out", system="worker"))
 
 
 def test_a_small_disk_can_be_mounted_here(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_small_disk_can_be_mounted_here(tmp_path: Path) -> None:
 
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     """Ten levels: from no page at all to nearly enough, all refusals are DISK_FULL."""
-    levels = play(REFERENCE, diskfull.LEVELS_FEW, tmp_path)
+    levels = play(reference("worker"), diskfull.LEVELS_FEW, tmp_path)
     assert [problem.why for level in levels for problem in level.problems] == []
     assert len(levels) == 2 * len(diskfull.LEVELS_FEW)
     answers = sum((level.answers for level in levels), Counter[str]())
@@ -80,5 +80,5 @@ def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_the_reference_survives_every_level(tmp_path: Path) -> None:
     """Every page up to 40, then in steps."""
-    levels = play(REFERENCE, diskfull.LEVELS, tmp_path)
+    levels = play(reference("worker"), diskfull.LEVELS, tmp_path)
     assert [problem.why for level in levels for problem in level.problems] == []

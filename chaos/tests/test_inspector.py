@@ -24,14 +24,14 @@ def store(folder: Path) -> Path:
 
 def test_it_tells_the_log_and_its_health(tmp_path: Path) -> None:
     """Seq and id, and what SQLite thinks."""
-    with Inspector() as eyes:
+    with Inspector("worker") as eyes:
         facts = eyes.look(store(tmp_path))
     assert (facts["integrity"], facts["log"]) == ("ok", [[1, "a"], [3, "b"]])
 
 
 def test_an_empty_folder_is_no_problem(tmp_path: Path) -> None:
     """A bus need not keep its store in the seed's files."""
-    with Inspector() as eyes:
+    with Inspector("worker") as eyes:
         facts = eyes.look(tmp_path)
     assert facts == {"integrity": None, "log": None, "blobs": {}, "lines": None, "bad_lines": [], "torn_workers": []}
 
@@ -79,7 +79,7 @@ def test_torn_workers_are_told(tmp_path: Path) -> None:
 
 def test_death_of_the_looker_is_a_finding_and_the_next_look_works(tmp_path: Path) -> None:
     """SIGBUS from a damaged -shm file must not end the run."""
-    with Inspector() as eyes:
+    with Inspector("worker") as eyes:
         eyes.look(tmp_path)
         assert eyes._process is not None
         eyes._process.kill()

@@ -14,7 +14,7 @@ from buschaos import judge
 from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle
 from buschaos.operations import Operation, Prepared
 from buschaos.subjects.worker.operations import OPERATIONS
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 
 
 def play(
@@ -26,7 +26,7 @@ def play(
     torn: Callable[[int], set[int]] = in_the_middle,
 ) -> dict[str, OperationResult]:
     """All points of these operations."""
-    fleet = Fleet([spec])
+    fleet = Fleet([spec], system="worker")
     try:
         points = CrashPoints(
             fleet,
@@ -63,7 +63,7 @@ SHORT = [operation.name for operation in OPERATIONS if operation.name not in LON
 
 def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     """Killed before each change and in the middle of each write: before or after, and the retry completes it."""
-    results = play(REFERENCE, tmp_path, *named(*SHORT))
+    results = play(reference("worker"), tmp_path, *named(*SHORT))
     assert list(results) == SHORT
     assert told(results) == []
     assert all(len(result.points) > len(result.changes) > 0 for result in results.values())
@@ -71,7 +71,7 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
 
 def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: Path) -> None:
     """Creating a store, and archiving with its vacuum."""
-    results = play(REFERENCE, tmp_path, *named(*LONG), torn=lambda _: set())
+    results = play(reference("worker"), tmp_path, *named(*LONG), torn=lambda _: set())
     assert told(results) == []
     assert all(len(result.points) > len(result.changes) > 50 for result in results.values())
 
@@ -79,7 +79,7 @@ def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: P
 def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) -> None:
     """ENOSPC and EIO once at each change: refused and not done, or done, or said to be unknown; and it works again."""
     names = ("publish", "publish with blob", "ack", "try_claim_task", "transition", "export_to_jsonl", "save_blob")
-    results = play(REFERENCE, tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
+    results = play(reference("worker"), tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
     assert told(results) == []
 
 
@@ -118,7 +118,7 @@ def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[
 
 def test_a_mixed_fleet_has_its_first_bus_killed(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The survivor is the second: a healthy one finds what a faulty one left."""
-    fleet = Fleet([faulty("exports_in_two_steps"), REFERENCE])
+    fleet = Fleet([faulty("exports_in_two_steps"), reference("worker")], system="worker")
     try:
         (result,) = CrashPoints(fleet, tmp_path, operations=tuple(named("publish")), torn=in_the_middle).run()
     finally:
@@ -136,6 +136,6 @@ def test_a_write_is_torn_at_its_edges_at_a_sector_and_in_its_middle() -> None:
 @pytest.mark.nightly
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors."""
-    results = play(REFERENCE, tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO))
+    results = play(reference("worker"), tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO))
     assert told(results) == []
     assert set(results) == {operation.name for operation in OPERATIONS}

@@ -11,21 +11,21 @@ import pytest
 from buschaos import report
 from buschaos.nemeses import syscalls
 from buschaos.run import Run, Settings, run
-from busproof.fleet import REFERENCE
+from busproof.fleet import reference
 from busproof.history import read
 from busproof.runner import RowResult
 
 
 def play(out: Path, specs: list[str], kills: int, seed: int = 1) -> tuple[Run, RowResult]:
     """A run, and its one row."""
-    result = run(Settings(specs=specs, out=out, kills=kills, seed=seed))
+    result = run(Settings(specs=specs, out=out, system="worker", kills=kills, seed=seed))
     (row,) = report.rows(result, "worker")
     return result, row
 
 
 def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
     """All thirty happen, and the row passes."""
-    result, row = play(tmp_path, [REFERENCE], 30)
+    result, row = play(tmp_path, [reference("worker")], 30)
     assert [problem.why for problem, _ in result.acts[0].problems] == []
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 30
@@ -34,7 +34,7 @@ def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
 
 def test_the_history_tells_what_happened(tmp_path: Path) -> None:
     """A header with the plan, every kill as a nemesis event, new process numbers, a dump at the end, a footer."""
-    play(tmp_path, [REFERENCE], 16)
+    play(tmp_path, [reference("worker")], 16)
     events = list(read(tmp_path / "history.jsonl"))
     assert events[0].type == "header"
     assert events[0].value["plan"]["seed"] == 1
@@ -52,7 +52,7 @@ def test_the_history_tells_what_happened(tmp_path: Path) -> None:
 
 def test_the_clocks_never_run_backwards(tmp_path: Path) -> None:
     """Rounds are played in step: what is invoked later has no earlier time."""
-    play(tmp_path, [REFERENCE], 16)
+    play(tmp_path, [reference("worker")], 16)
     times = [
         e.bus_ms for e in read(tmp_path / "history.jsonl") if e.type == "invoke" and e.op != "clock.set" and e.bus_ms
     ]
@@ -87,7 +87,7 @@ def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[st
 def test_without_the_supervisor_it_kills_after_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run goes on, and says so."""
     monkeypatch.setattr(syscalls, "why_unavailable", lambda: "not here")
-    result, row = play(tmp_path, [REFERENCE], 8)
+    result, row = play(tmp_path, [reference("worker")], 8)
     assert row.outcome == "pass"
     assert any("not here" in note for note in result.acts[0].notes)
     kinds = Counter(e.value["kind"] for e in read(tmp_path / "history.jsonl") if e.type == "nemesis")
@@ -96,7 +96,7 @@ def test_without_the_supervisor_it_kills_after_answers(tmp_path: Path, monkeypat
 
 def test_two_buses_share_a_store_under_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """A mixed fleet: agents alternate between the two."""
-    result, row = play(tmp_path, [REFERENCE, faulty("harmless")], 16)
+    result, row = play(tmp_path, [reference("worker"), faulty("harmless")], 16)
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 16
 
@@ -104,7 +104,7 @@ def test_two_buses_share_a_store_under_kills(tmp_path: Path, faulty: Callable[[s
 @pytest.mark.nightly
 def test_the_reference_survives_a_thousand_kills(tmp_path: Path) -> None:
     """0 lost, 0 doubled, 0 overlaps, integrity ok."""
-    result, row = play(tmp_path, [REFERENCE], 1000)
+    result, row = play(tmp_path, [reference("worker")], 1000)
     assert [problem.why for problem, _ in result.acts[0].problems] == []
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 1000

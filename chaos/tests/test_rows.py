@@ -16,8 +16,6 @@ from buschaos.run import Settings, run
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 
-SYSTEMS = ("worker", "comms", "topics")
-
 # row → the planted fault that fails it, and as much of a run as shows it
 FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
     "worker.log.03": ("answers_before_commit", {"points": True, "only": "publish"}),
@@ -41,7 +39,7 @@ FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
 
 def chaos_rows() -> list[str]:
     """Rows of the catalogue that only a nemesis can decide."""
-    return [row.id for system in SYSTEMS for row in catalogue(system).values() if row.kind == "chaos"]
+    return [row.id for system in SUBJECTS for row in catalogue(system).values() if row.kind == "chaos"]
 
 
 def outcomes(bus: str, out: Path, system: str, only: str = "", **how: Any) -> dict[str, str]:

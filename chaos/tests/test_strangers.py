@@ -17,6 +17,7 @@ def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
     settings = Settings(
         specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(bus))} {kind}"],
         out=out,
+        system="worker",
         seed=1,
         kills=12,
         points=True,

@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from busproof.protocol import Noun
+from busproof.protocol import CONTRACTS, Noun
 
 Level = Literal["MUST", "SHOULD", "RESOLVED"]
 Kind = Literal["scenario", "history", "machine", "chaos", "excluded"]
@@ -61,7 +61,7 @@ class Requirement(BaseModel):
 @cache
 def catalogue(system: str) -> dict[str, Requirement]:
     """All rows of a system by id, in the order of the file. Raises ValueError on a doubled id."""
-    text = (resources.files("busproof") / "requirements" / f"{system}.toml").read_text(encoding="utf-8")
+    text = (resources.files(CONTRACTS[system].package) / "requirements" / f"{system}.toml").read_text(encoding="utf-8")
     rows: dict[str, Requirement] = {}
     for raw in tomllib.loads(text)["requirement"]:
         row = Requirement.model_validate(raw)

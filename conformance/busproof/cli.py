@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from busproof import __version__
-from busproof.protocol import METHODS
+from busproof.protocol import CONTRACTS
 
 EPILOG = """\
 buses:
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     check = add("check", _check, "judge a bus by every requirement that it declares")
-    check.add_argument("system", choices=sorted(METHODS))
+    check.add_argument("system", choices=sorted(CONTRACTS))
     check.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
     check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
     check.add_argument("--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id")
@@ -112,9 +112,11 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
     doctor.add_argument("--bus", required=True, metavar="SPEC")
-    doctor.add_argument("--system", choices=sorted(METHODS), help="default: worker; of a file: what its tables say")
+    doctor.add_argument(
+        "--system", choices=sorted(CONTRACTS), help="default: what the bus says it is; of a file, what its tables say"
+    )
     init = add("init", _init, "write an adapter to fill in")
-    init.add_argument("system", choices=sorted(METHODS))
+    init.add_argument("system", choices=sorted(CONTRACTS))
     init.add_argument("language", choices=("python", "node"))
     init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"))
     replay = add("replay", _replay, "send a recorded script again and show the answers")
@@ -127,10 +129,10 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("report", type=Path)
     trace.add_argument("--out", type=Path, required=True)
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
-    schema.add_argument("system", nargs="?", default="worker", choices=sorted(METHODS))
+    schema.add_argument("system", nargs="?", default="worker", choices=sorted(CONTRACTS))
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
     listing = add("list", _list, "list the requirements of a system and what checks them")
-    listing.add_argument("system", choices=sorted(METHODS))
+    listing.add_argument("system", choices=sorted(CONTRACTS))
     return parser
 
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from busproof import oddities
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.fleet import BusSpecError, open_door
-from busproof.profiles import PROFILES
-from busproof.protocol import FEATURES, METHOD_NOT_FOUND, METHODS, HelloReply
+from busproof.oddities.examine import examine as examine_store
+from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 
 SLOW_MS = 500
 
@@ -36,10 +35,10 @@ class Fault(Exception):
 def examine(spec: str, system: str | None = None) -> int:
     """Print the findings. Exit 0: the adapter is sound; 1: a fault was found; 2: there is nothing to examine."""
     if spec.startswith("sqlite:") and spec != "sqlite:":
-        return oddities.examine(Path(spec.removeprefix("sqlite:")).expanduser(), system)
-    system = system or "worker"
+        return examine_store(Path(spec.removeprefix("sqlite:")).expanduser(), system)
     try:
-        for finding in _examine_adapter(spec, system):
+        system = system or _system_of(spec)
+        for finding in _examine_adapter(spec, CONTRACTS[system]):
             print(f"  ok     {finding}")
     except Fault as fault:
         print(f"  FAULT  {fault}\n         remedy: {fault.remedy}")
@@ -49,23 +48,42 @@ def examine(spec: str, system: str | None = None) -> int:
     return 0
 
 
-def _examine_adapter(spec: str, system: str) -> Iterator[str]:
+def _system_of(spec: str) -> str:
+    """The system that the bus says it is, asked for each in turn; the first fault, if it says none."""
+    faults = []
+    for system in CONTRACTS:
+        door = _open_door(spec)
+        try:
+            said = _hello(door, system).systems
+            return next((name for name in said if name in CONTRACTS), system)
+        except Fault as fault:
+            faults.append(fault)
+        finally:
+            door.close()
+    raise faults[0]
+
+
+def _open_door(spec: str) -> Door:
     try:
-        door = open_door(spec)
+        return open_door(spec)
     except (BusSpecError, ImportError, AttributeError) as error:
         raise Fault(
             f"it does not start: {error}", "run the command by hand; a relative path starts where you stand"
         ) from error
+
+
+def _examine_adapter(spec: str, contract: Contract) -> Iterator[str]:
+    door = _open_door(spec)
     with tempfile.TemporaryDirectory(prefix="busproof-") as store:
         try:
-            hello = _hello(door, system)
+            hello = _hello(door, contract.system)
             yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
-            yield from _declares(hello, system)
+            yield from _declares(hello, contract)
             yield from _manners(door)
-            _call(door, "open", {"store": store, "options": {}}, system)
+            _call(door, "open", {"store": store, "options": {}}, contract)
             yield "open: a store folder is accepted"
-            yield from _keeps_its_word(door, hello, system)
-            _call(door, "close", {}, system)
+            yield from _keeps_its_word(door, hello, contract)
+            _call(door, "close", {}, contract)
             yield "close: the store is left"
         finally:
             door.close()
@@ -96,19 +114,20 @@ def _hello(door: Door, system: str) -> HelloReply:
         raise Fault(f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields") from error
 
 
-def _declares(hello: HelloReply, system: str) -> Iterator[str]:
+def _declares(hello: HelloReply, contract: Contract) -> Iterator[str]:
+    system = contract.system
     if system not in hello.systems:
         raise Fault(
             f"hello says that it is {', '.join(hello.systems)}, not {system}",
             f"add --system {(hello.systems or [system])[0]}, or name {system} among hello's systems",
         )
-    unknown = [feature for feature in hello.features if feature not in FEATURES[system]]
+    unknown = [feature for feature in hello.features if feature not in contract.features]
     if unknown:
-        raise Fault(f"hello declares unknown features {unknown}", f"features are {', '.join(FEATURES[system])}")
+        raise Fault(f"hello declares unknown features {unknown}", f"features are {', '.join(contract.features)}")
     if not hello.nouns:
         raise Fault(
             "hello declares no noun, so nothing can be judged",
-            f"declare {', '.join(PROFILES[system]['core'])} when they are filled in",
+            f"declare {', '.join(contract.profiles['core'])} when they are filled in",
         )
     yield "hello: what is declared is known to the protocol"
 
@@ -139,87 +158,34 @@ def _manners(door: Door) -> Iterator[str]:
         yield "a line that is no JSON is answered with an error"
 
 
-def _keeps_its_word(door: Door, hello: HelloReply, system: str) -> Iterator[str]:
+def _keeps_its_word(door: Door, hello: HelloReply, contract: Contract) -> Iterator[str]:
     """Every declared method is there; the core answers in the right shape, quickly."""
     if hello.clock == "manual":
-        _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, system)
+        _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, contract)
         yield "clock.set: the clock can be set"
     slow = []
-    for method, params in _TRIALS[system].items():
-        noun, feature = METHODS[system][method].noun, METHODS[system][method].feature
+    for method, params in contract.trials.items():
+        noun, feature = contract.methods[method].noun, contract.methods[method].feature
         if (noun and noun not in hello.nouns) or (feature and feature not in hello.features):
             continue
         started = time.monotonic()
-        _call(door, method, params, system)
+        _call(door, method, params, contract)
         if (took_ms := (time.monotonic() - started) * 1000) > SLOW_MS:
             slow.append(f"{method} took {took_ms:.0f} ms")
     yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}" if slow else "")
 
 
-_MESSAGE_ID = "6f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"
-
-_TRIALS: dict[str, dict[str, dict[str, Any]]] = {
-    "worker": {
-        "publish": {"agent_id": "doctor", "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}}},
-        "poll": {"agent_id": "doctor", "limit": 10},
-        "ack": {"agent_id": "doctor", "seq": 0},
-        "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
-        "renew_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
-        "release_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
-        "heartbeat": {"agent_id": "doctor", "status": "idle"},
-        "liveness": {},
-        "export_to_jsonl": {},
-        "save_blob": {"content": {"n": 1}},
-        "search": {"query": "note", "limit": 10},
-        "publish_many": {"agent_id": "doctor", "messages": [{"type": "note"}]},
-        "process_loop": {"agent_id": "doctor", "limit": 1, "fail_ids": []},
-        "poll_intervals": {"polls": [True, False]},
-        "status": {"limit": 10},
-        "archive": {},
-        "dead_letters": {"agent_id": "doctor"},
-        "worker_state": {"worker": "doctor"},
-        "dump": {},
-    },
-    "comms": {
-        "send_message": {"from_agent": "doctor", "to_agent": "doctor", "message_type": "note", "payload": {"n": 1}},
-        "receive_messages": {"agent_id": "doctor", "channels": ["general"], "limit": 10},
-        "claim_message": {"agent_id": "doctor", "message_id": _MESSAGE_ID},
-        "subscribe_to_channel": {"agent_id": "doctor", "channel_name": "general"},
-        "get_subscribed_channels": {"agent_id": "doctor"},
-        "unsubscribe_from_channel": {"agent_id": "doctor", "channel_name": "general"},
-        "send_heartbeat": {"agent_id": "doctor", "status": "active"},
-        "get_agent_health": {"agent_id": "doctor"},
-        "validate_message": {"message": {}},
-        "cleanup_expired_messages": {},
-        "dead_letters": {},
-        "redrive": {"id": _MESSAGE_ID},
-        "retry_delays": {"max_attempts": 3, "base_delay": 1.0, "jitter": 1.0},
-        "write_artifact": {"agent_id": "doctor", "task_id": "visit", "content": {"n": 1}},
-        "circuit_breaker": {"events": []},
-        "export_audit_trail": {},
-        "dump": {},
-    },
-    "topics": {
-        "ping": {},
-        "topic_create": {"name": "doctor"},
-        "topic_resolve": {"name": "doctor"},
-        "topic_list": {},
-        "messages_search": {"query": "doctor"},
-    },
-}
-
-
-def _call(door: Door, method: str, params: dict[str, Any], system: str) -> dict[str, Any]:
+def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
     page = f"see docs/protocol.md#{method.replace('.', '')}"
     try:
-        reply = door.call(method, params, timeout_s=20)
+        reply = door.call(method, dict(params), timeout_s=20)
     except Refused as error:
         said = "is declared and not there" if error.rpc == METHOD_NOT_FOUND else f"was refused: {error}"
         raise Fault(f"{method} {said}", f"sent {json.dumps(params)}; {page}") from error
     except DoorError as error:
         raise Fault(f"{method} was not answered: {error}", page) from error
     try:
-        METHODS[system][method].reply.model_validate(reply, strict=True)
+        contract.methods[method].reply.model_validate(reply, strict=True)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
         raise Fault(f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page) from error

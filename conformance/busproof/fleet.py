@@ -11,15 +11,13 @@ from pathlib import Path
 
 from busproof.adapters.base import Door, DoorError
 from busproof.adapters.stdio import StdioDoor
-from busproof.protocol import METHODS, HelloReply
-
-REFERENCE = f"exec:{shlex.quote(sys.executable)} -m refbus.driver"
-_NATIVE = {"topics": f"mcp:{shlex.quote(sys.executable)} -m refbus.topics.mcp.server"}
+from busproof.protocol import CONTRACTS, HelloReply
 
 
 def reference(system: str) -> str:
     """The reference's --bus: its stdio door, or the system's own contract where that is a program."""
-    return _NATIVE.get(system, REFERENCE)
+    contract = CONTRACTS[system]
+    return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
 
 
 class BusSpecError(ValueError):
@@ -69,7 +67,7 @@ class Fleet:
     of them declare together.
     """
 
-    def __init__(self, specs: list[str], *, system: str = "worker") -> None:
+    def __init__(self, specs: list[str], *, system: str) -> None:
         self.specs, self.system = specs, system
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
@@ -138,8 +136,10 @@ class Fleet:
     def _say_hello(self, spec: str) -> HelloReply:
         door = open_door(spec)
         try:
-            reply = METHODS[self.system]["hello"].reply.model_validate(
-                door.call("hello", {"protocol": ["1"], "system": self.system})
+            reply = (
+                CONTRACTS[self.system]
+                .methods["hello"]
+                .reply.model_validate(door.call("hello", {"protocol": ["1"], "system": self.system}))
             )
         except Exception:
             door.kill()

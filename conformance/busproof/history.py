@@ -22,6 +22,8 @@ from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from busproof.protocol import Contract
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "nemesis", "footer"]
@@ -39,7 +41,7 @@ class Event(BaseModel):
     type: EventType
     op: str | None = None  # protocol method
     agent: str | None = None  # agent_id
-    key: str | None = None  # message id, task_id, worker or blob ref
+    key: str | None = None  # what the call is about: a message id, a task_id, a worker, a blob ref
     seq: int | None = None  # publish: the seq given; ack: the seq acknowledged
     token: int | None = None  # fencing token granted or shown
     granted: bool | None = None  # claim, renew, release: what the bus answered
@@ -55,41 +57,40 @@ class HistoryError(ValueError):
     """The file is no history; names the line."""
 
 
-def typed_columns(op: str, params: dict[str, Any], reply: dict[str, Any] | None) -> dict[str, Any]:
-    """The columns that checks need, taken from a call's params and reply."""
-    got = reply or {}
-    message = params.get("message")
-    if not isinstance(message, dict):
-        message = {}
-    key = (
-        params.get("task_id")
-        or got.get("id")
-        or message.get("id")
-        or params.get("worker")
-        or got.get("ref")
-        or got.get("message_id")
-        or params.get("message_id")
-    )
-    columns = {
-        "agent": params.get("agent_id", params.get("from_agent")),
-        "key": key,
-        "seq": got.get("seq") if op == "publish" else params.get("seq"),
-        "token": got.get("token", got.get("delivery_count")) if op in _CLAIMS else params.get("token"),
-        "granted": got.get("claimed", got.get("renewed", got.get("released"))),
-        "lease_until_ms": got.get("lease_until_ms", _epoch_ms(got.get("visible_at"))),
-    }
-    kinds = {"agent": str, "key": str, "granted": bool}
-    return {
-        name: value
-        for name, value in columns.items()
-        if isinstance(value, kinds.get(name, int))
-        and (name == "granted" or not isinstance(value, bool))
-        and (not isinstance(value, str) or _is_text(value))
-        and (not isinstance(value, int) or -(2**63) <= value < 2**63)
-    }
+def typed_columns(contract: Contract, op: str, params: dict[str, Any], reply: dict[str, Any] | None) -> dict[str, Any]:
+    """The columns that checks need, taken from the places in a call that its system's contract names."""
+    call = {"params": params, "reply": reply or {}}
+    places = {"agent": tuple(f"params.{name}" for name in contract.callers), **contract.columns.get(op, {})}
+    columns = {name: _first(call, paths) for name, paths in places.items()}
+    if isinstance(columns.get("lease_until_ms"), str):
+        columns["lease_until_ms"] = _epoch_ms(columns["lease_until_ms"])
+    return {name: value for name, value in columns.items() if _fits(name, value)}
 
 
-_CLAIMS = ("try_claim_task", "claim_message")
+def _first(call: Any, paths: Iterable[str]) -> Any:
+    """What stands at the first of these places that holds something."""
+    for path in paths:
+        found = call
+        for step in path.split("."):
+            found = found.get(step) if isinstance(found, dict) else None
+        if found is not None and found != "":
+            return found
+    return None
+
+
+_KINDS: dict[str, type] = {"agent": str, "key": str, "granted": bool}  # all others are integers
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Can the column hold it? Bad-input scripts send anything."""
+    match value:
+        case bool():
+            return name == "granted"
+        case str():
+            return _KINDS.get(name) is str and _is_text(value)
+        case int():
+            return name not in _KINDS and -(2**63) <= value < 2**63
+    return False
 
 
 def _epoch_ms(text: Any) -> int | None:

@@ -6,15 +6,19 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+from busproof.protocol import CONTRACTS
+
 _FILES = {"python": "adapter.py", "node": "adapter.mjs"}
+ADAPTERLESS = {"mcp": "any MCP server over stdio"}
 _RUN = {"python": "python", "node": "node"}
 
 
 def write(system: str, language: str, folder: Path) -> int:
     """Write the template and say what to do next. Refuses to overwrite."""
-    if system == "topics":
-        print("No adapter is needed: any MCP server over stdio is judged as it is, by its command:")
-        print("  busproof check topics --bus 'mcp:CMD…'")
+    scheme = CONTRACTS[system].scheme
+    if scheme != "exec":
+        print(f"No adapter is needed: {ADAPTERLESS[scheme]} is judged as it is, by its command:")
+        print(f"  busproof check {system} --bus '{scheme}:CMD…'")
         return 0
     name = _FILES[language]
     path = folder / name
@@ -22,7 +26,9 @@ def write(system: str, language: str, folder: Path) -> int:
         print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)
         return 2
     folder.mkdir(parents=True, exist_ok=True)
-    text = (resources.files("busproof") / "templates" / system / f"{name}.txt").read_text(encoding="utf-8")
+    text = (resources.files(CONTRACTS[system].package) / "templates" / system / f"{name}.txt").read_text(
+        encoding="utf-8"
+    )
     path.write_text(text, encoding="utf-8")
     bus = f"exec:{_RUN[language]} {path}"
     print(f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:")

@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options are those of `busproof check`."""
     group = parser.getgroup("busproof", "conformance of message buses")
     group.addoption("--busproof-out", metavar="DIR", help="judge a bus and write the report here")
-    group.addoption("--busproof-system", default="worker", help="worker")
+    group.addoption("--busproof-system", default="", metavar="NAME", help="the system that the bus implements")
     group.addoption("--busproof-bus", default="", metavar="SPEC", help="exec:CMD…, py:module:factory or sqlite:")
     group.addoption("--busproof-mixed-with", default="", metavar="SPEC", help="also on one store with this bus")
     group.addoption("--busproof-only", action="append", default=[], metavar="NAME", help="check, noun or row id")
@@ -28,7 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the run, if one is asked for."""
     if config.getoption("--busproof-out"):
+        from busproof.protocol import CONTRACTS
         from busproof.pytest_run import Run
+
+        if config.getoption("--busproof-system") not in CONTRACTS:
+            raise pytest.UsageError(f"--busproof-system must be one of {', '.join(CONTRACTS)}")
 
         config.stash[_KEY] = Run.from_options(config.option)
 

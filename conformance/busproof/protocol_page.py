@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -15,7 +16,7 @@ def schemas(system: str) -> dict[str, Any]:
     """method → the schemas of its params and its reply."""
     return {
         name: {"params": method.params.model_json_schema(), "reply": method.reply.model_json_schema()}
-        for name, method in protocol.METHODS[system].items()
+        for name, method in protocol.CONTRACTS[system].methods.items()
     }
 
 
@@ -37,14 +38,14 @@ def page() -> str:
     ]
     for method in SESSION_METHODS.values():
         lines += _method(method)
-    for system, methods in protocol.METHODS.items():
+    for system, contract in protocol.CONTRACTS.items():
         lines += [f"## Methods of `{system}`", ""]
-        for name, method in methods.items():
+        for name, method in contract.methods.items():
             lines += _method(method) if name not in SESSION_METHODS else []
         lines += [f"### Features of `{system}`", ""]
-        lines += [f"- `{name}`: {text}" for name, text in protocol.FEATURES[system].items()]
+        lines += [f"- `{name}`: {text}" for name, text in contract.features.items()]
         lines += ["", f"### Error codes of `{system}`", "", "| code | the reference's `definite` |", "|---|---|"]
-        lines += [f"| `{code}` | {str(definite).lower()} |" for code, definite in protocol.ERROR_CODES[system].items()]
+        lines += [f"| `{code}` | {str(definite).lower()} |" for code, definite in contract.error_codes.items()]
         lines += [""]
     return "\n".join(lines)
 
@@ -62,10 +63,21 @@ def _fields(title: str, model: type[BaseModel]) -> list[str]:
         return [f"{title}: none", ""]
     rows = [f"| {title} | type | |", "|---|---|---|"]
     for name, field in model.model_fields.items():
-        kind = str(field.annotation) if not isinstance(field.annotation, type) else field.annotation.__name__
-        for noise in ("typing.", "busproof.protocol.worker.", "busproof.protocol.comms.", "busproof.protocol.common."):
-            kind = kind.replace(noise, "")
-        kind = kind.replace("|", "\\|")
+        kind = _kind(field.annotation).replace("|", "\\|")
         needed = "required" if field.is_required() else "optional"
         rows.append(f"| `{name}` | `{kind}` | {needed}{'. ' + field.description if field.description else ''} |")
     return [*rows, ""]
+
+
+def _kind(annotation: Any) -> str:
+    """A type as a reader writes it: classes by their bare names, wherever they are defined."""
+    if annotation is type(None):
+        return "None"
+    parts = get_args(annotation)
+    if isinstance(annotation, UnionType) or get_origin(annotation) is Union:
+        return " | ".join(map(_kind, parts))
+    if get_origin(annotation) is Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if parts:
+        return f"{_kind(get_origin(annotation))}[{', '.join(map(_kind, parts))}]"
+    return getattr(annotation, "__name__", str(annotation))

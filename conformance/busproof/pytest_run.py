@@ -12,7 +12,7 @@ from typing import Any, Self
 from busproof import __version__, known
 from busproof.catalogue import HISTORY, catalogue, kind_of
 from busproof.fleet import Fleet, reference
-from busproof.profiles import demanded
+from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
 from busproof.runner import RowResult, item_names, run_item
 from busproof.suite import rows_of
@@ -152,7 +152,8 @@ class Run:
             self.close()
 
     def _demanded_but_undeclared(self, hello: dict[str, Any]) -> list[RowResult]:
-        missing = set(demanded(self.system, self.profile or None)) - set(hello["nouns"])
+        demanded = CONTRACTS[self.system].profiles[self.profile] if self.profile else ()
+        missing = set(demanded) - set(hello["nouns"])
         return [
             RowResult(
                 requirement=row.id,

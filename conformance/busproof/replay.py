@@ -11,8 +11,8 @@ from typing import Any
 
 from busproof.adapters.base import Door, DoorError, Lost
 from busproof.fleet import Fleet, reference
+from busproof.protocol import CONTRACTS
 from busproof.report import lines
-from busproof.session import names_of_caller
 
 
 def replay(report_path: Path, row_id: str, bus: str | None) -> int:
@@ -53,7 +53,7 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
             dead.add(who)
             print(f"{who!s:>4}  {method}")
             continue
-        for name in names_of_caller(fleet.system, method) if "agent" in step else ():
+        for name in CONTRACTS[fleet.system].callers_of(method) if "agent" in step else ():
             params.setdefault(name, step["agent"])
         try:
             answer = json.dumps(doors[who].call(method, params))

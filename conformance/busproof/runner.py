@@ -20,17 +20,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from busproof import scenarios
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import HISTORY, Requirement, catalogue, kind_of
-from busproof.checks import Verdict, run_checks
+from busproof.checks import Verdict
 from busproof.fleet import Fleet
 from busproof.history import Event, read
-from busproof.machines import MACHINES
-from busproof.suite import SCENARIOS, Ctx, Finding, Scenario, rows_of, stage
-from busproof.workload import play
-
-__all__ = ["Outcome", "RowResult", "item_names", "run_item", "scenarios"]
+from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
+from busproof.systems import SYSTEMS, play, run_checks
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
@@ -71,14 +67,14 @@ def run_item(
             case "machine":
                 results += _run_machine(fleet, item, open_rows, profile, seed)
             case _:
-                results += _run_scenario(fleet, SCENARIOS[fleet.system][item], open_rows)
+                results += _run_scenario(fleet, SYSTEMS[fleet.system].scenarios[item], open_rows)
     return [result.model_copy(update={"fleet": label}) for result in results]
 
 
 def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     """not-applicable or could-not-run, where the bus or the machine lacks what the row needs."""
     hello = fleet.hello
-    scenario = SCENARIOS[fleet.system].get(item)
+    scenario = SYSTEMS[fleet.system].scenarios.get(item)
     needs = {*row.needs, *(scenario.needs if scenario else ()), row.noun}
     missing = sorted(needs - {"clock"} - {*hello.nouns, *hello.features})
     if missing:
@@ -206,7 +202,7 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Ro
 
 
 def _run_machine(fleet: Fleet, item: str, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
-    run = MACHINES[fleet.system][item](fleet, profile, seed)
+    run = SYSTEMS[fleet.system].machines[item](fleet, profile, seed)
     return list(_from_findings(rows, run.findings, run.script, run.examples))
 
 

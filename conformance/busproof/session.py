@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from busproof.adapters.base import Door, Lost, Malformed, Refused
 from busproof.history import Recorder, typed_columns
-from busproof.protocol import METHODS
+from busproof.protocol import CONTRACTS
 
 
 class Session:
@@ -18,13 +18,11 @@ class Session:
         self.door, self.recorder, self.process, self.agent = door, recorder, process, agent
         self.now_ms: int | None = None
         self.retired = False
-        # Where no method says who calls, the session does.
-        known = METHODS[recorder.system]
-        self._is_told = any(names_of_caller(recorder.system, method) for method in known)
+        self._contract = CONTRACTS[recorder.system]
 
     def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
         """Call and record. The caller's name is this agent's where the method takes one and none is given."""
-        for name in names_of_caller(self.recorder.system, method):
+        for name in self._contract.callers_of(method):
             params.setdefault(name, self.agent)
         self._record("invoke", method, params)
         try:
@@ -42,7 +40,7 @@ class Session:
         return reply
 
     def _check_shape(self, method: str, params: dict[str, Any], reply: dict[str, Any]) -> None:
-        known = METHODS[self.recorder.system].get(method)
+        known = self._contract.methods.get(method)
         if known is None:
             return
         try:
@@ -66,13 +64,7 @@ class Session:
 
     def _record(self, kind: Any, method: str, params: dict[str, Any], *, reply: Any = None, **more: Any) -> None:
         more.setdefault("value", params)
-        columns = typed_columns(method, params, reply)
-        if not self._is_told:
-            columns["agent"] = self.agent
+        columns = typed_columns(self._contract, method, params, reply)
+        if not self._contract.callers:
+            columns["agent"] = self.agent  # no method says who calls: the session does
         self.recorder.record(kind, process=self.process, op=method, bus_ms=self.now_ms, **{**columns, **more})
-
-
-def names_of_caller(system: str, method: str) -> list[str]:
-    """Parameters of a method that say who calls."""
-    known = METHODS[system].get(method)
-    return [name for name in ("agent_id", "from_agent") if known and name in known.params.model_fields]

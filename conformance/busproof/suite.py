@@ -127,7 +127,7 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {}  # system → name → scenario
 
 
 def scenario(
-    name: str, *, system: str = "worker", needs: tuple[str, ...] = (), alone: bool = True, **options: Any
+    name: str, *, system: str, needs: tuple[str, ...] = (), alone: bool = True, **options: Any
 ) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
     """Register a scenario. `options` go to every session's `open`; one that is not `alone` shares a store."""
 

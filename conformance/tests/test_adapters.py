@@ -12,7 +12,7 @@ from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.adapters.stdio import StdioDoor
-from busproof.fleet import REFERENCE, BusSpecError, Fleet, open_door, reference
+from busproof.fleet import BusSpecError, Fleet, open_door, reference
 from busproof.history import Recorder, read
 from busproof.session import Session
 
@@ -110,17 +110,17 @@ def test_a_python_object_is_a_door() -> None:
 
 def test_the_kit_joins_the_file_of_the_reference(tmp_path: Path) -> None:
     """Each reads what the other wrote, blobs and cursors included."""
-    fleet = Fleet([REFERENCE, "sqlite:"])
-    reference, kit = fleet.door(0, tmp_path, {}), fleet.door(1, tmp_path, {})
+    fleet = Fleet([reference("worker"), "sqlite:"], system="worker")
+    bus, kit = fleet.door(0, tmp_path, {}), fleet.door(1, tmp_path, {})
     large = {"text": "x" * 9000}
-    reference.call("publish", {"agent_id": "a", "message": {"id": "m1", "type": "t", "payload": large}})
+    bus.call("publish", {"agent_id": "a", "message": {"id": "m1", "type": "t", "payload": large}})
     kit.call("publish", {"agent_id": "a", "message": {"id": "m2", "type": "t", "payload": [large]}})
-    for door in (reference, kit):
+    for door in (bus, kit):
         rows = door.call("poll", {"agent_id": "b"})["messages"]
         assert [(row["id"], row["payload"]) for row in rows] == [("m1", large), ("m2", [large])]
     kit.call("ack", {"agent_id": "b", "seq": 1})
-    assert [row["id"] for row in reference.call("poll", {"agent_id": "b"})["messages"]] == ["m2"]
-    for door in (reference, kit):
+    assert [row["id"] for row in bus.call("poll", {"agent_id": "b"})["messages"]] == ["m2"]
+    for door in (bus, kit):
         fleet.give_back(door, retired=False)
     fleet.close()
 
@@ -130,6 +130,7 @@ def test_the_kits_participant_refuses_what_the_seed_does_not_know(tmp_path: Path
     door = SqliteDoor()
     with pytest.raises(Refused, match="NOT_OPEN"):
         door.call("poll", {"agent_id": "a"})
+    door.call("hello", {"protocol": ["1"], "system": "worker"})
     door.call("open", {"store": str(tmp_path), "options": {}})
     for method, params in (
         ("ack", {"agent_id": "a", "seq": 7}),

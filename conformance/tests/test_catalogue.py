@@ -4,18 +4,13 @@ from collections import Counter
 
 import pytest
 
-from busproof import scenarios
 from busproof.catalogue import catalogue
-from busproof.checks import CHECKS
 from busproof.fleet import Fleet, reference
-from busproof.machines import MACHINES
-from busproof.protocol import FEATURES
-from busproof.suite import SCENARIOS, rows_of, stage
+from busproof.suite import rows_of, stage
+from busproof.systems import SYSTEMS
 
-SYSTEMS = ("worker", "comms", "topics")
 FEWEST_ROWS = {"worker": 90, "comms": 100, "topics": 120}
 CHAOS = {"chaos.kill_points", "chaos.random_kills", "chaos.disk_full", "chaos.gone_callers"}
-assert scenarios.__all__
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -30,16 +25,18 @@ def test_every_row_has_a_check_or_a_reason(system: str) -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_check_that_a_row_names_exists(system: str) -> None:
     """A scenario, a history check, a machine, or an act of chaos."""
-    known = {*SCENARIOS[system], *(f"history.{name}" for name in CHECKS[system]), *MACHINES[system], *CHAOS}
+    of = SYSTEMS[system]
+    known = {*of.scenarios, *(f"history.{name}" for name in of.checks), *of.machines, *CHAOS}
     assert {row.check for row in catalogue(system).values() if row.check} <= known
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_scenario_history_check_and_machine_decides_a_row(system: str) -> None:
     """No check runs for nothing."""
+    of = SYSTEMS[system]
     named = Counter(row.check for row in catalogue(system).values())
-    assert [name for name in (*SCENARIOS[system], *MACHINES[system]) if not named[name]] == []
-    assert [name for name in CHECKS[system] if not named[f"history.{name}"]] == []
+    assert [name for name in (*of.scenarios, *of.machines) if not named[name]] == []
+    assert [name for name in of.checks if not named[f"history.{name}"]] == []
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -49,7 +46,7 @@ def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
         said, noun, number = row.id.split(".")
         assert (said, noun) == (system, row.noun)
         assert number.isdigit()
-        assert set(row.needs) <= {*FEATURES[system], "clock", "blob", "limit"}
+        assert set(row.needs) <= {*SYSTEMS[system].contract.features, "clock", "blob", "limit"}
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +58,12 @@ def fleets():
         fleet.close()
 
 
-@pytest.mark.parametrize(("system", "name"), [(s, name) for s in SYSTEMS for name in sorted(SCENARIOS[s])])
+@pytest.mark.parametrize(("system", "name"), [(s, name) for s in SYSTEMS for name in sorted(SYSTEMS[s].scenarios)])
 def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_passes(
     fleets: dict[str, Fleet], system: str, name: str
 ) -> None:
     """Both directions of sentence → row → check, by a real run."""
-    scenario = SCENARIOS[system][name]
+    scenario = SYSTEMS[system].scenarios[name]
     with stage(fleets[system], run=name, options=scenario.options, alone=scenario.alone) as ctx:
         scenario.play(ctx)
         decided = {finding.requirement for finding in ctx.findings}

@@ -9,11 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from busproof import protocol_page
-from busproof.profiles import PROFILES
-from busproof.protocol import METHODS
+from busproof.protocol import CONTRACTS
 from busproof.report import lines
 
-ADAPTED = [system for system in sorted(METHODS) if system != "topics"]
+ADAPTED = [system for system, contract in CONTRACTS.items() if contract.scheme == "exec"]
 ROOT = Path(__file__).parents[2]
 MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'cursor' / 'ack_beyond_the_log.py'}"
 ONE = "cursor.ack_beyond_the_log"
@@ -186,7 +185,7 @@ def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, syst
     assert done.returncode == 1
     assert "hello: my bus 0, nouns none" in done.stdout
     assert "hello declares no noun" in done.stdout
-    assert f"declare {', '.join(PROFILES[system]['core'])} when" in done.stdout
+    assert f"declare {', '.join(CONTRACTS[system].profiles['core'])} when" in done.stdout
     assert busproof("init", system, language, str(tmp_path)).returncode == 2
 
 
@@ -198,8 +197,8 @@ def test_the_initialised_adapter_names_every_method_of_the_core(tmp_path: Path, 
     text = next(tmp_path.iterdir()).read_text()
     core = [
         name
-        for name, method in METHODS[system].items()
-        if method.noun in PROFILES[system]["core"] and method.feature is None
+        for name, method in CONTRACTS[system].methods.items()
+        if method.noun in CONTRACTS[system].profiles["core"] and method.feature is None
     ]
     missing = [name for name in core if f" {name}(" not in text and f" {name}:" not in text]
     assert missing == []
@@ -216,7 +215,9 @@ def test_an_mcp_server_needs_no_adapter(tmp_path: Path) -> None:
 def test_the_doctor_tells_an_adapter_of_another_system(tmp_path: Path) -> None:
     """Else every method would be a fault."""
     busproof("init", "comms", "python", str(tmp_path))
-    done = busproof("doctor", "--bus", f"exec:{sys.executable} {tmp_path / 'adapter.py'}")
+    bus = f"exec:{sys.executable} {tmp_path / 'adapter.py'}"
+    assert f"declare {', '.join(CONTRACTS['comms'].profiles['core'])} when" in busproof("doctor", "--bus", bus).stdout
+    done = busproof("doctor", "--bus", bus, "--system", "worker")
     assert done.returncode == 1
     assert "hello says that it is comms, not worker" in done.stdout
     assert "add --system comms" in done.stdout
@@ -275,6 +276,7 @@ def test_the_doctor_looks_at_an_odd_bus_db_without_touching_it(tmp_path: Path) -
     from busproof.adapters.sqlite import SqliteDoor
 
     door = SqliteDoor()
+    door.call("hello", {"protocol": ["1"], "system": "worker"})
     door.call("open", {"store": str(tmp_path), "options": {}})
     door.call("publish", {"agent_id": "a", "message": {"type": "t", "payload": "x" * 5000}})
     door.close()

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.checks import CHECKS, overall, run_checks
+from busproof.checks import CHECKS, overall
 from busproof.checks.facts import NEVER, Ack, Facts, Hold, Poll, Publish, Stored, extract
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 from busproof.history import HistoryError, Recorder, merge, read
-from busproof.workload import play
+from busproof.systems import play, run_checks
 from busproof.workload.worker import draw
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recorded workload of the reference."""
-    fleet = Fleet([REFERENCE])
+    fleet = Fleet([reference("worker")], system="worker")
     try:
         return play(fleet, seed=2, calls=400, into=tmp_path_factory.mktemp("history") / "history.jsonl")
     finally:

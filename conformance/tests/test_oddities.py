@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof import oddities
 from busproof.adapters.base import Door
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
+from busproof.oddities.examine import examine
 from busproof.suite import T0_MS
 
 DAY_MS = 24 * 3_600_000
@@ -24,7 +24,7 @@ def messages_db(project: Path) -> Path:
     return project / ".claude" / "communications" / "messages.db"
 
 
-@pytest.fixture(scope="module", params=[REFERENCE, "sqlite:"], ids=["reference", "participant"])
+@pytest.fixture(scope="module", params=[reference("comms"), "sqlite:"], ids=["reference", "participant"])
 def healthy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project after some work: waiting, in hand, done, failed, dead, shared; an artifact where the bus has them."""
     return worked_on(request.param, tmp_path_factory.mktemp("healthy"))
@@ -40,7 +40,7 @@ def worked_on(bus: str, folder: Path) -> Path:
     """A project that a bus worked on."""
     fleet = Fleet([bus], system="comms")
     door = fleet.door(0, folder, {})
-    _work(door, is_whole=bus == REFERENCE)
+    _work(door, is_whole=bus == reference("comms"))
     fleet.give_back(door, retired=False)
     fleet.close()
     return folder
@@ -78,7 +78,7 @@ def _work(door: Door, is_whole: bool) -> None:
 
 def told(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000) -> tuple[int, list[str]]:
     """Exit code, and the oddities and notes but that about SQLite's version."""
-    code = oddities.examine(path, now_ms=now_ms)
+    code = examine(path, now_ms=now_ms)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     return code, [line for line in lines if "WAL-reset" not in line]
 
@@ -97,7 +97,7 @@ def test_the_file_its_folder_and_the_project_are_one(project: Path, capsys: pyte
     assert seen[0] == seen[1] == seen[2]
     copy = project / "as the mail brought it.bin"
     copy.write_bytes(messages_db(project).read_bytes())
-    oddities.examine(copy)
+    examine(copy)
     assert "as a comms bus" in capsys.readouterr().out
 
 

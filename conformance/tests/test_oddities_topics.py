@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof import oddities
 from busproof.adapters.base import Door
 from busproof.fleet import Fleet
+from busproof.oddities.examine import examine
 from busproof.protocol.topics import DB_NAME
 
 REFERENCE = f"mcp:{sys.executable} -m refbus.topics.mcp.server"
@@ -58,7 +58,7 @@ def infect(store: Path, statement: str) -> None:
 
 def told(path: Path, capsys: pytest.CaptureFixture[str], later_ms: int = 0) -> tuple[int, list[str]]:
     """Exit code, and the oddities and notes but that about SQLite's version."""
-    code = oddities.examine(path, now_ms=time.time_ns() // 1_000_000 + later_ms)
+    code = examine(path, now_ms=time.time_ns() // 1_000_000 + later_ms)
     out = capsys.readouterr().out
     assert "as a topics bus" in out
     return code, [line for line in out.splitlines() if line.startswith("  ") and "WAL-reset" not in line]

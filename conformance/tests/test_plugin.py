@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def run(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     """pytest in a folder of its own."""
@@ -36,7 +38,9 @@ def test_an_ordinary_test_run_loads_nothing_heavy(tmp_path: Path) -> None:
 
 def test_the_suite_runs_under_pytest_itself(tmp_path: Path) -> None:
     """For authors who live in pytest: the same items, the verdict in its summary, the report in the folder."""
-    done = run(tmp_path, "--pyargs", "busproof.pytest_suite", "--busproof-out", "out", "--busproof-only", "route")
+    asked = ("--pyargs", "busproof.pytest_suite", "--busproof-out", "out", "--busproof-only", "route")
+    assert run(tmp_path, *asked).returncode == pytest.ExitCode.USAGE_ERROR  # which system?
+    done = run(tmp_path, *asked, "--busproof-system", "worker")
     assert done.returncode == 0, done.stdout
     assert "busproof: valid" in done.stdout
     assert (tmp_path / "out" / "report.jsonl").exists()

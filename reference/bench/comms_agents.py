@@ -20,9 +20,10 @@ from compare import verdict
 from crew import Crew, Stalled, Watch, context, crew, is_wanted
 
 from busproof.adapters.python import PythonDoor
-from busproof.checks import overall, run_checks
+from busproof.checks import overall
 from busproof.history import Recorder, merge, read
 from busproof.session import Session
+from busproof.systems import run_checks
 from refbus.comms.bus import CommsBus
 
 Call = Callable[..., dict[str, Any]]

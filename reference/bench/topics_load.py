@@ -26,10 +26,11 @@ from topics_doors import SERVER
 
 from busproof.adapters.base import Refused
 from busproof.adapters.mcp import McpDoor
-from busproof.checks import overall, run_checks
+from busproof.checks import overall
 from busproof.history import Recorder, merge, read
 from busproof.protocol.topics import DB_NAME
 from busproof.session import Session
+from busproof.systems import run_checks
 from refbus.topics.bus import TopicsBus
 
 WAIT_S = 5

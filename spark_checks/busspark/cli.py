@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from busproof.checks import Verdict, overall
-from busproof.checks import run_checks as run_in_python
 from busproof.history import Event, HistoryError, read
+from busproof.systems import run_checks as run_in_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

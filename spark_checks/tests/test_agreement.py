@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from busproof.checks import CHECKS, overall
-from busproof.checks import run_checks as run_in_python
-from busproof.fleet import REFERENCE, Fleet
+from busproof.fleet import Fleet, reference
 from busproof.history import Recorder, read, typed_columns
-from busproof.workload import play
+from busproof.protocol.worker import CONTRACT as WORKER
+from busproof.systems import play
+from busproof.systems import run_checks as run_in_python
 from busspark import comms_streams, generate, streams
 from busspark.checks import run_checks as run_in_spark
 from busspark.facts import read_facts
@@ -39,7 +40,7 @@ def recorded(bus: str, into: Path, system: str = "worker") -> Path:
 
 def test_a_real_history_of_the_reference_is_valid_for_both(spark: SparkSession, tmp_path: Path) -> None:
     """The workload on the reference, recorded, judged twice, and once more from Parquet."""
-    path = recorded(REFERENCE, tmp_path / "history.jsonl")
+    path = recorded(reference("worker"), tmp_path / "history.jsonl")
     in_python = run_in_python(read(path))
     history = streams.read(spark, path)
     assert run_in_spark(history) == in_python
@@ -82,8 +83,8 @@ def test_a_claim_without_an_answer_excuses_a_later_renewal_for_both(spark: Spark
         ):
             params = {"task_id": "t", "agent_id": agent}
             told = {"process": process, "op": op, "bus_ms": 1}
-            recorder.record("invoke", **told, value=params, **typed_columns(op, params, None))
-            recorder.record(outcome, **told, value=reply, **typed_columns(op, params, reply))
+            recorder.record("invoke", **told, value=params, **typed_columns(WORKER, op, params, None))
+            recorder.record(outcome, **told, value=reply, **typed_columns(WORKER, op, params, reply))
     in_python = run_in_python(read(path))
     in_spark = run_in_spark(streams.read(spark, path))
     assert in_spark == in_python
@@ -124,7 +125,7 @@ def test_seq_order_is_stitched_across_buckets(
 
 def test_a_cut_history_is_unknown_for_both(spark: SparkSession, tmp_path: Path) -> None:
     """Without its footer no history is valid; a line torn by a crash is left out, not fatal."""
-    path = recorded(REFERENCE, tmp_path / "history.jsonl")
+    path = recorded(reference("worker"), tmp_path / "history.jsonl")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + json.dumps({"index": 10**6})[:10])
     in_python = run_in_python(read(path))
@@ -134,7 +135,7 @@ def test_a_cut_history_is_unknown_for_both(spark: SparkSession, tmp_path: Path) 
 
 def test_a_real_comms_history_of_the_reference_is_valid_for_both(spark: SparkSession, tmp_path: Path) -> None:
     """Twenty sessions, recorded, judged twice, and once more from Parquet."""
-    path = recorded(REFERENCE, tmp_path / "history.jsonl", "comms")
+    path = recorded(reference("comms"), tmp_path / "history.jsonl", "comms")
     in_python = run_in_python(read(path))
     history = comms_streams.read(spark, path)
     assert run_in_spark(history) == in_python

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from busproof.fleet import REFERENCE, Fleet
-from busproof.workload import play
+from busproof.fleet import Fleet, reference
+from busproof.systems import play
 
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real, valid history."""
-    fleet = Fleet([REFERENCE])
+    fleet = Fleet([reference("worker")], system="worker")
     try:
         return play(fleet, seed=3, calls=120, into=tmp_path_factory.mktemp("audit") / "history.jsonl")
     finally:

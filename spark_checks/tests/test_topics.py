@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from busproof.checks import CHECKS
-from busproof.checks import run_checks as run_in_python
 from busproof.fleet import Fleet, reference
 from busproof.history import read
-from busproof.workload import play
+from busproof.systems import play
+from busproof.systems import run_checks as run_in_python
 from busspark import topics_streams
 from busspark.checks import run_checks as run_in_spark
 from busspark.facts import read_facts

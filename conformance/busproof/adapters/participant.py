@@ -14,7 +14,7 @@ class Participant:
     """A session in this process. A method of the protocol is a method here, with an underscore before its name."""
 
     stderr = ""
-    BUSY = "BUSY"  # the seed's name for a lock that was not let go
+    busy = "BUSY"  # the seed's name for a lock that was not let go
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
@@ -36,7 +36,7 @@ class Participant:
             raise
         except sqlite3.Error as error:
             self._roll_back()
-            code = self.BUSY if "locked" in str(error) else "INTERNAL"
+            code = self.busy if "locked" in str(error) else "INTERNAL"
             raise Refused(code, str(error), definite=True) from error
 
     def kill(self) -> None:

@@ -6,18 +6,12 @@ reference, so what one side writes the other must read.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
-from busproof.adapters.sqlite_comms import CommsParticipant
-from busproof.adapters.sqlite_topics import TopicsParticipant
-from busproof.adapters.sqlite_worker import WorkerParticipant
-
-PARTICIPANTS: dict[str, type[Participant]] = {
-    "worker": WorkerParticipant,
-    "comms": CommsParticipant,
-    "topics": TopicsParticipant,
-}
+from busproof.protocol import CONTRACTS
 
 
 class SqliteDoor:
@@ -26,18 +20,29 @@ class SqliteDoor:
     stderr = ""
 
     def __init__(self) -> None:
-        self._participant: Participant = WorkerParticipant()
+        self._participant: Participant | None = None
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """Run the method; SQLite's errors become refusals."""
         if method == "hello":
-            self._participant = PARTICIPANTS[params["system"]]()
+            self._participant = _participant(str(params["system"]))
+        if self._participant is None:
+            raise Refused("NOT_OPEN", "hello comes first", definite=True)
         return self._participant.call(method, params)
 
     def kill(self) -> None:
         """As a kill would leave it."""
-        self._participant.kill()
+        if self._participant is not None:
+            self._participant.kill()
 
     def close(self) -> None:
         """Leave the store."""
-        self._participant.close()
+        self.kill()
+
+
+def _participant(system: str) -> Participant:
+    module, _, name = CONTRACTS[system].participant.partition(":")
+    if not module:
+        raise Refused("INVALID_ARGUMENT", f"the kit has no participant for {system}", definite=True)
+    made: Participant = getattr(import_module(module), name)()
+    return made

@@ -15,31 +15,10 @@ from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
+from busproof.protocol.comms import COMMS_TABLES
 
 VISIBILITY_MS = 60_000
 FAILURES_MAX = 3
-
-SEED_SCHEMA = """
-CREATE TABLE IF NOT EXISTS messages (
-  id TEXT PRIMARY KEY, type TEXT NOT NULL, version TEXT NOT NULL, timestamp TEXT NOT NULL, correlation_id TEXT,
-  from_agent TEXT NOT NULL, to_agent TEXT, channel TEXT NOT NULL, priority INTEGER NOT NULL DEFAULT 5,
-  payload TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'pending', created_at TEXT NOT NULL, expires_at TEXT,
-  delivery_count INTEGER DEFAULT 0, last_delivered_at TEXT, error TEXT);
-CREATE INDEX IF NOT EXISTS idx_ready_messages ON messages(channel, status, priority DESC, timestamp)
-  WHERE status = 'pending';
-CREATE INDEX IF NOT EXISTS idx_correlation ON messages(correlation_id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX IF NOT EXISTS idx_expiration ON messages(expires_at) WHERE expires_at IS NOT NULL;
-CREATE TABLE IF NOT EXISTS channel_subscriptions (
-  channel_name TEXT NOT NULL, agent_id TEXT NOT NULL, subscribed_at TEXT NOT NULL,
-  PRIMARY KEY (channel_name, agent_id));
-CREATE INDEX IF NOT EXISTS idx_agent_channels ON channel_subscriptions(agent_id);
-CREATE TABLE IF NOT EXISTS agent_status (
-  agent_id TEXT PRIMARY KEY, status TEXT NOT NULL, current_task TEXT, last_heartbeat TEXT NOT NULL,
-  messages_pending INTEGER DEFAULT 0, messages_processed INTEGER DEFAULT 0, error_count INTEGER DEFAULT 0);
-CREATE TABLE IF NOT EXISTS dead_letter_queue (
-  id TEXT PRIMARY KEY, original_message TEXT NOT NULL, error TEXT NOT NULL, moved_at TEXT NOT NULL,
-  retry_count INTEGER NOT NULL);
-"""
 DELIVERIES = """
 CREATE TABLE IF NOT EXISTS message_deliveries (
   message_id TEXT NOT NULL, agent_id TEXT NOT NULL, status TEXT NOT NULL, delivery_count INTEGER NOT NULL,
@@ -92,7 +71,7 @@ class CommsParticipant(Participant):
         if version.read_text().strip() != "1.0":
             raise Refused("SCHEMA_MISMATCH", "protocol_version.txt is not 1.0", definite=True)
         db = self._connect(folder / "messages.db")
-        db.executescript("BEGIN IMMEDIATE;" + SEED_SCHEMA + DELIVERIES + "COMMIT;")
+        db.executescript("BEGIN IMMEDIATE;" + COMMS_TABLES + DELIVERIES + "COMMIT;")
         return {}
 
     def _send_message(

@@ -14,28 +14,10 @@ from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
-from busproof.protocol.topics import DB_NAME
+from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 
 LOOK_S = 0.004
 CAPS = {"content_markdown": 65_536, "message_type": 32, "client_message_id": 128}
-
-SEED_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
-INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '6');
-CREATE TABLE IF NOT EXISTS topics (topic_id TEXT PRIMARY KEY, name TEXT, created_at REAL, status TEXT,
-  closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL);
-CREATE INDEX IF NOT EXISTS idx_topics_name_status_created_at ON topics (name, status, created_at);
-CREATE TABLE IF NOT EXISTS topic_seq (topic_id TEXT PRIMARY KEY, next_seq INTEGER, updated_at REAL);
-CREATE TABLE IF NOT EXISTS messages (message_id TEXT PRIMARY KEY, topic_id TEXT, seq INTEGER, sender TEXT,
-  message_type TEXT, reply_to TEXT NULL, content_markdown TEXT, metadata_json TEXT NULL,
-  client_message_id TEXT NULL, created_at REAL, UNIQUE (topic_id, seq));
-CREATE INDEX IF NOT EXISTS idx_messages_topic_seq ON messages (topic_id, seq);
-CREATE INDEX IF NOT EXISTS idx_messages_topic_reply_to ON messages (topic_id, reply_to);
-CREATE TABLE IF NOT EXISTS cursors (topic_id TEXT, agent_name TEXT, last_seq INTEGER, updated_at REAL,
-  PRIMARY KEY (topic_id, agent_name));
-CREATE TABLE IF NOT EXISTS agent_name_reservations (topic_id TEXT, agent_name TEXT, reclaim_token TEXT,
-  created_at REAL, last_claimed_at REAL, PRIMARY KEY (topic_id, agent_name));
-"""
 # The seed leaves the names of its unique indexes open.
 _UNIQUE_KEYS = """
 CREATE UNIQUE INDEX IF NOT EXISTS idx_messages_client ON messages (topic_id, sender, client_message_id)
@@ -50,7 +32,7 @@ _SET_CURSOR = "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, u
 class TopicsParticipant(Participant):
     """One session, on one connection."""
 
-    BUSY = "DB_BUSY"
+    busy = "DB_BUSY"
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +54,7 @@ class TopicsParticipant(Participant):
         self._mine = {}
         db = self._connect(Path(store) / DB_NAME)
         db.execute("BEGIN IMMEDIATE")
-        for statement in [*SEED_SCHEMA.split(";"), _UNIQUE_KEYS]:
+        for statement in [*TOPICS_TABLES.split(";"), _UNIQUE_KEYS]:
             db.execute(statement)
         db.execute("COMMIT")
         return {}

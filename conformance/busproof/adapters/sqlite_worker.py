@@ -18,30 +18,10 @@ from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
+from busproof.protocol.worker import WORKER_TABLES
 
 INLINE_BYTES_MAX = 4096
 LEASE_MS = 60_000
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS messages (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, ts_ms INTEGER NOT NULL, from_agent TEXT NOT NULL,
-  to_agent TEXT, type TEXT NOT NULL, correlation_id TEXT, in_reply_to TEXT, payload TEXT, payload_ref TEXT,
-  CHECK (payload IS NULL OR payload_ref IS NULL));
-CREATE INDEX IF NOT EXISTS idx_messages_to_seq ON messages(to_agent, seq);
-CREATE INDEX IF NOT EXISTS idx_messages_correlation_seq ON messages(correlation_id, seq);
-CREATE INDEX IF NOT EXISTS idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
-CREATE TABLE IF NOT EXISTS cursors (
-  agent_id TEXT PRIMARY KEY, last_acked_seq INTEGER NOT NULL DEFAULT 0, updated_at_ms INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS heartbeats (
-  agent_id TEXT PRIMARY KEY, ts_ms INTEGER NOT NULL, status TEXT NOT NULL, current_task TEXT, progress REAL);
-CREATE TABLE IF NOT EXISTS task_claims (
-  task_id TEXT PRIMARY KEY, claimed_by TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL, lease_until_ms INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1');
-CREATE TABLE IF NOT EXISTS export_state (
-  id INTEGER PRIMARY KEY CHECK (id = 1), last_seq INTEGER NOT NULL DEFAULT 0);
-INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
-"""
 
 
 class WorkerParticipant(Participant):
@@ -67,7 +47,7 @@ class WorkerParticipant(Participant):
         db.execute("PRAGMA foreign_keys = ON")
         if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
             with contextlib.suppress(sqlite3.OperationalError):
-                db.executescript("BEGIN IMMEDIATE;" + SCHEMA + "COMMIT;")
+                db.executescript("BEGIN IMMEDIATE;" + WORKER_TABLES + "COMMIT;")
         return {}
 
     def _publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ witnesses. The bus tells a seq, so nothing is searched: every check sorts, or ke
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -31,7 +30,7 @@ from busproof.checks import (
 from busproof.checks.verdict import Judgement, Verdict, Witness
 from busproof.history import Event
 
-__all__ = ["CHECKS", "EXTRACT", "Judgement", "Verdict", "Witness", "overall", "run_checks"]
+__all__ = ["CHECKS", "EXTRACT", "Judgement", "Verdict", "Witness", "overall"]
 
 # system → how its facts are taken from a history
 EXTRACT: dict[str, Callable[[Iterable[Event]], Any]] = {
@@ -62,16 +61,6 @@ CHECKS: dict[str, dict[str, Callable[[Any], Verdict]]] = {
         "topic_delivery": topic_delivery.check,
     },
 }
-
-
-def run_checks(events: Iterable[Event]) -> list[Verdict]:
-    """All checks of its system on one history."""
-    events = iter(events)
-    first = next(events, None)
-    if first is None:
-        return []
-    found = EXTRACT[first.system](itertools.chain([first], events))
-    return [check(found) for check in CHECKS[first.system].values()]
 
 
 def overall(verdicts: Iterable[Verdict]) -> Judgement:

@@ -203,3 +203,6 @@ class CommsMachine(BusMachine):
 def run(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
     """Play the machine under a profile."""
     return play(CommsMachine, ROWS, fleet, profile, with_seed)
+
+
+MACHINES = {"machine.comms": run}

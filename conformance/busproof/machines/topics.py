@@ -167,3 +167,6 @@ def _item(body: str, key: str | None) -> dict[str, Any]:
 def run(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
     """Play the machine under a profile."""
     return play(TopicsMachine, ROWS, fleet, profile, with_seed)
+
+
+MACHINES = {"machine.topics": run}

@@ -185,3 +185,6 @@ class WorkerMachine(BusMachine):
 def run(fleet: Fleet, profile: str = "pr", with_seed: int | None = None) -> MachineRun:
     """Play the machine under a profile."""
     return play(WorkerMachine, ROWS, fleet, profile, with_seed)
+
+
+MACHINES = {"machine.worker": run}

@@ -1,8 +1,13 @@
-"""How a finding names what it is about."""
+"""What looks for odd things, and how a finding names what it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+# The copy, the folder of the original, and the time in epoch milliseconds → what is to be said
+Look = Callable[[sqlite3.Connection, Path, int], Iterable[str]]
 
 SHOWN = 5
 

@@ -21,6 +21,7 @@ from busproof.protocol.common import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     PROTOCOL_VERSION,
+    Contract,
     HelloReply,
     Method,
     Noun,
@@ -30,14 +31,13 @@ from busproof.protocol.common import (
 
 __all__ = [
     "BUS_ERROR",
-    "ERROR_CODES",
-    "FEATURES",
+    "CONTRACTS",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
-    "METHODS",
     "METHOD_NOT_FOUND",
     "PARSE_ERROR",
     "PROTOCOL_VERSION",
+    "Contract",
     "HelloReply",
     "Method",
     "Noun",
@@ -45,19 +45,5 @@ __all__ = [
     "Reply",
 ]
 
-METHODS: dict[str, dict[str, Method]] = {
-    "worker": worker.WORKER_METHODS,
-    "comms": comms.COMMS_METHODS,
-    "topics": topics.TOPICS_METHODS,
-}
-FEATURES: dict[str, dict[str, str]] = {
-    "worker": worker.WORKER_FEATURES,
-    "comms": comms.COMMS_FEATURES,
-    "topics": topics.TOPICS_FEATURES,
-}
-# The bool is what the reference promises in `definite`.
-ERROR_CODES: dict[str, dict[str, bool]] = {
-    "worker": worker.WORKER_ERROR_CODES,
-    "comms": comms.COMMS_ERROR_CODES,
-    "topics": topics.TOPICS_ERROR_CODES,
-}
+# Every system that there is to judge, by name, in the order of the seeds. `busproof.systems` binds the rest to them.
+CONTRACTS: dict[str, Contract] = {made.system: made for made in (worker.CONTRACT, comms.CONTRACT, topics.CONTRACT)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,7 +36,7 @@ class HelloParams(Params):
     """First call of a session."""
 
     protocol: list[str] = Field(default=[PROTOCOL_VERSION], description="versions that the kit speaks")
-    system: str = Field(default="worker", description="the system that will be judged")
+    system: str = Field(description="the system that will be judged")
 
 
 class HelloReply(Reply):
@@ -96,3 +98,33 @@ SESSION_METHODS = methods(
     ("close", None, None, Empty, Done),
     ("clock.set", None, None, ClockSet, Done),
 )
+
+
+@dataclass(frozen=True)
+class Contract:
+    """All that the outside of a system promises, as one value. A module of this package a system ends in one.
+
+    `columns` says for each method where the typed columns of a history stand (`busproof.history.Event`): a column has
+    places, of which the first that is there counts, such as `reply.id` before `params.message.id`.
+    """
+
+    system: str
+    methods: Mapping[str, Method]
+    features: Mapping[str, str]  # name → what it means
+    error_codes: Mapping[str, bool]  # the bool is what the reference promises in `definite`
+    profiles: Mapping[str, tuple[Noun, ...]]  # named sets of nouns that a bus may be held to
+    trials: Mapping[str, Mapping[str, Any]]  # what `doctor` calls, in this order: method → params
+    store: PurePosixPath  # the database in the store's folder
+    tables: str  # the seed's own statements that make them
+    reference: str  # the module that is the reference's program
+    scheme: str = "exec"  # the door that the reference has; other than exec: the seed's own, and no adapter is needed
+    columns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    callers: tuple[str, ...] = ()  # parameters that say who calls
+    participant: str = ""  # `module:class` of the kit's own session on such a store, loaded when it is asked for
+    package: str = "busproof"  # whose folder holds requirements/SYSTEM.toml and templates/SYSTEM/
+    busy: str = "BUSY"  # the seed's name for a lock that was not let go
+
+    def callers_of(self, method: str) -> list[str]:
+        """Parameters of this method that say who calls."""
+        known = self.methods.get(method)
+        return [name for name in self.callers if known and name in known.params.model_fields]

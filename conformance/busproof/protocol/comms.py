@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
-from busproof.protocol.common import SESSION_METHODS, Done, Empty, Params, Reply, methods
+from busproof.protocol.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 COMMS_FEATURES = {
     "validate": "validate_message over the door",
@@ -346,3 +347,76 @@ COMMS_ERROR_CODES = {
     "IO_ERROR": False,
     "INTERNAL": False,
 }
+
+COMMS_TABLES = """
+CREATE TABLE IF NOT EXISTS messages (
+  id TEXT PRIMARY KEY, type TEXT NOT NULL, version TEXT NOT NULL, timestamp TEXT NOT NULL, correlation_id TEXT,
+  from_agent TEXT NOT NULL, to_agent TEXT, channel TEXT NOT NULL, priority INTEGER NOT NULL DEFAULT 5,
+  payload TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'pending', created_at TEXT NOT NULL, expires_at TEXT,
+  delivery_count INTEGER DEFAULT 0, last_delivered_at TEXT, error TEXT);
+CREATE INDEX IF NOT EXISTS idx_ready_messages ON messages(channel, status, priority DESC, timestamp)
+  WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS idx_correlation ON messages(correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_expiration ON messages(expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE IF NOT EXISTS channel_subscriptions (
+  channel_name TEXT NOT NULL, agent_id TEXT NOT NULL, subscribed_at TEXT NOT NULL,
+  PRIMARY KEY (channel_name, agent_id));
+CREATE INDEX IF NOT EXISTS idx_agent_channels ON channel_subscriptions(agent_id);
+CREATE TABLE IF NOT EXISTS agent_status (
+  agent_id TEXT PRIMARY KEY, status TEXT NOT NULL, current_task TEXT, last_heartbeat TEXT NOT NULL,
+  messages_pending INTEGER DEFAULT 0, messages_processed INTEGER DEFAULT 0, error_count INTEGER DEFAULT 0);
+CREATE TABLE IF NOT EXISTS dead_letter_queue (
+  id TEXT PRIMARY KEY, original_message TEXT NOT NULL, error TEXT NOT NULL, moved_at TEXT NOT NULL,
+  retry_count INTEGER NOT NULL);
+"""
+
+_MESSAGE_ID = "6f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"
+_SENT = {"key": ("reply.message_id", "params.message_id")}
+
+CONTRACT = Contract(
+    system="comms",
+    methods=COMMS_METHODS,
+    features=COMMS_FEATURES,
+    error_codes=COMMS_ERROR_CODES,
+    profiles={
+        "core": ("log", "route", "lease"),
+        "full": ("log", "route", "lease", "retry", "presence", "blob", "limit", "export"),
+    },
+    store=PurePosixPath(".claude/communications/messages.db"),
+    tables=COMMS_TABLES,
+    participant="busproof.adapters.sqlite_comms:CommsParticipant",
+    reference="refbus.driver",
+    callers=("agent_id", "from_agent"),
+    columns={
+        "send_message": _SENT,
+        "send_with_retry": _SENT,
+        "send_response": _SENT,
+        "claim_message": {
+            "key": ("params.message_id",),
+            "token": ("reply.delivery_count",),
+            "granted": ("reply.claimed",),
+            "lease_until_ms": ("reply.visible_at",),
+        },
+        "complete_message": {"key": ("params.message_id",)},
+        "write_artifact": {"key": ("params.task_id",)},
+    },
+    trials={
+        "send_message": {"from_agent": "doctor", "to_agent": "doctor", "message_type": "note", "payload": {"n": 1}},
+        "receive_messages": {"agent_id": "doctor", "channels": ["general"], "limit": 10},
+        "claim_message": {"agent_id": "doctor", "message_id": _MESSAGE_ID},
+        "subscribe_to_channel": {"agent_id": "doctor", "channel_name": "general"},
+        "get_subscribed_channels": {"agent_id": "doctor"},
+        "unsubscribe_from_channel": {"agent_id": "doctor", "channel_name": "general"},
+        "send_heartbeat": {"agent_id": "doctor", "status": "active"},
+        "get_agent_health": {"agent_id": "doctor"},
+        "validate_message": {"message": {}},
+        "cleanup_expired_messages": {},
+        "dead_letters": {},
+        "redrive": {"id": _MESSAGE_ID},
+        "retry_delays": {"max_attempts": 3, "base_delay": 1.0, "jitter": 1.0},
+        "write_artifact": {"agent_id": "doctor", "task_id": "visit", "content": {"n": 1}},
+        "circuit_breaker": {"events": []},
+        "export_audit_trail": {},
+        "dump": {},
+    },
+)

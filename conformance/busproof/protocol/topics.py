@@ -5,11 +5,12 @@ Of a reply, what the seed or a decision names is described; a server may say mor
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
-from busproof.protocol.common import SESSION_METHODS, Empty, Noun, Params, Reply, methods
+from busproof.protocol.common import SESSION_METHODS, Contract, Empty, Noun, Params, Reply, methods
 
 # A store is a folder; AGENT_BUS_DB names this file in it.
 DB_NAME = "agent_bus.sqlite"
@@ -255,3 +256,45 @@ TOPICS_ERROR_CODES = {
     "DB_SCHEMA_MISMATCH": True,
     "AGENT_NOT_JOINED": True,
 }
+
+TOPICS_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
+INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '6');
+CREATE TABLE IF NOT EXISTS topics (topic_id TEXT PRIMARY KEY, name TEXT, created_at REAL, status TEXT,
+  closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL);
+CREATE INDEX IF NOT EXISTS idx_topics_name_status_created_at ON topics (name, status, created_at);
+CREATE TABLE IF NOT EXISTS topic_seq (topic_id TEXT PRIMARY KEY, next_seq INTEGER, updated_at REAL);
+CREATE TABLE IF NOT EXISTS messages (message_id TEXT PRIMARY KEY, topic_id TEXT, seq INTEGER, sender TEXT,
+  message_type TEXT, reply_to TEXT NULL, content_markdown TEXT, metadata_json TEXT NULL,
+  client_message_id TEXT NULL, created_at REAL, UNIQUE (topic_id, seq));
+CREATE INDEX IF NOT EXISTS idx_messages_topic_seq ON messages (topic_id, seq);
+CREATE INDEX IF NOT EXISTS idx_messages_topic_reply_to ON messages (topic_id, reply_to);
+CREATE TABLE IF NOT EXISTS cursors (topic_id TEXT, agent_name TEXT, last_seq INTEGER, updated_at REAL,
+  PRIMARY KEY (topic_id, agent_name));
+CREATE TABLE IF NOT EXISTS agent_name_reservations (topic_id TEXT, agent_name TEXT, reclaim_token TEXT,
+  created_at REAL, last_claimed_at REAL, PRIMARY KEY (topic_id, agent_name));
+"""
+
+CONTRACT = Contract(
+    system="topics",
+    methods=TOPICS_METHODS,
+    features=TOPICS_FEATURES,
+    error_codes=TOPICS_ERROR_CODES,
+    profiles={
+        "core": ("log", "cursor", "route", "lease"),
+        "full": ("log", "cursor", "route", "lease", "presence", "search", "limit"),
+    },
+    store=PurePosixPath(DB_NAME),
+    tables=TOPICS_TABLES,
+    participant="busproof.adapters.sqlite_topics:TopicsParticipant",
+    reference="refbus.topics.mcp.server",
+    scheme="mcp",
+    busy="DB_BUSY",
+    trials={
+        "ping": {},
+        "topic_create": {"name": "doctor"},
+        "topic_resolve": {"name": "doctor"},
+        "topic_list": {},
+        "messages_search": {"query": "doctor"},
+    },
+)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
-from busproof.protocol.common import SESSION_METHODS, Done, Empty, Params, Reply, methods
+from busproof.protocol.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable where it is not declared.
 WORKER_FEATURES = {
@@ -355,3 +356,77 @@ WORKER_ERROR_CODES = {
     "IO_ERROR": False,
     "INTERNAL": False,
 }
+
+WORKER_TABLES = """
+CREATE TABLE IF NOT EXISTS messages (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, ts_ms INTEGER NOT NULL, from_agent TEXT NOT NULL,
+  to_agent TEXT, type TEXT NOT NULL, correlation_id TEXT, in_reply_to TEXT, payload TEXT, payload_ref TEXT,
+  CHECK (payload IS NULL OR payload_ref IS NULL));
+CREATE INDEX IF NOT EXISTS idx_messages_to_seq ON messages(to_agent, seq);
+CREATE INDEX IF NOT EXISTS idx_messages_correlation_seq ON messages(correlation_id, seq);
+CREATE INDEX IF NOT EXISTS idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
+CREATE TABLE IF NOT EXISTS cursors (
+  agent_id TEXT PRIMARY KEY, last_acked_seq INTEGER NOT NULL DEFAULT 0, updated_at_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS heartbeats (
+  agent_id TEXT PRIMARY KEY, ts_ms INTEGER NOT NULL, status TEXT NOT NULL, current_task TEXT, progress REAL);
+CREATE TABLE IF NOT EXISTS task_claims (
+  task_id TEXT PRIMARY KEY, claimed_by TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL, lease_until_ms INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+INSERT OR IGNORE INTO meta (key, value) VALUES ('schema_version', '1');
+CREATE TABLE IF NOT EXISTS export_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1), last_seq INTEGER NOT NULL DEFAULT 0);
+INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
+"""
+
+_TASK = {"key": ("params.task_id",)}
+_WORKER = {"key": ("params.worker",)}
+
+CONTRACT = Contract(
+    system="worker",
+    methods=WORKER_METHODS,
+    features=WORKER_FEATURES,
+    error_codes=WORKER_ERROR_CODES,
+    profiles={
+        "core": ("log", "cursor", "route", "lease", "presence"),
+        "full": ("log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"),
+    },
+    store=PurePosixPath("bus.db"),
+    tables=WORKER_TABLES,
+    participant="busproof.adapters.sqlite_worker:WorkerParticipant",
+    reference="refbus.driver",
+    callers=("agent_id",),
+    columns={
+        "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
+        "ack": {"seq": ("params.seq",)},
+        "redrive": {"seq": ("params.seq",)},
+        "try_claim_task": _TASK
+        | {"token": ("reply.token",), "granted": ("reply.claimed",), "lease_until_ms": ("reply.lease_until_ms",)},
+        "renew_claim": _TASK
+        | {"token": ("params.token",), "granted": ("reply.renewed",), "lease_until_ms": ("reply.lease_until_ms",)},
+        "release_claim": _TASK | {"token": ("params.token",), "granted": ("reply.released",)},
+        "save_blob": {"key": ("reply.ref",)},
+        "worker_state": _WORKER,
+        "transition": _WORKER,
+    },
+    trials={
+        "publish": {"agent_id": "doctor", "message": {"id": "d1", "type": "note", "to": "doctor", "payload": {"n": 1}}},
+        "poll": {"agent_id": "doctor", "limit": 10},
+        "ack": {"agent_id": "doctor", "seq": 0},
+        "try_claim_task": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "renew_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "release_claim": {"task_id": "doctor-task", "agent_id": "doctor"},
+        "heartbeat": {"agent_id": "doctor", "status": "idle"},
+        "liveness": {},
+        "export_to_jsonl": {},
+        "save_blob": {"content": {"n": 1}},
+        "search": {"query": "note", "limit": 10},
+        "publish_many": {"agent_id": "doctor", "messages": [{"type": "note"}]},
+        "process_loop": {"agent_id": "doctor", "limit": 1, "fail_ids": []},
+        "poll_intervals": {"polls": [True, False]},
+        "status": {"limit": 10},
+        "archive": {},
+        "dead_letters": {"agent_id": "doctor"},
+        "worker_state": {"worker": "doctor"},
+        "dump": {},
+    },
+)

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from busproof.scenarios.common import Row, at_once, definite, said
-from busproof.scenarios.comms.common import receive, send
+from busproof.scenarios.comms.common import receive, scenario, send
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 
 def write(session: Session, content: object, task: str = "t", **params: Any) -> str:
@@ -16,7 +16,7 @@ def write(session: Session, content: object, task: str = "t", **params: Any) -> 
     return str(session.call("write_artifact", task_id=task, content=content, **params)["artifact_path"])
 
 
-@scenario("blob.round_trip", system="comms")
+@scenario("blob.round_trip")
 def round_trip(ctx: Ctx) -> None:
     """What was written is what another agent reads, at the place that the seed names."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -32,7 +32,7 @@ def round_trip(ctx: Ctx) -> None:
     ctx.expect("comms.blob.04", by_reference == content, "the artifact that a message refers to is another")
 
 
-@scenario("blob.replaced_whole", system="comms")
+@scenario("blob.replaced_whole")
 def replaced_whole(ctx: Ctx) -> None:
     """Written again it is the new one, whole, whoever reads or writes meanwhile; and nothing else is left behind."""
     a, also_a, b = ctx.agent("a"), ctx.agent("a"), ctx.agent("b")
@@ -60,7 +60,7 @@ def replaced_whole(ctx: Ctx) -> None:
     ctx.expect("comms.blob.06", names == ["result.json"], f"left in the artifact's folder: {names}")
 
 
-@scenario("blob.names", system="comms")
+@scenario("blob.names")
 def names(ctx: Ctx) -> None:
     """agent_id, task_id and name never lead out of the artifacts (C9)."""
     a = ctx.agent("a")
@@ -87,7 +87,7 @@ def names(ctx: Ctx) -> None:
     ctx.expect("comms.blob.07", not soft and not os.listdir(outside), f"{soft}; outside: {os.listdir(outside)}")
 
 
-@scenario("blob.links", system="comms")
+@scenario("blob.links")
 def links(ctx: Ctx) -> None:
     """A symbolic link is followed neither in writing nor in reading (C9)."""
     a = ctx.agent("a")
@@ -115,7 +115,7 @@ def links(ctx: Ctx) -> None:
     ctx.expect("comms.blob.09", all(definite(r) for r in read_answers), f"read: {[said(r) for r in read_answers]}")
 
 
-@scenario("blob.paths", system="comms")
+@scenario("blob.paths")
 def paths(ctx: Ctx) -> None:
     """Only artifacts are read, and one that is not there is said to be so."""
     a = ctx.agent("a")

@@ -6,11 +6,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from busproof.scenarios.common import Row, joined
 from busproof.session import Session
 from busproof.suite import Ctx
+from busproof.suite import scenario as any_scenario
+
+scenario = partial(any_scenario, system="comms")
 
 
 def send(session: Session, to: str | None = None, **params: Any) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from busproof.scenarios.common import at_once
-from busproof.scenarios.comms.common import claim, complete, fail, send
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.comms.common import claim, complete, fail, scenario, send
+from busproof.suite import Ctx
 
 
 def trail(ctx: Ctx) -> tuple[list[dict[str, Any]], bool]:
@@ -29,7 +29,7 @@ def about(rows: list[dict[str, Any]], message_id: str) -> list[dict[str, Any]]:
     return [row for row in rows if message_id in row.values()]
 
 
-@scenario("export.audit", system="comms", needs=("audit", "clock"))
+@scenario("export.audit", needs=("audit", "clock"))
 def audit(ctx: Ctx) -> None:
     """Every send, claim, completion, failure and dead letter is a line, with its time and who did it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -55,7 +55,7 @@ def audit(ctx: Ctx) -> None:
     ctx.expect("comms.export.03", again == rows, f"exported again: {len(rows)} lines became {len(again)}")
 
 
-@scenario("export.keeps_others", system="comms", needs=("audit",))
+@scenario("export.keeps_others", needs=("audit",))
 def keeps_others(ctx: Ctx) -> None:
     """Lines that stood there, or that others append meanwhile, stay as they were."""
     path = ctx.store / ".claude" / "audit-trail.jsonl"
@@ -77,7 +77,7 @@ def keeps_others(ctx: Ctx) -> None:
     ctx.expect("comms.export.05", each == [1, 1], f"lines of two messages that were sent: {each}")
 
 
-@scenario("export.at_once", system="comms", needs=("audit",))
+@scenario("export.at_once", needs=("audit",))
 def exporters_at_once(ctx: Ctx) -> None:
     """Exporters that run at once write each event once."""
     sessions = [ctx.agent(name) for name in "abc"]
@@ -90,7 +90,7 @@ def exporters_at_once(ctx: Ctx) -> None:
     ctx.expect("comms.export.06", whole and not wrong, f"whole {whole}; messages with another number of lines: {wrong}")
 
 
-@scenario("export.survives_kill", system="comms", needs=("audit",))
+@scenario("export.survives_kill", needs=("audit",))
 def survives_kill(ctx: Ctx) -> None:
     """What a process did before it was killed is in the trail that another exports."""
     a, b = ctx.agent("a"), ctx.agent("b")

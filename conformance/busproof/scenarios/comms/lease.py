@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from busproof.scenarios.common import at_once, definite, ids, said
-from busproof.scenarios.comms.common import claim, complete, receive, sees, send, stored
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.comms.common import claim, complete, receive, scenario, sees, send, stored
+from busproof.suite import Ctx
 
 VISIBILITY_MS = 60_000
 
 
-@scenario("lease.claim", system="comms")
+@scenario("lease.claim")
 def claim_once(ctx: Ctx) -> None:
     """The first claim gets the message, the next does not, and nobody is shown it meanwhile."""
     a, b, b_again = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
@@ -30,7 +30,7 @@ def claim_once(ctx: Ctx) -> None:
     ctx.expect("comms.lease.05", not nothing, "a message that does not exist was claimed")
 
 
-@scenario("lease.complete", system="comms")
+@scenario("lease.complete")
 def completed(ctx: Ctx) -> None:
     """Done is done: not shown, not claimable, whoever asks; again changes nothing."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -53,7 +53,7 @@ def completed(ctx: Ctx) -> None:
     ctx.expect("comms.lease.07", same, f"failing it when it was done changed the store: {said(late)}")
 
 
-@scenario("lease.race", system="comms")
+@scenario("lease.race")
 def race(ctx: Ctx) -> None:
     """Processes of one agent that claim at once: each message goes to exactly one."""
     a = ctx.agent("a")
@@ -68,7 +68,7 @@ def race(ctx: Ctx) -> None:
     ctx.expect("comms.lease.09", sorted(won) == sorted(names), f"25 messages, {len(won)} claims: {results}")
 
 
-@scenario("lease.addressee_only", system="comms")
+@scenario("lease.addressee_only")
 def addressee_only(ctx: Ctx) -> None:
     """Nobody claims or completes what is addressed to another (C4)."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -82,7 +82,7 @@ def addressee_only(ctx: Ctx) -> None:
     ctx.expect("comms.lease.11", definite(answer) and kept and b_done is None, f"another's completion: {said(answer)}")
 
 
-@scenario("lease.visibility", system="comms", needs=("clock",))
+@scenario("lease.visibility", needs=("clock",))
 def visibility(ctx: Ctx) -> None:
     """A claimer that dies loses its message after 60 seconds, and to one process only (C2)."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
@@ -103,7 +103,7 @@ def visibility(ctx: Ctx) -> None:
         ctx.expect("comms.lease.15", count == 2, f"claimed twice, its delivery_count is {count}")
 
 
-@scenario("lease.late_completion", system="comms", needs=("clock", "delivery_count"))
+@scenario("lease.late_completion", needs=("clock", "delivery_count"))
 def late_completion(ctx: Ctx) -> None:
     """Who lost its claim to another cannot complete with it; who was only late can."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
@@ -129,7 +129,7 @@ def late_completion(ctx: Ctx) -> None:
     )
 
 
-@scenario("lease.broadcast", system="comms")
+@scenario("lease.broadcast")
 def broadcast(ctx: Ctx) -> None:
     """Each agent has its own delivery of a broadcast (C3)."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -146,7 +146,7 @@ def broadcast(ctx: Ctx) -> None:
     ctx.expect("comms.lease.22", not claim(other, name), "two processes of one agent claimed its delivery")
 
 
-@scenario("lease.unclaimed", system="comms")
+@scenario("lease.unclaimed")
 def unclaimed(ctx: Ctx) -> None:
     """What nobody claimed cannot be completed, and stays; a broadcast that another claimed neither."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -161,7 +161,7 @@ def unclaimed(ctx: Ctx) -> None:
     ctx.expect("comms.lease.23", good, why)
 
 
-@scenario("lease.pool", system="comms", needs=("wait",))
+@scenario("lease.pool", needs=("wait",))
 def pool(ctx: Ctx) -> None:
     """Agents that work side by side process each message once, and none is left."""
     a = ctx.agent("a")

@@ -7,9 +7,9 @@ from typing import Any
 from busproof.adapters.base import Lost
 from busproof.protocol.comms import COMMS_METHODS
 from busproof.scenarios.common import definite, said
-from busproof.scenarios.comms.common import receive, send
+from busproof.scenarios.comms.common import receive, scenario, send
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 
 def sends(session: Session, count: int, to: str = "sink") -> int:
@@ -21,7 +21,7 @@ def sends(session: Session, count: int, to: str = "sink") -> int:
     return accepted
 
 
-@scenario("limit.bucket", system="comms", needs=("clock",))
+@scenario("limit.bucket", needs=("clock",))
 def bucket(ctx: Ctx) -> None:
     """A hundred at once, then ten a second, never more than a hundred saved up."""
     a = ctx.agent("a")
@@ -45,7 +45,7 @@ def bucket(ctx: Ctx) -> None:
     ctx.expect("comms.limit.04", full == 100, f"after an hour {full} of 105 were accepted")
 
 
-@scenario("limit.each_agent", system="comms", needs=("clock",))
+@scenario("limit.each_agent", needs=("clock",))
 def each_agent(ctx: Ctx) -> None:
     """A bucket is one agent's: of no other, and of all its processes."""
     a, again, b = ctx.agent("a"), ctx.agent("a"), ctx.agent("b")
@@ -59,7 +59,7 @@ def each_agent(ctx: Ctx) -> None:
     ctx.expect("comms.limit.06", good, f"another process of the agent, and one after a crash: {same} and {fresh} of 5")
 
 
-@scenario("limit.clock_goes_back", system="comms", needs=("clock",))
+@scenario("limit.clock_goes_back", needs=("clock",))
 def clock_goes_back(ctx: Ctx) -> None:
     """A clock that is set back neither fills a bucket nor drains it."""
     a = ctx.agent("a")
@@ -78,7 +78,7 @@ def drive(session: Session, *events: tuple[int, str]) -> list[tuple[str, Any]]:
 FAILURE = ((0, "call"), (0, "failure"))
 
 
-@scenario("limit.breaker", system="comms", needs=("breaker",))
+@scenario("limit.breaker", needs=("breaker",))
 def breaker(ctx: Ctx) -> None:
     """Five failures open it for a minute; then one probe decides."""
     a = ctx.agent("a")
@@ -94,7 +94,7 @@ def breaker(ctx: Ctx) -> None:
     ctx.expect("comms.limit.11", good, f"after a probe that succeeded: {healed[11]}; four failures on: {healed[-1]}")
 
 
-@scenario("limit.breaker_resets", system="comms", needs=("breaker",))
+@scenario("limit.breaker_resets", needs=("breaker",))
 def breaker_resets(ctx: Ctx) -> None:
     """A success forgets failures; half-open admits one probe; its failure opens again for a minute (C8)."""
     a = ctx.agent("a")
@@ -152,7 +152,7 @@ WRONG: dict[str, list[Any]] = {
 }
 
 
-@scenario("limit.bad_input", system="comms")
+@scenario("limit.bad_input")
 def bad_input(ctx: Ctx) -> None:
     """Wrong types, missing and extra fields: a definite error with a code, and the process lives."""
     a = ctx.agent("a")
@@ -182,7 +182,7 @@ def bad_input(ctx: Ctx) -> None:
     ctx.expect("comms.limit.16", left == [] and send(a, "b") is not None, f"stored by bad calls: {left}")
 
 
-@scenario("limit.huge", system="comms")
+@scenario("limit.huge")
 def huge(ctx: Ctx) -> None:
     """A payload of ten megabytes is refused or carried, and the bus lives."""
     a, b = ctx.agent("a"), ctx.agent("b")

@@ -11,8 +11,8 @@ from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.scenarios.common import Row, definite, ids, said
-from busproof.scenarios.comms.common import claim, database, receive, sees, send, stored, stranger_sends
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.comms.common import claim, database, receive, scenario, sees, send, stored, stranger_sends
+from busproof.suite import Ctx
 
 MICROSECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 SEED_COLUMNS = {
@@ -37,7 +37,7 @@ def iso_ms(text: str) -> float:
     return datetime.fromisoformat(text).timestamp() * 1000
 
 
-@scenario("log.envelope", system="comms")
+@scenario("log.envelope")
 def envelope(ctx: Ctx) -> None:
     """Every field arrives as it was sent."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -75,7 +75,7 @@ def envelope(ctx: Ctx) -> None:
     )
 
 
-@scenario("log.defaults", system="comms")
+@scenario("log.defaults")
 def defaults(ctx: Ctx) -> None:
     """What is not said is general, 5, and nobody's answer."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -85,7 +85,7 @@ def defaults(ctx: Ctx) -> None:
     ctx.expect("comms.log.13", good, f"channel, priority and correlation_id that were not given are {told}")
 
 
-@scenario("log.unique_ids", system="comms")
+@scenario("log.unique_ids")
 def unique_ids(ctx: Ctx) -> None:
     """No two messages share an id."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -93,7 +93,7 @@ def unique_ids(ctx: Ctx) -> None:
     ctx.expect("comms.log.14", len(set(names)) == 40, f"40 messages got {len(set(names))} ids")
 
 
-@scenario("log.payload_values", system="comms")
+@scenario("log.payload_values")
 def payload_values(ctx: Ctx) -> None:
     """Whatever JSON object was sent is what is received."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -112,7 +112,7 @@ def payload_values(ctx: Ctx) -> None:
     ctx.expect("comms.log.15", not wrong, f"sent and received differ: {str(wrong)[:400]}")
 
 
-@scenario("log.survives_kill", system="comms")
+@scenario("log.survives_kill")
 def survives_kill(ctx: Ctx) -> None:
     """What was acknowledged is there for another process after the sender's death."""
     a = ctx.agent("a")
@@ -122,7 +122,7 @@ def survives_kill(ctx: Ctx) -> None:
     ctx.expect("comms.log.16", got == names, f"sent {names}, then the sender was killed; b received {got}")
 
 
-@scenario("log.tables", system="comms", needs=("sqlite",))
+@scenario("log.tables", needs=("sqlite",))
 def tables(ctx: Ctx) -> None:
     """messages.db has the seed's tables and indexes, in WAL mode, and a sent message is a row of `messages`."""
     a = ctx.agent("a")
@@ -155,7 +155,7 @@ def tables(ctx: Ctx) -> None:
     ctx.expect("comms.log.23", good, f"the row of a message that was just sent: {row}")
 
 
-@scenario("log.layout", system="comms", needs=("sqlite",))
+@scenario("log.layout", needs=("sqlite",))
 def layout(ctx: Ctx) -> None:
     """Opening creates the folders and files of the seed's tree."""
     ctx.agent("a")
@@ -168,7 +168,7 @@ def layout(ctx: Ctx) -> None:
     ctx.expect("comms.log.26", (claude / "artifacts").is_dir(), "there is no .claude/artifacts")
 
 
-@scenario("log.another_version", system="comms", needs=("sqlite",))
+@scenario("log.another_version", needs=("sqlite",))
 def another_version(ctx: Ctx) -> None:
     """A project of another protocol version is not written to."""
     send(ctx.agent("a"), "b")
@@ -181,7 +181,7 @@ def another_version(ctx: Ctx) -> None:
     ctx.expect("comms.log.57", "SCHEMA_MISMATCH" in why, f"protocol_version.txt says 2.0: {why}")
 
 
-@scenario("log.open_again", system="comms")
+@scenario("log.open_again")
 def open_again(ctx: Ctx) -> None:
     """Opening a project that is there changes nothing in it."""
     name = send(ctx.agent("a"), "b")
@@ -191,7 +191,7 @@ def open_again(ctx: Ctx) -> None:
     )
 
 
-@scenario("log.waits_for_a_lock", system="comms", needs=("sqlite",))
+@scenario("log.waits_for_a_lock", needs=("sqlite",))
 def waits_for_a_lock(ctx: Ctx) -> None:
     """A writer that finds the file locked waits for it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -218,7 +218,7 @@ def waits_for_a_lock(ctx: Ctx) -> None:
     ctx.expect("comms.log.29", reads, "a read while another held the write lock did not show the message")
 
 
-@scenario("log.bad_envelopes", system="comms")
+@scenario("log.bad_envelopes")
 def bad_envelopes(ctx: Ctx) -> None:
     """What the envelope does not allow is refused, and nothing is stored."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -239,7 +239,7 @@ def bad_envelopes(ctx: Ctx) -> None:
     ctx.expect("comms.log.34", left == [], f"after refusals b received {left}")
 
 
-@scenario("log.any_correlation", system="comms")
+@scenario("log.any_correlation")
 def any_correlation(ctx: Ctx) -> None:
     """A correlation id may be any text."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -250,7 +250,7 @@ def any_correlation(ctx: Ctx) -> None:
     ctx.expect("comms.log.35", got == wanted, f"sent {wanted}, received {got}")
 
 
-@scenario("log.expiry", system="comms", needs=("clock",))
+@scenario("log.expiry", needs=("clock",))
 def expiry(ctx: Ctx) -> None:
     """A message past its TTL is neither shown nor claimable, and the clean-up removes and counts it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -271,7 +271,7 @@ def expiry(ctx: Ctx) -> None:
         ctx.expect("comms.log.41", not stored(ctx, short), "an expired message is still a row after the clean-up")
 
 
-@scenario("log.default_ttl", system="comms", needs=("clock",))
+@scenario("log.default_ttl", needs=("clock",))
 def default_ttl(ctx: Ctx) -> None:
     """An hour; five minutes on `urgent`; for ever only when asked."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -320,7 +320,7 @@ STANDARD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 }
 
 
-@scenario("log.damaged_row", system="comms", needs=("sqlite",))
+@scenario("log.damaged_row", needs=("sqlite",))
 def damaged_row(ctx: Ctx) -> None:
     """A stranger's payload that is no JSON, or no object, breaks its own message alone."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -335,7 +335,7 @@ def damaged_row(ctx: Ctx) -> None:
     ctx.expect("comms.log.88", shown, f"a row's payload is no JSON, another's a list: {why}")
 
 
-@scenario("log.standard_types", system="comms")
+@scenario("log.standard_types")
 def standard_types(ctx: Ctx) -> None:
     """A payload that keeps to the schema of its standard type is sent; other types are free."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -349,7 +349,7 @@ def standard_types(ctx: Ctx) -> None:
     ctx.expect("comms.log.51", sees(b, free), "a message of a type that is not standard did not arrive")
 
 
-@scenario("log.broken_schemas", system="comms")
+@scenario("log.broken_schemas")
 def broken_schemas(ctx: Ctx) -> None:
     """A payload that breaks the schema of its standard type is refused."""
     a = ctx.agent("a")
@@ -365,7 +365,7 @@ def broken_schemas(ctx: Ctx) -> None:
 OPTIONAL = {"aspects", "artifact_path", "progress", "current_task"}
 
 
-@scenario("log.vote_cast", system="comms", needs=("votes", "clock"))
+@scenario("log.vote_cast", needs=("votes", "clock"))
 def vote_cast(ctx: Ctx) -> None:
     """One vote an agent, its last; only for an option of a vote that is there and open; a tally that then stays."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -432,7 +432,7 @@ GOOD = {
 REQUIRED = ("id", "type", "version", "timestamp", "from_agent", "channel", "priority", "payload")
 
 
-@scenario("log.validate", system="comms", needs=("validate",))
+@scenario("log.validate", needs=("validate",))
 def validate(ctx: Ctx) -> None:
     """validate_message says yes to the seed's own example, and everything that is wrong with others."""
     a = ctx.agent("a")
@@ -473,7 +473,7 @@ def validate(ctx: Ctx) -> None:
     ctx.expect("comms.log.64", not soft_fields, f"found valid: {', '.join(soft_fields)}")
 
 
-@scenario("log.idempotent_send", system="comms", needs=("idempotent_send",))
+@scenario("log.idempotent_send", needs=("idempotent_send",))
 def idempotent_send(ctx: Ctx) -> None:
     """The same id and content again is the first message; another content is refused."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -493,7 +493,7 @@ def idempotent_send(ctx: Ctx) -> None:
     ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {got}")
 
 
-@scenario("log.strangers_row", system="comms", needs=("sqlite",))
+@scenario("log.strangers_row", needs=("sqlite",))
 def strangers_row(ctx: Ctx) -> None:
     """A row that a process with SQLite bindings inserted is a message like any other."""
     b = ctx.agent("b")

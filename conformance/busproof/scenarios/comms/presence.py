@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from busproof.adapters.base import DoorError
 from busproof.scenarios.common import definite, said
-from busproof.scenarios.comms.common import claim, complete, database, fail, send
+from busproof.scenarios.comms.common import claim, complete, database, fail, scenario, send
 from busproof.scenarios.comms.log import iso_ms
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 
-@scenario("presence.heartbeat", system="comms")
+@scenario("presence.heartbeat")
 def heartbeat(ctx: Ctx) -> None:
     """The last heartbeat is what counts, one row an agent, for every process that asks."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -31,7 +31,7 @@ def heartbeat(ctx: Ctx) -> None:
         ctx.expect("comms.presence.05", rows == 1, f"the agent has {rows} rows")
 
 
-@scenario("presence.last_heartbeat", system="comms", needs=("clock",))
+@scenario("presence.last_heartbeat", needs=("clock",))
 def last_heartbeat(ctx: Ctx) -> None:
     """The time of the last heartbeat, and nothing else moves it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -46,14 +46,14 @@ def last_heartbeat(ctx: Ctx) -> None:
     ctx.expect("comms.presence.06", good, f"last_heartbeat minus the time of the beat: {times}; 30 s later {later}")
 
 
-@scenario("presence.unknown", system="comms")
+@scenario("presence.unknown")
 def unknown(ctx: Ctx) -> None:
     """An agent that was never seen has no health."""
     answer = ctx.agent("a").refusal("get_agent_health", agent_id="nobody")
     ctx.expect("comms.presence.07", definite(answer, "NOT_FOUND"), f"the health of an agent never seen: {said(answer)}")
 
 
-@scenario("presence.counters", system="comms", needs=("clock",))
+@scenario("presence.counters", needs=("clock",))
 def counters(ctx: Ctx) -> None:
     """messages_pending, messages_processed and error_count equal what happened, at every step (C12)."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -108,7 +108,7 @@ def counters(ctx: Ctx) -> None:
         )
 
 
-@scenario("presence.never_seen", system="comms")
+@scenario("presence.never_seen")
 def never_seen(ctx: Ctx) -> None:
     """A message to an agent that never said a word makes its row (C12)."""
     a = ctx.agent("a")

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from busproof.scenarios.common import Row, definite, said
-from busproof.scenarios.comms.common import claim, complete, database, fail, receive, sees, send, stored
+from busproof.scenarios.comms.common import claim, complete, database, fail, receive, scenario, sees, send, stored
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 LONG_MS = 10_000  # longer than any retry delay
 
@@ -22,7 +22,7 @@ def fail_for_good(ctx: Ctx, session: Session, message_id: str, error: str = "it 
     return all(tried)
 
 
-@scenario("retry.comes_back", system="comms", needs=("clock",))
+@scenario("retry.comes_back", needs=("clock",))
 def comes_back(ctx: Ctx) -> None:
     """A failed message is pending again after its delay, and each claim counts (C1)."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -45,7 +45,7 @@ def comes_back(ctx: Ctx) -> None:
     ctx.expect("comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again")
 
 
-@scenario("retry.backoff", system="comms", needs=("clock",))
+@scenario("retry.backoff", needs=("clock",))
 def backoff(ctx: Ctx) -> None:
     """The delay is 1 s, then 2 s, each times 0.5 to 1.5."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -68,7 +68,7 @@ def backoff(ctx: Ctx) -> None:
     )
 
 
-@scenario("retry.third_failure", system="comms", needs=("clock",))
+@scenario("retry.third_failure", needs=("clock",))
 def third_failure(ctx: Ctx) -> None:
     """The third failure moves the message to the dead letter queue, whole, and no earlier one does."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -108,7 +108,7 @@ def third_failure(ctx: Ctx) -> None:
         )
 
 
-@scenario("retry.redrive", system="comms", needs=("clock", "redrive"))
+@scenario("retry.redrive", needs=("clock", "redrive"))
 def redrive(ctx: Ctx) -> None:
     """A dead letter put back is a message again, with three attempts and its time to live before it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -148,7 +148,7 @@ def redrive(ctx: Ctx) -> None:
     ctx.expect("comms.retry.13", early and not late, why)
 
 
-@scenario("retry.broadcast", system="comms", needs=("clock",))
+@scenario("retry.broadcast", needs=("clock",))
 def broadcast(ctx: Ctx) -> None:
     """One agent's failures with a broadcast are its own."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -173,7 +173,7 @@ def broadcast(ctx: Ctx) -> None:
         ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, told)
 
 
-@scenario("retry.a_death_is_no_failure", system="comms", needs=("clock",))
+@scenario("retry.a_death_is_no_failure", needs=("clock",))
 def a_death_is_no_failure(ctx: Ctx) -> None:
     """Claims that timed out are deliveries, not failures: the queue holds what failed three times."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -187,7 +187,7 @@ def a_death_is_no_failure(ctx: Ctx) -> None:
     ctx.expect("comms.retry.19", letters == [] and sees(b, name), f"four lost claims and one failure: {letters}")
 
 
-@scenario("retry.send_with_retry", system="comms", needs=("send_with_retry",))
+@scenario("retry.send_with_retry", needs=("send_with_retry",))
 def send_with_retry(ctx: Ctx) -> None:
     """One message for one call, whatever its attempts; what cannot succeed is raised."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -203,7 +203,7 @@ def send_with_retry(ctx: Ctx) -> None:
     ctx.expect("comms.retry.21", good, told)
 
 
-@scenario("retry.raises_the_last_error", system="comms", needs=("send_with_retry", "limit", "clock"))
+@scenario("retry.raises_the_last_error", needs=("send_with_retry", "limit", "clock"))
 def raises_the_last_error(ctx: Ctx) -> None:
     """When every attempt failed, the error of the last is the caller's."""
     a = ctx.agent("a")
@@ -215,7 +215,7 @@ def raises_the_last_error(ctx: Ctx) -> None:
     )
 
 
-@scenario("retry.schedule", system="comms", needs=("send_with_retry",))
+@scenario("retry.schedule", needs=("send_with_retry",))
 def schedule(ctx: Ctx) -> None:
     """Three attempts, a second and two between them, spread by jitter."""
     a = ctx.agent("a")

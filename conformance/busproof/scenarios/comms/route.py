@@ -6,11 +6,21 @@ import time
 from typing import Any
 
 from busproof.scenarios.common import at_once, definite, ids, said
-from busproof.scenarios.comms.common import claim, complete, database, receive, sees, send, stored, stranger_sends
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.comms.common import (
+    claim,
+    complete,
+    database,
+    receive,
+    scenario,
+    sees,
+    send,
+    stored,
+    stranger_sends,
+)
+from busproof.suite import Ctx
 
 
-@scenario("route.channels", system="comms")
+@scenario("route.channels")
 def channels(ctx: Ctx) -> None:
     """Only the channels that were asked for, and all of them."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -23,7 +33,7 @@ def channels(ctx: Ctx) -> None:
     ctx.expect("comms.route.03", nothing == [], f"a channel that nobody used gave {nothing}")
 
 
-@scenario("route.addressed", system="comms")
+@scenario("route.addressed")
 def addressed(ctx: Ctx) -> None:
     """A message to one agent is shown to it alone, a broadcast to everybody."""
     a, b, c = (ctx.agent(name) for name in "abc")
@@ -34,7 +44,7 @@ def addressed(ctx: Ctx) -> None:
     ctx.expect("comms.route.06", all(to_all in g for g in got.values()), f"a broadcast was shown to {got}")
 
 
-@scenario("route.order", system="comms", needs=("clock",))
+@scenario("route.order", needs=("clock",))
 def order(ctx: Ctx) -> None:
     """Highest priority first, then oldest first, on one channel and over several."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -52,7 +62,7 @@ def order(ctx: Ctx) -> None:
     ctx.expect("comms.route.09", few == wanted[:3], f"a limit of 3 gave {few}, the first three are {wanted[:3]}")
 
 
-@scenario("route.ties", system="comms", needs=("clock",))
+@scenario("route.ties", needs=("clock",))
 def ties(ctx: Ctx) -> None:
     """Of one priority and one moment: in the order of sending."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -61,7 +71,7 @@ def ties(ctx: Ctx) -> None:
     ctx.expect("comms.route.10", got == names, f"sent at one moment in the order {names}, received {got}")
 
 
-@scenario("route.limit", system="comms")
+@scenario("route.limit")
 def limit(ctx: Ctx) -> None:
     """At most as many as asked for; ten if nothing is said."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -73,7 +83,7 @@ def limit(ctx: Ctx) -> None:
     ctx.expect("comms.route.12", unsaid == 10, f"without a limit {unsaid} of 14 messages were received")
 
 
-@scenario("route.read_only", system="comms")
+@scenario("route.read_only")
 def read_only(ctx: Ctx) -> None:
     """Receiving claims nothing and changes nothing."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -86,7 +96,7 @@ def read_only(ctx: Ctx) -> None:
     ctx.expect("comms.route.15", claim(b, name), "a message that was received could not be claimed")
 
 
-@scenario("route.waits", system="comms", needs=("wait",))
+@scenario("route.waits", needs=("wait",))
 def waits(ctx: Ctx) -> None:
     """A reader waits until a message comes, or until its time is over."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -118,7 +128,7 @@ def waits(ctx: Ctx) -> None:
     )
 
 
-@scenario("route.subscriptions", system="comms")
+@scenario("route.subscriptions")
 def subscriptions(ctx: Ctx) -> None:
     """Subscribe, twice is once, unsubscribe, and every agent its own."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -140,7 +150,7 @@ def subscriptions(ctx: Ctx) -> None:
     ctx.expect("comms.route.23", of(fresh) == ["urgent"], f"another process of the agent finds {of(fresh)}")
 
 
-@scenario("route.response", system="comms")
+@scenario("route.response")
 def response(ctx: Ctx) -> None:
     """The answer goes back to the sender, with the same correlation id and the path of an artifact."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -168,7 +178,7 @@ def response(ctx: Ctx) -> None:
     ctx.expect("comms.route.29", len(linked) == 1, "a request without correlation_id was answered without a link")
 
 
-@scenario("route.response_to_broadcast", system="comms")
+@scenario("route.response_to_broadcast")
 def response_to_broadcast(ctx: Ctx) -> None:
     """Who claimed a broadcast is the sender of its answer (C5)."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -183,7 +193,7 @@ def response_to_broadcast(ctx: Ctx) -> None:
     ctx.expect("comms.route.30", refused is None and who == [("b", "a")], f"{said(refused)}; the answers: {who}")
 
 
-@scenario("route.bad_response", system="comms")
+@scenario("route.bad_response")
 def bad_response(ctx: Ctx) -> None:
     """What is no envelope cannot be answered; a path outside of the artifacts is refused."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -200,7 +210,7 @@ def bad_response(ctx: Ctx) -> None:
     ctx.expect("comms.route.31", good, f"{[said(answer) for answer in bad]}; a received {receive(a)}")
 
 
-@scenario("route.request", system="comms", needs=("request", "wait"))
+@scenario("route.request", needs=("request", "wait"))
 def request(ctx: Ctx) -> None:
     """The helper waits for its own answer, behind whatever else lies there, and completes it."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -238,7 +248,7 @@ def request(ctx: Ctx) -> None:
     ctx.expect("comms.route.36", limit_ms == 30_000, f"hello declares request_timeout_ms {limit_ms}")
 
 
-@scenario("route.a_stranger_claims", system="comms", needs=("sqlite",))
+@scenario("route.a_stranger_claims", needs=("sqlite",))
 def a_stranger_claims(ctx: Ctx) -> None:
     """What a process with SQLite bindings has taken or done is not shown, and a broadcast's row stays as it was."""
     a, b = ctx.agent("a"), ctx.agent("b")

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.adapters.sqlite_topics import SEED_SCHEMA
-from busproof.protocol.topics import DB_NAME
+from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 from busproof.scenarios.common import Row, at_once, definite, joined, said
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, server, sync, topic, unique, warned
 from busproof.session import Session
@@ -331,7 +330,7 @@ def schema_mismatch(ctx: Ctx) -> None:
 def strange_file(folder: Path, spoil: str) -> list[str]:
     """A file with all of the seed's tables, and one topic in them, but another version. What is in it."""
     with joined(folder / DB_NAME) as db:
-        db.executescript(SEED_SCHEMA)
+        db.executescript(TOPICS_TABLES)
         db.execute("INSERT INTO topics VALUES ('0123456789', 'old', 1.5, 'open', NULL, NULL, NULL)")
         db.execute("INSERT INTO topic_seq VALUES ('0123456789', 1, 1.5)")
         db.execute(spoil)

@@ -7,8 +7,17 @@ import json
 import re
 from typing import Any
 
-from busproof.scenarios.worker.common import blob_files, database, ids, poll, publish, said, stranger_publishes
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.worker.common import (
+    blob_files,
+    database,
+    ids,
+    poll,
+    publish,
+    said,
+    scenario,
+    stranger_publishes,
+)
+from busproof.suite import Ctx
 
 INLINE_BYTES_MAX = 4096
 REF = re.compile(r"sha256-[0-9a-f]{64}")

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from busproof.scenarios.common import Row, at_once, definite, ids, joined, said
 from busproof.session import Session
 from busproof.suite import Ctx
+from busproof.suite import scenario as any_scenario
 
 __all__ = [
     "Row",
@@ -24,8 +26,12 @@ __all__ = [
     "poll",
     "publish",
     "said",
+    "scenario",
     "stranger_publishes",
 ]
+
+
+scenario = partial(any_scenario, system="worker")
 
 
 def publish(session: Session, **message: Any) -> Row:

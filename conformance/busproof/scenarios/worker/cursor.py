@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.worker.common import at_once, definite, ids, poll, publish, said
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.worker.common import at_once, definite, ids, poll, publish, said, scenario
+from busproof.suite import Ctx
 
 
 @scenario("cursor.poll_does_not_advance")

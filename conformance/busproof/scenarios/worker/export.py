@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.scenarios.worker.common import at_once, database, exported, publish
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.worker.common import at_once, database, exported, publish, scenario
+from busproof.suite import Ctx
 
 COLUMNS = {
     "seq",

@@ -6,9 +6,9 @@ import itertools
 from typing import Any
 
 from busproof.adapters.base import DoorError
-from busproof.scenarios.worker.common import at_once, database, publish
+from busproof.scenarios.worker.common import at_once, database, publish, scenario
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 LEASE_MS = 60_000
 

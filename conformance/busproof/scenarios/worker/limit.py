@@ -8,9 +8,9 @@ from typing import Any
 from busproof.adapters.base import Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.protocol.worker import WORKER_METHODS
-from busproof.scenarios.worker.common import definite, ids, poll, publish, said
+from busproof.scenarios.worker.common import definite, ids, poll, publish, said, scenario
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 GOOD: dict[str, dict[str, Any]] = {
     "publish": {"agent_id": "a", "message": {"type": "t"}},

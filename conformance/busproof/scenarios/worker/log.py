@@ -8,8 +8,18 @@ import uuid
 from typing import Any
 
 from busproof.adapters.base import Refused
-from busproof.scenarios.worker.common import at_once, database, definite, ids, poll, publish, said, stranger_publishes
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.worker.common import (
+    at_once,
+    database,
+    definite,
+    ids,
+    poll,
+    publish,
+    said,
+    scenario,
+    stranger_publishes,
+)
+from busproof.suite import Ctx
 
 MESSAGE_TYPES = {
     "worker.log.22": ["task_assign", "task_claim", "task_progress", "task_done", "task_failed", "task_blocked"],

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from busproof.adapters.base import DoorError
-from busproof.scenarios.worker.common import at_once, definite, poll, publish, said
+from busproof.scenarios.worker.common import at_once, definite, poll, publish, said, scenario
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 STATES = ["ASSIGNED", "WORKING", "IN_REVIEW", "APPROVED", "COMPLETED", "FAILED", "CANCELLED"]
 ALLOWED = {

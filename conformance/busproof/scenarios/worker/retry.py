@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.worker.common import ids, poll, publish
-from busproof.suite import Ctx, scenario
+from busproof.scenarios.worker.common import ids, poll, publish, scenario
+from busproof.suite import Ctx
 
 
 @scenario("retry.loop_acks_after_success", needs=("process_loop",))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.worker.common import ids, poll, publish, said, stranger_publishes
+from busproof.scenarios.worker.common import ids, poll, publish, said, scenario, stranger_publishes
 from busproof.session import Session
-from busproof.suite import Ctx, scenario
+from busproof.suite import Ctx
 
 
 def finds(session: Session, query: str, **params: int) -> list[str]:

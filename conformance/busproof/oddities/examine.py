@@ -1,0 +1,109 @@
+"""`busproof doctor --bus sqlite:PATH`: what is odd about a file, and what is worth a note."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+
+from busproof.protocol import CONTRACTS
+from busproof.systems import SYSTEMS
+
+
+def _places() -> Iterator[str]:
+    """From the folder that was named, which may stand anywhere on the way, to the file that is meant."""
+    for contract in CONTRACTS.values():
+        parts = contract.store.parts
+        yield from (str(PurePosixPath(*parts[begin:])) for begin in range(len(parts)))
+
+
+def examine(path: Path, system: str | None = None, now_ms: int | None = None) -> int:
+    """Print what is found. Exit 0: nothing odd; 1: something is; 2: there is no such file."""
+    if path.is_dir():
+        places = [path / place for place in _places()]
+        path = next((place for place in places if place.is_file()), places[0])
+    if not path.is_file():
+        print(f"there is no {path}")
+        return 2
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    found: list[str] = []
+    noted: list[str] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="busproof-") as folder, _copy(path, Path(folder)) as db:
+            system = system or _system_of(db)
+            print(f"{path}, as a {system} bus")
+            found += _health(db)
+            found += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
+            for looks, told in ((SYSTEMS[system].oddities, found), (SYSTEMS[system].notes, noted)):
+                for look in looks:
+                    try:
+                        told += look(db, path.parent, now_ms)
+                    except sqlite3.OperationalError:
+                        if not other_schema:  # what is missing was said; the rest can still be looked at
+                            raise
+    except sqlite3.DatabaseError as error:
+        found.append(f"it cannot be read as an SQLite database: {error}")
+    for oddity in found:
+        print(f"  ODD    {oddity}")
+    for note in [*noted, *_library()]:
+        print(f"  note   {note}")
+    print(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
+    return 1 if found else 0
+
+
+def _copy(path: Path, folder: Path) -> closing[sqlite3.Connection]:
+    for name in (path.name, f"{path.name}-wal"):
+        if (path.parent / name).exists():
+            shutil.copyfile(path.parent / name, folder / name)
+    db = sqlite3.connect(folder / path.name)
+    db.row_factory = sqlite3.Row
+    return closing(db)
+
+
+def _tables(db: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _system_of(db: sqlite3.Connection) -> str:
+    """The system that the file has most tables of: it may have lost one, or be called anything."""
+
+    def shared(name: str) -> int:
+        with closing(sqlite3.connect(":memory:")) as seed:
+            seed.executescript(CONTRACTS[name].tables)
+            return len(_tables(seed) & _tables(db))
+
+    return max(CONTRACTS, key=shared)
+
+
+def _health(db: sqlite3.Connection) -> Iterator[str]:
+    for (line,) in db.execute("PRAGMA integrity_check(10)").fetchall():
+        if line != "ok":
+            yield f"integrity: {line}"
+    if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        yield "the journal is not a write-ahead log: readers and writers block each other"
+
+
+def _schema(db: sqlite3.Connection, schema: str) -> Iterator[str]:
+    """Tables and indexes that the seed has and the file lacks, or has with other columns. More of them is allowed."""
+    with closing(sqlite3.connect(":memory:")) as seed:
+        seed.executescript(schema)
+        wanted = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        for name, kind in seed.execute(wanted).fetchall():
+            there = "SELECT 1 FROM sqlite_master WHERE name = ? AND type = ?"
+            if db.execute(there, (name, kind)).fetchone() is None:
+                yield f"{kind} {name} is missing"
+                continue
+            info = f"pragma_{'table' if kind == 'table' else 'index'}_info"
+            query = f"SELECT name FROM {info}(?)"
+            want, have = ([r[0] for r in c.execute(query, (name,)).fetchall()] for c in (seed, db))
+            if want != have:
+                yield f"{kind} {name} has columns {have}, the seed's are {want}"
+
+
+def _library() -> Iterator[str]:
+    if sqlite3.sqlite_version_info < (3, 51, 3):
+        yield (f"SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption")

@@ -1,0 +1,114 @@
+"""The systems that can be judged: each contract, bound to all that the kit has for it. Nothing else lists systems.
+
+To add one: docs/adding-a-system.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from busproof.checks import CHECKS, EXTRACT, Verdict
+from busproof.fleet import Fleet
+from busproof.history import Event
+from busproof.machines import comms as comms_machine
+from busproof.machines import topics as topics_machine
+from busproof.machines import worker as worker_machine
+from busproof.machines.common import MachineRun
+from busproof.oddities import comms as comms_oddities
+from busproof.oddities import topics as topics_oddities
+from busproof.oddities import worker as worker_oddities
+from busproof.oddities.common import Look
+from busproof.protocol import CONTRACTS, Contract
+from busproof.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
+from busproof.scenarios import topics as _topics_scenarios  # noqa: F401
+from busproof.scenarios import worker as _worker_scenarios  # noqa: F401
+from busproof.suite import SCENARIOS, Scenario
+from busproof.workload import common
+from busproof.workload.common import Workload
+from busproof.workload.comms import WORKLOAD as COMMS_WORKLOAD
+from busproof.workload.topics import WORKLOAD as TOPICS_WORKLOAD
+from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
+
+Machine = Callable[[Fleet, str, int | None], MachineRun]  # fleet, profile, seed
+
+
+@dataclass(frozen=True)
+class System:
+    """What the kit has for one system. What is empty is not judged: a system may begin with scenarios alone."""
+
+    contract: Contract
+    scenarios: Mapping[str, Scenario]  # by name
+    machines: Mapping[str, Machine]  # by check, `machine.NAME`
+    workload: Workload | None
+    extract: Callable[[Iterable[Event]], Any]  # a history → the facts that its checks take
+    checks: Mapping[str, Callable[[Any], Verdict]]  # by name, without `history.`
+    oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
+    notes: tuple[Look, ...] = ()  # what is worth a look
+    model: Any = None  # an executable model of the whole system
+
+
+SYSTEMS: dict[str, System] = {}
+
+
+def register(*systems: System) -> None:
+    """From now on they can be judged."""
+    for system in systems:
+        SYSTEMS[system.contract.system] = system
+        CONTRACTS[system.contract.system] = system.contract
+
+
+register(
+    System(
+        CONTRACTS["worker"],
+        SCENARIOS["worker"],
+        worker_machine.MACHINES,
+        WORKER_WORKLOAD,
+        EXTRACT["worker"],
+        CHECKS["worker"],
+        worker_oddities.ODDITIES,
+        worker_oddities.NOTES,
+    ),
+    System(
+        CONTRACTS["comms"],
+        SCENARIOS["comms"],
+        comms_machine.MACHINES,
+        COMMS_WORKLOAD,
+        EXTRACT["comms"],
+        CHECKS["comms"],
+        comms_oddities.ODDITIES,
+        comms_oddities.NOTES,
+    ),
+    System(
+        CONTRACTS["topics"],
+        SCENARIOS["topics"],
+        topics_machine.MACHINES,
+        TOPICS_WORKLOAD,
+        EXTRACT["topics"],
+        CHECKS["topics"],
+        topics_oddities.ODDITIES,
+        topics_oddities.NOTES,
+    ),
+)
+
+
+def run_checks(events: Iterable[Event]) -> list[Verdict]:
+    """All checks of its system on one history."""
+    events = iter(events)
+    first = next(events, None)
+    if first is None:
+        return []
+    system = SYSTEMS[first.system]
+    found = system.extract(itertools.chain([first], events))
+    return [check(found) for check in system.checks.values()]
+
+
+def play(fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:
+    """Play the workload of the fleet's system, recorded into a history file; returns it. ValueError if it has none."""
+    workload = SYSTEMS[fleet.system].workload
+    if workload is None:
+        raise ValueError(f"{fleet.system} has no workload")
+    return common.play(workload, fleet, seed=seed, calls=calls, into=into)
