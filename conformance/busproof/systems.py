@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from busproof.checks import CHECKS, EXTRACT, Verdict
+from busproof.explore.stage import Specification
+from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
 from busproof.history import Event
 from busproof.machines import comms as comms_machine
@@ -48,7 +50,7 @@ class System:
     checks: Mapping[str, Callable[[Any], Verdict]]  # by name, without `history.`
     oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
     notes: tuple[Look, ...] = ()  # what is worth a look
-    model: Any = None  # an executable model of the whole system
+    model: Specification | None = None  # the whole system, executable, and what the search must know of it
 
 
 SYSTEMS: dict[str, System] = {}
@@ -71,6 +73,7 @@ register(
         CHECKS["worker"],
         worker_oddities.ODDITIES,
         worker_oddities.NOTES,
+        WORKER_SPECIFICATION,
     ),
     System(
         CONTRACTS["comms"],

@@ -1,0 +1,97 @@
+"""The search: random programs that look at the model's state, until one of them finds a difference.
+
+A system's generator draws what matters now. Each program has a fresh store; the processes stay warm. The same seed
+draws the same programs on every bus that answers alike.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from busproof.explore.script import Step
+from busproof.explore.stage import Generator, Mismatch, Seen, Specification, Stage
+from busproof.fleet import Fleet
+
+
+@dataclass
+class Program:
+    """A program that was played: its steps, what it touched, and what it found."""
+
+    seed: int
+    steps: list[Step] = field(default_factory=list)
+    seen: Seen = field(default_factory=Seen)
+    mismatch: Mismatch | None = None
+
+
+def play(
+    fleet: Fleet, specification: Specification, steps: list[Step], dialects: dict[str, str] | None = None
+) -> Program:
+    """Play a script."""
+    program = Program(0)
+    with Stage(fleet, specification, dialects) as stage:
+        program.seen = stage.seen
+        for step in steps:
+            program.steps.append(step)
+            try:
+                stage.do(step)
+            except Mismatch as mismatch:
+                program.mismatch = mismatch
+                break
+    return program
+
+
+def invent(
+    fleet: Fleet, specification: Specification, seed: int, length: int, dialects: dict[str, str] | None = None
+) -> Program:
+    """Draw a program and play it while it is drawn."""
+    program = Program(seed)
+    with Stage(fleet, specification, dialects) as stage:
+        program.seen = stage.seen
+        generator = specification.generator(random.Random(seed), stage.features)
+        for number, step in enumerate(_drawn(generator, stage, length)):
+            _name(step, str(number))
+            program.steps.append(step)
+            try:
+                stage.do(step)
+            except Mismatch as mismatch:
+                program.mismatch = mismatch
+                break
+    return program
+
+
+def _drawn(generator: Generator, stage: Stage, length: int) -> Iterator[Step]:
+    yield from generator.start()
+    for _ in range(length):
+        yield generator.draw(stage.model, stage.now_ms)
+    yield from generator.end()
+
+
+def _name(step: Step, name: str) -> None:
+    step.name = name
+    for letter, one in zip("abcdef", step.calls, strict=False):
+        one.name = f"{name}{letter}"
+
+
+def search(
+    fleet: Fleet,
+    specification: Specification,
+    *,
+    seed: int,
+    length: int = 60,
+    seconds: float | None = None,
+    calls: int | None = None,
+    each: Callable[[Program], bool] = lambda program: program.mismatch is None,
+    dialects: dict[str, str] | None = None,
+) -> Iterator[Program]:
+    """Programs one after the other, as long as `each` says so and time or calls are left."""
+    began, done = time.monotonic(), 0
+    while (seconds is None or time.monotonic() - began < seconds) and (calls is None or done < calls):
+        program = invent(fleet, specification, seed, length, dialects)
+        done += program.seen.calls
+        seed += 1
+        yield program
+        if not each(program):
+            return

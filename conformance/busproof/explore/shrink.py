@@ -1,0 +1,77 @@
+"""The smallest script that still shows a difference: steps go first, then members of their parameters.
+
+Every trial is played on a fresh store. References let a step stay when others go; one whose reference is gone is left
+out when played. A difference that does not come again is one of luck, and says so.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from busproof.explore.script import Step
+from busproof.explore.search import Program
+
+Try = Callable[[list[Step]], Program]
+
+
+def shrink(play: Try, program: Program, *, seconds: float = 20.0) -> tuple[Program, bool]:
+    """A smaller program with the same kind of mismatch, and whether it came again at all."""
+    assert program.mismatch is not None
+    kind, until = program.mismatch.kind, time.monotonic() + seconds
+
+    def shows(steps: list[Step]) -> Program | None:
+        trial = play(steps)
+        return trial if trial.mismatch is not None and trial.mismatch.kind == kind else None
+
+    best = shows(program.steps)
+    if best is None:
+        return program, False
+    for smaller in (_fewer_steps, _smaller_steps):
+        is_done = False
+        while not is_done and time.monotonic() < until:
+            is_done = True
+            for steps in smaller(best.steps):
+                if time.monotonic() >= until:
+                    break
+                if (trial := shows(steps)) is not None:
+                    best, is_done = trial, False
+                    break
+    return best, True
+
+
+def _fewer_steps(steps: list[Step]) -> Iterator[list[Step]]:
+    """Without half of them, a quarter, … one; the last steps stay longest, for they show it."""
+    size = len(steps) // 2
+    while size >= 1:
+        for start in range(0, len(steps), size):
+            left = steps[:start] + steps[start + size :]
+            if left:
+                yield left
+        size //= 2
+
+
+def _smaller_steps(steps: list[Step]) -> Iterator[list[Step]]:
+    """One member of one step's parameters left out."""
+    for at, step in enumerate(steps):
+        for path in _members(step.params):
+            smaller = copy.deepcopy(step)
+            _remove(smaller.params, path)
+            yield [*steps[:at], smaller, *steps[at + 1 :]]
+
+
+def _members(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Members of the message and its like; a call's own parameters stay, or it would be another call."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in pairs:
+        if path and not (isinstance(value, dict) and any(str(name).startswith("$") for name in value)):
+            yield (*path, key)
+        yield from _members(member, (*path, key))
+
+
+def _remove(value: Any, path: tuple[Any, ...]) -> None:
+    for key in path[:-1]:
+        value = value[key]
+    del value[path[-1]]

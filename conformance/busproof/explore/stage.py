@@ -1,0 +1,424 @@
+"""A stage: one store, the processes on it, and every state of the model that what was seen allows.
+
+Each answer is held against the model, whole. Where two calls were in the air at once, every order that explains the
+answers stays possible until something decides. An answer that no state explains may still be another bus's dialect:
+the history so far is judged again under each other choice before it counts as a mismatch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import random
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from busproof.adapters.base import Door, DoorError, Lost, Refused
+from busproof.adapters.hand import Hand
+from busproof.catalogue import catalogue
+from busproof.explore.script import Step, Unresolved, resolve
+from busproof.fleet import Fleet
+from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
+from busproof.protocol import CONTRACTS
+
+ANSWER_S_MAX = 10.0
+SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
+STATES_MAX = 24
+T0_MS = 1_768_053_600_000
+
+_BAD_REQUEST = (-32600, -32602)
+
+
+class Generator(Protocol):
+    """Draws a program, step by step, for one store. Values of the bus's choice go into steps as they are (`Free`)."""
+
+    def __init__(self, rng: random.Random, features: frozenset[str]) -> None: ...
+
+    def start(self) -> Iterable[Step]:
+        """Opens the processes."""
+        ...
+
+    def draw(self, model: Any, now_ms: int) -> Step:
+        """What matters in this state, at this time."""
+        ...
+
+    def end(self) -> Iterable[Step]:
+        """A last look at everything."""
+        ...
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What the search must know of a system."""
+
+    system: str
+    model: type[Model]
+    hand: type[Hand]
+    generator: type[Generator]
+    things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # what a call touches: (kind, name)
+    edges: tuple[str, ...] = ()  # tags that a corpus must hold
+
+
+@dataclass
+class Called:
+    """A call and how it ended."""
+
+    step: str
+    at: int | str
+    method: str
+    params: dict[str, Any]
+    now_ms: int
+    seen: Any = None
+
+
+class Mismatch(Exception):
+    """The bus did what no state of the model allows."""
+
+    def __init__(self, step: Step, called: list[Called], difference: Difference, expected: list[str]) -> None:
+        super().__init__(str(difference))
+        self.step, self.called, self.difference, self.expected = step, called, difference, expected
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The sentences that are broken, by id."""
+        return self.difference.rows
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What makes two mismatches the same one: the calls, and where they differ."""
+        return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
+
+    def told(self) -> str:
+        """Both answers, for a reader."""
+        lines = []
+        for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
+            assert isinstance(one, Called)
+            lines += [
+                f"process {one.at}: {one.method} {one.params!a:.600} at {one.now_ms} ms",
+                f"  model: {expected}",
+                f"  bus:   {one.seen!s:.900}",
+            ]
+        return "\n".join([*lines, f"  {self.difference}"])
+
+
+@dataclass
+class Seen:
+    """What happened on a stage, for coverage: (method, outcome) by thing, rows, and how much."""
+
+    calls: int = 0
+    skipped: int = 0
+    pairs: set[tuple[str, ...]] = field(default_factory=set)
+    tags: set[str] = field(default_factory=set)
+    rows: set[str] = field(default_factory=set)
+
+
+class Stage:
+    """Play steps on a fresh store. A context manager; `do` raises Mismatch."""
+
+    def __init__(self, fleet: Fleet, specification: Specification, dialects: dict[str, str] | None = None) -> None:
+        self.fleet, self.specification = fleet, specification
+        self.dialects = {} if dialects is None else dialects
+        hello = fleet.hello
+        self.features = frozenset({*hello.nouns, *hello.features})
+        self.limits = hello.limits
+        self.states = [self._new_model()]
+        self.history: list[list[Called]] = []
+        self.now_ms = T0_MS
+        self.seen = Seen()
+        self._last: dict[tuple[str, str], str] = {}
+        self._doors: dict[int, Door] = {}
+        self._options: dict[int, dict[str, Any]] = {}
+        self._clocks: dict[int, int] = {}
+        self._methods = CONTRACTS[specification.system].methods
+        self._rows = catalogue(specification.system)
+        self._declares_all = self.features | hello.limits.keys() >= specification.model.EVERYTHING
+
+    def __enter__(self) -> Stage:
+        self.folder = Path(tempfile.mkdtemp(prefix="busproof-"))
+        self.store = self.folder / "store"
+        self.store.mkdir()
+        self.hand = self.specification.hand(self.store)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hand.close()
+        for at in list(self._doors):
+            self._leave(at)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def model(self) -> Model:
+        """The state that a generator looks at; the first of those that are possible."""
+        return self.states[0]
+
+    def do(self, step: Step) -> None:
+        """Play one step. A reference to what was never born, or a method that the bus lacks: the step is left out."""
+        try:
+            getattr(self, f"_do_{step.do}")(step)
+        except Unresolved:
+            self.seen.skipped += 1
+            return
+        self.seen.tags.update(step.tags)
+
+    # -- the kinds of steps
+
+    def _do_clock(self, step: Step) -> None:
+        self.now_ms = step.params["now_ms"]
+
+    def _do_open(self, step: Step) -> None:
+        assert isinstance(step.at, int)
+        self._leave(step.at)
+        self._enter(step.at, step)
+
+    def _do_restart(self, step: Step) -> None:
+        assert isinstance(step.at, int)
+        if step.at in self._doors:
+            self._leave(step.at, kill=bool(step.params.get("kill")))
+            self._enter(step.at, step)
+
+    def _do_call(self, step: Step) -> None:
+        called = self._prepared(step)
+        if called is not None:
+            called.seen = self._send(called)
+            self._judge(step, [called])
+
+    def _do_race(self, step: Step) -> None:
+        calls = [self._prepared(one) for one in step.calls]
+        inside = [one for one in calls if one is not None and one.at == "hand"]
+        racing = [one for one in calls if one is not None and one.at != "hand"]
+        if (
+            None in calls
+            or not racing
+            or len({one.at for one in racing}) < len(racing)
+            or "sqlite" not in self.features
+        ):
+            self.seen.skipped += 1
+            return
+        self._look(step)  # what was wrong before is not blamed on the race
+        self.hand.hold()
+        try:
+            threads = [self._sent_off(one) for one in racing]
+            time.sleep(SENT_OFF_S)
+            for one in inside:
+                one.seen = self.hand.call(one.method, one.params)
+        finally:
+            self.hand.let_go()
+        for thread in threads:
+            thread.join()
+        self._judge(step, [*inside, *racing])
+        self._look(step)
+
+    def _do_wait(self, step: Step) -> None:
+        """The first call waits for something; the second, on another process, is what it waits for."""
+        waiting, second = (self._prepared(one) for one in step.calls)
+        if waiting is None or second is None or waiting.at == second.at:
+            self.seen.skipped += 1
+            return
+        thread = self._sent_off(waiting)
+        time.sleep(SENT_OFF_S)
+        second.seen = self._send(second)
+        thread.join()
+        self._judge(step, [second])
+        self._judge(step, [waiting])
+
+    # -- sending
+
+    def _prepared(self, step: Step) -> Called | None:
+        params = resolve(step.params, self.model.frees)
+        if step.at != "hand":
+            if step.at not in self._doors:
+                return None
+            known = self._methods.get(step.method)
+            if known and not {known.noun, known.feature} - {None} <= self.features:
+                return None
+        elif "sqlite" not in self.features:
+            return None
+        called = Called(step.name, step.at, step.method, params, self.now_ms)
+        return called if self._declares_all or self._applies(called) else None
+
+    def _applies(self, called: Called) -> bool:
+        """Does the bus declare every row of the branch that this call takes?"""
+        trial = copy.deepcopy(self.model)
+        try:
+            answer = trial.call(called.step, called.at, called.method, called.params, called.now_ms)
+        except DoesNotApply:
+            return False
+        return all(
+            {row.noun, *row.needs} - {"clock"} <= self.features for row in map(self._rows.get, answer.rows) if row
+        )
+
+    def _send(self, called: Called) -> Any:
+        self.seen.calls += 1
+        if called.at == "hand":
+            try:
+                return self.hand.call(called.method, called.params)
+            except (sqlite3.Error, OSError) as error:  # there is no such file yet, or no room
+                raise Unresolved(str(error)) from error
+        assert isinstance(called.at, int)
+        door = self._doors[called.at]
+        try:
+            if self._clocks.get(called.at) != called.now_ms:
+                door.call("clock.set", {"now_ms": called.now_ms}, timeout_s=ANSWER_S_MAX)
+                self._clocks[called.at] = called.now_ms
+            return door.call(called.method, called.params, timeout_s=ANSWER_S_MAX)
+        except Refused as error:
+            code = "INVALID_ARGUMENT" if error.rpc in _BAD_REQUEST else error.code
+            return Refusal(code, error.definite, error.message)
+        except Lost as error:
+            self._leave(called.at, kill=True)
+            return Refusal("LOST", False, f"no answer: {error}")
+
+    def _sent_off(self, called: Called) -> threading.Thread:
+        def send() -> None:
+            called.seen = self._send(called)
+
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        return thread
+
+    def _enter(self, at: int, step: Step) -> None:
+        """A process at this place, on the store. Options that the bus does not declare are left out."""
+        if step.do == "open":
+            self._options[at] = self.model.options_declared(step.params.get("options", {}))
+        called = Called(step.name, at, "open", {"options": self._options[at]}, self.now_ms)
+        try:
+            self._doors[at] = self.fleet.door(at, self.store, self._options[at])
+            called.seen = {}
+        except Refused as error:
+            called.seen = Refusal(error.code, error.definite, error.message)
+        except DoorError as error:
+            called.seen = Refusal("LOST", False, str(error))
+        self._judge(step, [called])
+
+    def _leave(self, at: int, *, kill: bool = False) -> None:
+        door = self._doors.pop(at, None)
+        self._clocks.pop(at, None)
+        if door is not None:
+            self.fleet.give_back(door, retired=kill)
+
+    def _look(self, step: Step) -> None:
+        """The whole dump, where the bus has one."""
+        at = next(iter(self._doors), None)
+        if at is not None and "dump" in self.features:
+            called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
+            called.seen = self._send(called)
+            self._judge(step, [called])
+
+    # -- judging
+
+    def _judge(self, step: Step, calls: list[Called]) -> None:
+        self.history.append(calls)
+        states, tried = _after(self.states, calls)
+        if not states:
+            states = self._under_another_dialect()
+        if not states:
+            expected, difference = tried
+            raise Mismatch(step, calls, difference, expected)
+        self.states = states[:STATES_MAX]
+        self._note(calls, tried[0])
+        wanted = self.model.wants_look()
+        if wanted == "dump":
+            self._look(step)
+        elif wanted is not None:
+            self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
+
+    def _under_another_dialect(self) -> list[Model]:
+        """The states under another choice for what was consulted so far, if one explains everything seen."""
+        consulted: dict[str, tuple[str, ...]] = {}
+        for state in self.states:
+            consulted |= state.consulted
+        for name, options in consulted.items():
+            for option in options[1:] if name not in self.dialects else ():
+                trial = {**self.dialects, name: option}
+                states = [self._new_model(trial)]
+                for calls in self.history:
+                    states, _ = _after(states, calls)
+                    if not states:
+                        break
+                if states:
+                    self.dialects[name] = option
+                    return states
+        return []
+
+    def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
+        return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)
+
+    def _note(self, calls: list[Called], expected: list[str]) -> None:
+        for one in calls:
+            outcome = one.seen.code if isinstance(one.seen, Refusal) else "ok"
+            said = one.method if outcome == "ok" else f"{one.method}:{outcome}"
+            for kind, name in self.specification.things(one.method, one.params):
+                before = self._last.get((kind, name))
+                if before is not None:
+                    self.seen.pairs.add((kind, before, said))
+                self._last[kind, name] = said
+        for state in self.states[:1]:
+            self.seen.rows.update(state.last_rows)
+
+
+def _after(states: list[Model], calls: list[Called]) -> tuple[list[Model], tuple[list[str], Difference]]:
+    """The states in which these calls, in the air at once, ended as they did; and what was tried, if none."""
+    tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
+    found: list[Model] = []
+    is_alone = len(states) == 1 and len(calls) == 1
+    for state in states:
+        for schedule in _schedules(state, calls):
+            model = state if is_alone else copy.deepcopy(state)
+            expected, difference = _played(model, calls, schedule)
+            if difference is None:
+                found.append(model)
+            elif not tried[0]:
+                tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
+    return found, tried
+
+
+def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
+    """Every order of the calls' atomic parts. What the hand does inside the lock comes before all that wait for it."""
+    if len(calls) == 1:
+        yield ()
+        return
+    counts = [_parts(state, one) for one in calls]
+    slots = [number for number, count in enumerate(counts) for _ in range(count)]
+    first = [number for number, one in enumerate(calls) if one.at == "hand"]
+    orders = itertools.permutations([number for number in slots if number not in first])
+    yield from dict.fromkeys((*first, *order) for order in orders)
+
+
+def _parts(state: Model, called: Called) -> int:
+    """How many atomic parts a call has in this state, at most four."""
+    model = copy.deepcopy(state)
+    parts = model.steps(called.step, called.at, called.method, called.params, called.now_ms)
+    return min(4, sum(1 for _ in parts))
+
+
+def _played(
+    model: Model, calls: list[Called], schedule: tuple[int, ...]
+) -> tuple[dict[int, Answer], Difference | None]:
+    """Run the calls' parts in this order, what is left of them in turn; hold each answer against what was seen."""
+    running = {
+        number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
+    }
+    expected: dict[int, Answer] = {}
+    for number in itertools.chain(schedule, itertools.cycle(range(len(calls)))):
+        if len(expected) == len(calls):
+            break
+        if number in expected:
+            continue
+        with contextlib.suppress(StopIteration):
+            answer = next(running[number])
+            if answer is None:
+                continue
+            expected[number] = answer
+            model.last_rows = answer.rows
+            difference = answer.differs(calls[number].seen)
+            if difference is not None:
+                return expected, difference
+    return expected, None

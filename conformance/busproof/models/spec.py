@@ -1,0 +1,320 @@
+"""What an executable specification is made of: a model of a system says for every call the whole answer.
+
+A model is pure and in memory: operation × state × time → a whole reply, or a refusal with its code, and the next
+state. What a bus may choose (an id, a number above the last one) is a `Free`: it is bound to the first value that is
+seen in its place, and must be that value ever after, in every reply and every dump. Where a seed is silent and the
+project chose (RESOLVED), the model asks for its `choice`: another bus's choice is recognised, and followed from then
+on. Each branch names the rows of the catalogue that it is, so a bus that differs is told which sentence it broke.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+INT_MAX = 2**63 - 1
+ANY_CODE = ""  # a refusal whose code the catalogue leaves open
+
+
+class Free:
+    """A value of the bus's choice. `name` says where it was born (step and kind), so that scripts can refer to it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.value: Any = None
+
+    def fits(self, value: Any) -> bool:
+        """May a bus choose this?"""
+        return value is not None
+
+    def takes(self, value: Any) -> bool:
+        """Is it the value, or may it become it? Binds."""
+        if self.value is None and self.fits(value):
+            self.value = value
+        return type(value) is type(self.value) and bool(value == self.value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of the bus's choice>" if self.value is None else repr(self.value)
+
+
+class FreshId(Free):
+    """A random UUID, version 4."""
+
+    def fits(self, value: Any) -> bool:
+        """A UUID in its usual form."""
+        return type(value) is str and UUID4.fullmatch(value) is not None
+
+
+class Above(Free):
+    """A whole number above another one, which may be free itself."""
+
+    def __init__(self, name: str, low: Free | int) -> None:
+        super().__init__(name)
+        self.low = low
+
+    def fits(self, value: Any) -> bool:
+        """Higher, and still a 64-bit number."""
+        low = plain(self.low)
+        return type(value) is int and (-math.inf if low is None else low) < value <= INT_MAX
+
+
+def plain(value: Any) -> Any:
+    """What a free value was bound to; any other value itself."""
+    return value.value if isinstance(value, Free) else value
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A part of an answer that is a row's own sentence."""
+
+    value: Any
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A part that a bus need not tell: absent, null, or this."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Json:
+    """A JSON value as any language may write it: numbers by value, and true is not 1."""
+
+    value: Any
+    are_doubles: bool = False
+
+
+@dataclass(frozen=True)
+class AnyOrder:
+    """A list whose order is free: the same members, by this key."""
+
+    value: list[dict[str, Any]]
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Anything that a test accepts, in words."""
+
+    words: str
+    test: Callable[[Any], bool]
+
+    def __repr__(self) -> str:
+        return f"<{self.words}>"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an answer is not the model's."""
+
+    path: str
+    expected: str
+    actual: str
+    rows: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.expected} expected, not {self.actual}"
+
+
+def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ...] = ()) -> Difference | None:
+    """The first difference, None if there is none. Binds free values. Members that the model lacks are ignored."""
+    if isinstance(expected, Cited):
+        return differs(expected.value, actual, path, expected.rows)
+    if isinstance(expected, Told):
+        return None if actual is None else differs(expected.value, actual, path, rows)
+    if isinstance(expected, AnyOrder):
+        try:
+            actual = sorted(actual, key=lambda one: [one[key] for key in expected.key])
+        except (KeyError, TypeError):
+            return Difference(path, _told(expected.value), _told(actual), rows)
+        return differs(sorted(expected.value, key=lambda one: [one[key] for key in expected.key]), actual, path, rows)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        found = (differs(value, actual.get(key), f"{path}.{key}", rows) for key, value in expected.items())
+        return next((one for one in found if one), None)
+    if isinstance(expected, list) and isinstance(actual, list):
+        if len(expected) != len(actual):
+            return Difference(
+                path, f"{len(expected)} of them {_told(expected)}", f"{len(actual)} {_told(actual)}", rows
+            )
+        pairs = enumerate(zip(expected, actual, strict=True))
+        parts = (differs(one, other, f"{path}[{at}]", rows) for at, (one, other) in pairs)
+        return next((one for one in parts if one), None)
+    if _is_same(expected, actual):
+        return None
+    return Difference(path, _told(expected), _told(actual), rows)
+
+
+def _is_same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, Free):
+        return expected.takes(actual)
+    if isinstance(expected, Fits):
+        return expected.test(actual)
+    if isinstance(expected, Json):
+        return same_json(expected.value, actual, are_doubles=expected.are_doubles)
+    return type(expected) is type(actual) and bool(expected == actual)
+
+
+def _told(value: Any) -> str:
+    text = repr(value.value if isinstance(value, Json) else value)
+    return text if len(text) <= 600 else f"{text[:400]} … {text[-190:]}"
+
+
+def same_json(a: Any, b: Any, *, are_doubles: bool = False) -> bool:
+    """Is it the same JSON value? Beside a float an integer is the double that it reads as (JavaScript writes so)."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same_json(a[key], b[key], are_doubles=are_doubles) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same_json(x, y, are_doubles=are_doubles) for x, y in zip(a, b, strict=True))
+    if isinstance(a, int | float) and isinstance(b, int | float) and (are_doubles or float in (type(a), type(b))):
+        return _double(a) == _double(b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def _double(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+class DoesNotApply(Exception):
+    """The bus does not declare what the call is about, so no answer could be wrong."""
+
+
+class Refuse(Exception):
+    """The model refuses a call, definitely: it changed nothing."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call must end in. `refused` is None for a reply, or the code; `rows` are those of the branch."""
+
+    value: Any
+    refused: str | None
+    rows: tuple[str, ...]
+
+    def differs(self, seen: Any) -> Difference | None:
+        """Hold what came against it: a reply, or a `Refusal`."""
+        if self.refused is None and not isinstance(seen, Refusal):
+            return differs(self.value, seen, "reply", self.rows)
+        if self.refused is not None and isinstance(seen, Refusal):
+            if not seen.definite:
+                return Difference("error", "a definite refusal", str(seen), self.rows)
+            if seen.code == self.refused or (self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")):
+                return None
+        return Difference("reply", str(self), str(seen) if isinstance(seen, Refusal) else _told(seen), self.rows)
+
+    def __str__(self) -> str:
+        if self.refused is None:
+            return _told(self.value)
+        return f"a definite refusal {self.refused}" if self.refused else "a definite refusal with a code of its own"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a call ended that the bus refused or did not answer (code LOST)."""
+
+    code: str
+    definite: bool
+    message: str = ""
+
+    def __str__(self) -> str:
+        return f"{'' if self.definite else 'indefinite '}refusal {self.code}: {self.message:.300}"
+
+
+class Model:
+    """The state of one store, and what each call does to it. A method of the protocol is a method of the subclass.
+
+    `features` are nouns and features that the bus declares; `dialects` what it was found to choose, by name.
+    """
+
+    SYSTEM = ""
+    EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
+
+    def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
+        self.features, self.limits, self.dialects = features, limits, dialects
+        self.consulted: dict[str, tuple[str, ...]] = {}
+        self.frees: dict[str, Free] = {}
+        self.last_rows: tuple[str, ...] = ()
+        self._rows: list[str] = []
+        self._step, self._births = "", 0
+        self.at: int | str = 0
+        self.now_ms = 0
+
+    def call(self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int) -> Answer:
+        """One call by one session, whole; `open` too. `at` is the process, or "hand" for what the kit does itself."""
+        *_, answer = self.steps(step, at, method, params, now_ms)
+        assert answer is not None
+        return answer
+
+    def steps(
+        self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int
+    ) -> Iterator[Answer | None]:
+        """The same, with a None wherever another call may come in between. The last is the answer."""
+        self._rows, self._births = [], 0
+        self._step, self.at, self.now_ms = step, at, now_ms
+        value = None
+        try:
+            function = getattr(self, method.replace(".", "_"))
+            value = function(**self.checked(method, params))
+            while isinstance(value, Iterator):
+                try:
+                    next(value)
+                except StopIteration as end:
+                    value = end.value
+                else:
+                    rows, births = self._rows, self._births
+                    yield None
+                    self._rows, self._births = rows, births
+                    self._step, self.at, self.now_ms = step, at, now_ms
+        except Refuse as refusal:
+            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)))
+            return
+        yield Answer(value, None, tuple(dict.fromkeys(self._rows)))
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters as the method takes them; refuses missing and unknown ones."""
+        return params
+
+    def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Of the options of `open`, those that the bus declares."""
+        return options
+
+    def wants_look(self) -> str | None:
+        """What to call next, to learn a choice of the bus that no reply has told: dump, or a thing of the hand."""
+        return None
+
+    # -- for branches
+
+    def row(self, *rows: str) -> None:
+        """This branch is these rows."""
+        self._rows += rows
+
+    def refuse(self, code: str, *rows: str) -> NoReturn:
+        """End the call, with nothing changed."""
+        self._rows += rows
+        raise Refuse(code)
+
+    def choice(self, name: str, *options: str) -> str:
+        """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""
+        self.consulted[name] = options
+        return self.dialects.get(name, options[0])
+
+    def born(self, make: Callable[..., Free], kind: str, *args: Any) -> Any:
+        """A new free value, named after this call."""
+        self._births += 1
+        free = make(f"{self._step}.{kind}{self._births}", *args)
+        self.frees[free.name] = free
+        return free

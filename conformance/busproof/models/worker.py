@@ -1,0 +1,922 @@
+"""`worker` (seed 000, decisions W1 to W15 and 0003 to 0009) as an executable specification: read it as the seed's text.
+
+Messages stand in a log in seq order; an agent's cursor says how far it has processed them. Blobs, claims, heartbeats,
+worker states, dead letters and the export stand beside. Nothing here knows SQL, files or processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from busproof.models.spec import (
+    INT_MAX,
+    Above,
+    AnyOrder,
+    Cited,
+    DoesNotApply,
+    Free,
+    FreshId,
+    Json,
+    Model,
+    Told,
+    plain,
+    same_json,
+)
+from busproof.protocol.worker import CONTRACT
+
+COLUMNS = (
+    "seq",
+    "id",
+    "ts_ms",
+    "from_agent",
+    "to_agent",
+    "type",
+    "correlation_id",
+    "in_reply_to",
+    "payload",
+    "payload_ref",
+)
+INLINE_BYTES_MAX = 4096
+PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
+DEPTH_MAX = 256
+WAIT_MS_MAX = 24 * 60 * 60 * 1000
+NOW_MS_MAX = 2**53
+SURELY_SHORT = 64  # what every bus takes, whatever it declares
+LEASE_MS = 60_000
+SILENCE = (
+    (300_000, "DEAD", "worker.presence.06"),
+    (100_000, "STALE", "worker.presence.05"),
+    (30_000, "WARN", "worker.presence.04"),
+)
+ENDS = frozenset({"FAILED", "CANCELLED"})
+WAYS: dict[str | None, frozenset[str]] = {
+    None: frozenset({"ASSIGNED"}),
+    "ASSIGNED": ENDS | {"WORKING"},
+    "WORKING": ENDS | {"IN_REVIEW"},
+    "IN_REVIEW": ENDS | {"APPROVED", "WORKING"},
+    "APPROVED": ENDS | {"COMPLETED"},
+    "COMPLETED": frozenset(),
+    "FAILED": frozenset(),
+    "CANCELLED": frozenset(),
+}
+LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # what became of a blob; UNSURE: a refused call may have mended it
+
+
+@dataclass
+class Options:
+    """What one session was opened with."""
+
+    lease_ms: int = LEASE_MS
+    unread_max: int | None = None
+    deliveries_max: int | None = None
+    signing_key: str | None = None
+    synchronous: str = "NORMAL"
+
+
+@dataclass(eq=False)
+class Row:
+    """A message in the log. `text` is its payload's JSON, wherever that is stored; None is an absent payload."""
+
+    seq: Any
+    id: Any
+    ts_ms: int
+    from_agent: str
+    to_agent: str | None
+    type: str
+    correlation_id: str | None
+    in_reply_to: str | None
+    text: str | None
+    ref: str | None
+    signed: tuple[Any, ...] = ()  # the key, and the columns as they were signed
+
+    @property
+    def number(self) -> float:
+        """Its place; one that nobody told yet stands last."""
+        seq = plain(self.seq)
+        return math.inf if seq is None else seq
+
+    def columns(self) -> dict[str, Any]:
+        """The row as it stands in the table."""
+        inline = self.text if self.ref is None else None
+        values = (self.seq, self.id, self.ts_ms, self.from_agent, self.to_agent, self.type, self.correlation_id)
+        return dict(zip(COLUMNS, (*values, self.in_reply_to, inline, self.ref), strict=True))
+
+
+@dataclass
+class Draft:
+    """What a sender says, checked."""
+
+    id: str | None
+    to: str | None
+    type: str
+    correlation_id: str | None
+    in_reply_to: str | None
+    text: str | None
+    ref: str | None
+
+
+@dataclass
+class Claim:
+    """Somebody's lease of a task's name."""
+
+    claimed_by: str
+    claimed_at_ms: int
+    lease_until_ms: int
+
+
+class WorkerModel(Model):
+    """One store, as all its processes see it."""
+
+    SYSTEM = "worker"
+    NOUNS = frozenset({"log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"})
+    EVERYTHING = NOUNS | CONTRACT.features.keys() | {"name_bytes_max", "text_chars_max"}
+
+    def __init__(self, *bus: Any) -> None:
+        super().__init__(*bus)
+        self.sessions: dict[int | str, Options] = {}
+        self.log: list[Row] = []
+        self.archived: list[Row] = []
+        self.highest: Any = 0  # no new seq at or below this
+        self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
+        self.deliveries: dict[tuple[str, int], int] = {}
+        self.dead: dict[tuple[str, int], tuple[int, int]] = {}  # agent, seq → deliveries, when
+        self.redriven: dict[tuple[str, int], bool] = {}  # agent, seq → was it handed out again?
+        self.beats: dict[str, dict[str, Any]] = {}
+        self.claims: dict[str, Claim] = {}
+        self.tokens: dict[str, int] = {}
+        self.workers: dict[str, str] = {}
+        self.blobs: dict[str, str] = {}  # ref → the text
+        self.harm: dict[str, str] = {}  # ref → LOST, DAMAGED or UNSURE
+        self.scraps: dict[str, str] = {}  # blobs that a refused batch may have left
+        self.indexed: dict[Row, str | None] = {}  # the payload that a search could read when it first came by
+        self.in_file: list[dict[str, Any]] = []  # the lines of bus.jsonl
+        self.exported_to = 0  # what the database says
+
+    # -- what a value may be
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """No parameter missing, none too many."""
+        if self.at != "hand" and method != "open":
+            fields = CONTRACT.methods[method].params.model_fields
+            if not {n for n, field in fields.items() if field.is_required()} <= params.keys() <= fields.keys():
+                self.refuse("INVALID_ARGUMENT", "worker.limit.02")
+        return params
+
+    def text(self, value: Any) -> str:
+        """Free text: an id, a type, a correlation."""
+        if type(value) is not str:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if any(unicodedata.category(char) == "Cs" for char in value):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
+        if any(unicodedata.category(char) == "Cc" for char in value):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.03")
+        if not value or len(value) > self.declared("text_chars_max", len(value)):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        return value
+
+    def name(self, value: Any) -> str:
+        """Of an agent, a worker, a task: it becomes part of a path sooner or later."""
+        self.text(value)
+        if "/" in value or "\\" in value or ".." in value or value == ".":
+            self.refuse("INVALID_ARGUMENT", "worker.limit.08")
+        if len(value.encode()) > self.declared("name_bytes_max", len(value.encode())):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        return str(value)
+
+    def declared(self, limit: str, wanted: int) -> int:
+        """A limit that the bus declares; without one, nothing can be said of what is long."""
+        if limit not in self.limits and wanted > SURELY_SHORT:
+            raise DoesNotApply
+        return self.limits.get(limit, SURELY_SHORT)
+
+    def optional(self, value: Any) -> str | None:
+        """Free text, or null."""
+        return None if value is None else self.text(value)
+
+    def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
+        """A whole number; true is none."""
+        if type(value) is not int:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if not low <= value <= high:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.05")
+        return value
+
+    def json(self, value: Any) -> str:
+        """The text of a JSON value, as the seed's listing writes it."""
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except ValueError:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.06")
+        if depth(value) > DEPTH_MAX:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if len(text) > PAYLOAD_BYTES_MAX:
+            self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
+        if self.choice("JSON text", "as json.dumps", "compact") == "compact":
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return text
+
+    # -- sessions
+
+    def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options belong to features; `lease_ms` and `synchronous` are the reference's own."""
+        of = {"unread_max": "backpressure", "deliveries_max": "dead_letter", "signing_key": "signing"}
+        return {name: value for name, value in options.items() if of.get(name, "fencing") in self.features}
+
+    def open(self, options: dict[str, Any]) -> dict[str, Any]:
+        """A session on the store. One that was open on this process is closed."""
+        opened = Options(**options)
+        self.whole(opened.lease_ms, 1, NOW_MS_MAX)
+        for bound in (opened.unread_max, opened.deliveries_max):
+            if bound is not None:
+                self.whole(bound, 1)
+        key = opened.signing_key
+        if key is not None and (type(key) is not str or not re.fullmatch("(?:[0-9a-fA-F]{2})+", key)):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if opened.synchronous not in ("NORMAL", "FULL"):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        self.sessions[self.at] = opened
+        return {}
+
+    @property
+    def session(self) -> Options:
+        """Of the caller."""
+        return self.sessions[self.at]
+
+    @property
+    def key(self) -> str | None:
+        """The caller's signing key; hex digits have no case."""
+        key = self.session.signing_key
+        return None if key is None else key.lower()
+
+    # -- the log
+
+    def publish(self, agent_id: Any, message: Any) -> dict[str, Any]:
+        """Append one message. The same id and content again is the first message again (W3)."""
+        self.name(agent_id)
+        row = self.append(agent_id, self.draft(message), "")
+        return {"id": Cited(row.id, ("worker.log.10",)), "seq": self.told("seq", row.seq)}
+
+    def publish_many(self, agent_id: Any, messages: Any) -> dict[str, Any]:
+        """All or none, in the order given."""
+        self.name(agent_id)
+        if type(messages) is not list:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        drafts = [self.draft(message) for message in messages]
+        self.row("worker.log.27")
+        before = list(self.log), self.highest, dict(self.blobs), dict(self.harm)
+        try:
+            rows = [self.append(agent_id, draft, "each") for draft in drafts]
+        except Exception:
+            self.row("worker.log.52")
+            self.log, self.highest, self.blobs, self.harm = before
+            for draft in drafts:
+                self.may_be_saved(draft)
+            raise
+        return {"ids": [row.id for row in rows], "seqs": self.told("seq", [row.seq for row in rows])}
+
+    def told(self, feature: str, value: Any) -> Any:
+        """What a bus tells where it declares the feature."""
+        return value if feature in self.features else Told(value)
+
+    def draft(self, message: Any) -> Draft:
+        """What a sender may say."""
+        if type(message) is not dict:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if not message.keys() <= {"id", "to", "type", "correlation_id", "in_reply_to", "payload"}:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.02")
+        if message.get("type") is None:
+            self.refuse("INVALID_ARGUMENT", "worker.log.12", "worker.log.15")
+        text = self.json(message["payload"]) if "payload" in message else None
+        to = message.get("to")
+        return Draft(
+            id=self.optional(message.get("id")),
+            to=None if to is None else self.name(to),
+            type=self.text(message["type"]),
+            correlation_id=self.optional(message.get("correlation_id")),
+            in_reply_to=self.optional(message.get("in_reply_to")),
+            text=text,
+            ref=None if text is None or len(text.encode()) <= INLINE_BYTES_MAX else ref_of(text),
+        )
+
+    def append(self, sender: str, draft: Draft, how: str) -> Row:
+        """The new row, or the one that was published under this id before."""
+        old = (
+            next((row for row in [*self.log, *self.archived] if plain(row.id) == draft.id), None) if draft.id else None
+        )
+        if old is not None:
+            self.refuse_another_message(old, sender, draft)
+            if draft.ref is not None:
+                self.may_be_saved(draft)
+            return old
+        if self.session.unread_max is not None and draft.to is not None:
+            self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
+            if len(self.unread(draft.to)) + len(self.again(draft.to)) >= self.session.unread_max:
+                self.refuse("BACKPRESSURE")
+        seq = self.highest = self.born(Above, "seq", self.highest)
+        message_id = self.born(FreshId, "id") if draft.id is None else draft.id
+        self.row("worker.log.05", "worker.log.08" if draft.id is None else "worker.log.07")
+        if draft.ref is not None and draft.text is not None:
+            self.row("worker.blob.01", "worker.blob.02")
+            self.blobs[draft.ref] = draft.text
+            self.harm.pop(draft.ref, None)
+        said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, draft.text, draft.ref)
+        row = Row(seq, message_id, self.now_ms, *said)
+        if self.key is not None:
+            row.signed = (self.key, row.columns())
+        self.log.append(row)
+        return row
+
+    def refuse_another_message(self, old: Row, sender: str, draft: Draft) -> None:
+        """A retry says the same as the first time: numbers by how they are written, members in any order."""
+        self.row("worker.log.09", "worker.log.11")
+        if old in self.archived:
+            self.row("worker.log.44")
+        said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
+        if said != (old.from_agent, old.to_agent, old.type, old.correlation_id, old.in_reply_to):
+            self.refuse("ID_CONFLICT")
+        if old.text is None or draft.text is None:
+            if old.text is not draft.text:
+                self.refuse("ID_CONFLICT")
+        elif old.ref is not None and old.ref in self.harm:
+            # What the blob held is known by its hash alone.
+            if draft.ref != old.ref:
+                self.refuse("ID_CONFLICT")
+        elif not self.is_same_payload(old.text, draft.text):
+            self.refuse("ID_CONFLICT")
+
+    def is_same_payload(self, stored: str, sent: str) -> bool:
+        """1 and 1.0 are one number in some languages and two in others."""
+        if stored == sent:
+            return True
+        try:
+            theirs, mine = json.loads(stored), json.loads(sent)
+        except ValueError:
+            return False
+        if json.dumps(theirs, sort_keys=True) == json.dumps(mine, sort_keys=True):
+            return True
+        return same_json(theirs, mine) and self.choice("1 and 1.0 in a retry", "differ", "are the same") != "differ"
+
+    def may_be_saved(self, draft: Draft) -> None:
+        """A blob is saved before its row, so what is refused late may leave one, or mend one."""
+        if draft.ref is not None and draft.text is not None:
+            self.scraps[draft.ref] = draft.text
+            if draft.ref in self.harm:
+                self.harm[draft.ref] = UNSURE
+
+    # -- delivery
+
+    def position(self, agent: str) -> int:
+        """How far an agent has processed the log."""
+        return self.cursors.get(agent, (0, 0))[0]
+
+    def unread(self, agent: str) -> list[Row]:
+        """What is addressed to the agent, or to all, above its cursor."""
+        position = self.position(agent)
+        return [row for row in self.log if row.number > position and row.to_agent in (None, agent)]
+
+    def again(self, agent: str) -> list[Row]:
+        """Its redriven messages."""
+        return [row for row in self.log if (agent, plain(row.seq)) in self.redriven]
+
+    def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
+        """Redriven messages first, then what is unread, in seq order. Never moves the cursor."""
+        self.name(agent_id)
+        self.whole(limit)
+        self.whole(wait_ms, 0, WAIT_MS_MAX)
+        self.row("worker.cursor.01", "worker.cursor.03", "worker.cursor.04", "worker.cursor.05")
+        self.row("worker.route.02" if self.unread(agent_id) else "worker.cursor.20")
+        if agent_id not in self.cursors:
+            self.row("worker.cursor.06")
+        redriven = self.again(agent_id)[:limit]
+        for row in redriven:
+            self.row("worker.retry.10")
+            self.redriven[agent_id, plain(row.seq)] = True
+        return {"messages": [self.delivered(row) for row in (redriven + self.unread(agent_id))[:limit]]}
+
+    def delivered(self, row: Row) -> dict[str, Any]:
+        """A message as its reader sees it."""
+        shown: dict[str, Any] = {**row.columns(), "payload": None, "payload_error": None}
+        shown["to_agent"] = Cited(row.to_agent, ("worker.route.01",))
+        shown["correlation_id"] = Cited(row.correlation_id, ("worker.log.16",))
+        shown["in_reply_to"] = Cited(row.in_reply_to, ("worker.log.17",))
+        shown["from_agent"] = Cited(row.from_agent, ("worker.log.14",))
+        shown["ts_ms"] = Cited(row.ts_ms, ("worker.log.13",))
+        shown["payload_ref"] = Told(row.ref)
+        error, rows = self.payload_error(row)
+        if error is not None:
+            return {**shown, "payload_error": Cited(error, rows)}
+        if row.text is not None:
+            rows = ("worker.log.19",) if row.ref is None else ("worker.blob.03",)
+            shown["payload"] = Cited(self.value(row.text), rows)
+        return shown
+
+    def payload_error(self, row: Row) -> tuple[str | None, tuple[str, ...]]:
+        """Why a payload is withheld."""
+        if self.key is not None and row.signed != (self.key, row.columns()):
+            return "bad_signature", ("worker.log.46", "worker.log.47")
+        if row.ref is not None and not re.fullmatch("sha256-[0-9a-f]{64}", row.ref):
+            return "blob_invalid", ("worker.blob.13",)
+        if row.ref is not None and self.harm.get(row.ref) == LOST:
+            return "blob_missing", ("worker.blob.09",)
+        if row.ref is not None and row.ref in self.harm:
+            return "blob_corrupt", ("worker.blob.11", "worker.blob.12")
+        if row.text is not None and not is_json(row.text):
+            return "decode_failed", ("worker.blob.10",)
+        return None, ("worker.log.48",)
+
+    def value(self, text: str) -> Json:
+        """A stored payload, decoded."""
+        value = json.loads(text)
+        if "numbers" in self.dialects or any(abs(n) > 2**53 for n in whole_numbers(value)):
+            return Json(value, self.choice("numbers", "exact", "doubles") == "doubles")
+        return Json(value)
+
+    def ack(self, agent_id: Any, seq: Any) -> dict[str, Any]:
+        """Everything up to seq is processed: forward only, and only what exists (W5). Settles what was counted."""
+        self.name(agent_id)
+        self.whole(seq)
+        if seq > max([0, *(row.number for row in [*self.log, *self.archived] if row.number < math.inf)]):
+            self.refuse("INVALID_ARGUMENT", "worker.cursor.09")
+        if self.archived:
+            self.row("worker.log.45")
+        self.row("worker.cursor.07" if seq > self.position(agent_id) else "worker.cursor.11", "worker.cursor.08")
+        self.advance(agent_id, seq)
+        for key in [key for key in self.deliveries if key[0] == agent_id and key[1] <= seq]:
+            del self.deliveries[key]
+        for key in [key for key, shown in self.redriven.items() if key[0] == agent_id and key[1] <= seq and shown]:
+            del self.redriven[key]
+        return {"last_acked_seq": Told(self.position(agent_id))}
+
+    def advance(self, agent: str, seq: int) -> None:
+        """The cursor never goes back; its time is that of the last acknowledgement."""
+        self.cursors[agent] = max(self.position(agent), seq), self.now_ms
+
+    # -- the processing loop and its dead letters
+
+    def process_loop(
+        self, agent_id: Any, limit: Any = 100, fail_ids: Any = None
+    ) -> Generator[None, None, dict[str, Any]]:
+        """Poll; then count, handle and acknowledge each. Another call may come in between any two of these."""
+        if fail_ids is not None and type(fail_ids) is not list:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        failing = {self.text(one) for one in fail_ids or ()}
+        polled = self.poll(agent_id, limit)["messages"]
+        handled: list[str] = []
+        for message in polled:
+            seq, message_id = plain(message["seq"]), plain(message["id"])
+            yield
+            if self.session.deliveries_max is not None:
+                if self.buried(agent_id, seq):
+                    continue
+                yield
+                self.deliveries[agent_id, seq] = self.deliveries.get((agent_id, seq), 0) + 1
+            if message_id in failing:
+                self.row("worker.retry.02", "worker.retry.03")
+                if self.session.deliveries_max is None:
+                    self.row("worker.retry.11")
+                else:
+                    yield
+                    self.buried(agent_id, seq)
+                return {"handled": handled, "failed": message_id}
+            yield
+            handled.append(message_id)
+            self.ack(agent_id, seq)
+        self.row("worker.retry.01")
+        return {"handled": handled, "failed": None}
+
+    def buried(self, agent: str, seq: int) -> bool:
+        """Delivered too often without an acknowledgement: a dead letter now, and the queue goes on (W11)."""
+        count, most = self.deliveries.get((agent, seq), 0), self.session.deliveries_max
+        if most is None or count < most:
+            return False
+        self.row("worker.retry.08", "worker.retry.09")
+        self.dead[agent, seq] = count, self.now_ms
+        del self.deliveries[agent, seq]
+        self.redriven.pop((agent, seq), None)
+        self.advance(agent, seq)
+        return True
+
+    def dead_letters(self, agent_id: Any) -> dict[str, Any]:
+        """The agent's own, in seq order."""
+        self.name(agent_id)
+        self.row("worker.retry.08")
+        found = []
+        for row in self.log:
+            if (agent_id, plain(row.seq)) in self.dead:
+                count, dead_at_ms = self.dead[agent_id, plain(row.seq)]
+                found.append({**self.delivered(row), "deliveries": Told(count), "dead_at_ms": Told(dead_at_ms)})
+        return {"messages": found}
+
+    def redrive(self, agent_id: Any, seq: Any) -> dict[str, Any]:
+        """A dead letter comes again, in front, its deliveries forgotten."""
+        self.name(agent_id)
+        self.whole(seq)
+        self.row("worker.retry.10")
+        if self.dead.pop((agent_id, seq), None) is None:
+            return {"redriven": False}
+        self.redriven[agent_id, seq] = False
+        return {"redriven": True}
+
+    def poll_intervals(self, polls: Any) -> dict[str, Any]:
+        """200 ms after messages, half as much again after each empty poll, at most 2 s."""
+        if type(polls) is not list or any(type(found) is not bool for found in polls):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        self.row("worker.retry.04", "worker.retry.05", "worker.retry.06", "worker.retry.07")
+        pauses, pause_ms = [], 200.0
+        for found in polls:
+            pause_ms = 200.0 if found else min(pause_ms * 1.5, 2000.0)
+            pauses.append(Json(pause_ms))
+        return {"intervals_ms": pauses}
+
+    # -- claims
+
+    def try_claim_task(self, task_id: Any, agent_id: Any) -> dict[str, Any]:
+        """False only for a live claim, the caller's own included (W8, W9). Every grant has a higher token (W10)."""
+        self.name(task_id)
+        self.name(agent_id)
+        claim = self.claims.get(task_id)
+        if claim is not None and claim.lease_until_ms > self.now_ms:
+            self.row("worker.lease.03", "worker.lease.06")
+            if claim.claimed_by == agent_id:
+                self.row("worker.lease.04")
+            return {"claimed": False}
+        if claim is not None:
+            self.row("worker.lease.07" if claim.lease_until_ms == self.now_ms else "worker.lease.05")
+        elif task_id in self.tokens:
+            self.row("worker.lease.13", "worker.lease.20")
+        token = self.tokens[task_id] = self.tokens.get(task_id, 0) + 1
+        until_ms = self.now_ms + self.session.lease_ms
+        self.claims[task_id] = Claim(agent_id, self.now_ms, until_ms)
+        self.row("worker.lease.01", "worker.lease.02", "worker.lease.15")
+        return {
+            "claimed": True,
+            "token": Cited(self.told("fencing", token), ("worker.lease.17",)),
+            "lease_until_ms": Cited(Told(until_ms), ("worker.lease.09",)),
+        }
+
+    def keeps(self, task_id: Any, agent_id: Any, token: Any) -> bool:
+        """Is the claim the caller's, and the token, where one is given, that of the latest grant?"""
+        self.name(task_id)
+        self.name(agent_id)
+        if token is not None:
+            self.whole(token)
+        claim = self.claims.get(task_id)
+        if claim is None or claim.claimed_by != agent_id:
+            return False
+        if token is not None and "fencing" in self.features:
+            self.row("worker.lease.18", "worker.lease.19")
+            return bool(token == self.tokens.get(task_id))
+        return True
+
+    def renew_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
+        """From now on for the lease's time; after expiry too, while nobody retook it (W9)."""
+        if not self.keeps(task_id, agent_id, token):
+            self.row("worker.lease.10", "worker.lease.12")
+            return {"renewed": False}
+        claim = self.claims[task_id]
+        self.row("worker.lease.08" if claim.lease_until_ms > self.now_ms else "worker.lease.11")
+        claim.lease_until_ms = self.now_ms + self.session.lease_ms
+        return {"renewed": True, "lease_until_ms": Cited(Told(claim.lease_until_ms), ("worker.lease.09",))}
+
+    def release_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
+        """The task is free; somebody else's claim stays."""
+        if not self.keeps(task_id, agent_id, token):
+            self.row("worker.lease.14")
+            return {"released": Told(False)}
+        del self.claims[task_id]
+        self.row("worker.lease.13")
+        return {"released": Told(True)}
+
+    # -- presence
+
+    def heartbeat(self, agent_id: Any, status: Any, current_task: Any = None, progress: Any = None) -> dict[str, Any]:
+        """One row an agent: what it says now."""
+        self.name(agent_id)
+        if self.text(status) not in ("idle", "working", "blocked"):
+            self.refuse("INVALID_ARGUMENT", "worker.presence.24")
+        self.optional(current_task)
+        if type(progress) is int:
+            self.whole(progress, -INT_MAX - 1)
+        elif progress is not None and type(progress) is not float:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        elif progress is not None and not math.isfinite(progress):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.06")
+        self.row("worker.presence.01", "worker.presence.02", "worker.presence.03")
+        if agent_id in self.beats:
+            self.row("worker.presence.10")
+        shown = None if progress is None else Json(float(progress))
+        said = {"status": status, "current_task": current_task, "progress": shown}
+        self.beats[agent_id] = {"agent_id": agent_id, "ts_ms": self.now_ms, **said}
+        return {}
+
+    def liveness(self) -> dict[str, Any]:
+        """Every agent that ever sent a heartbeat, by its age."""
+        agents = []
+        for beat in self.beats.values():
+            age_ms = self.now_ms - beat["ts_ms"]
+            state, row = next(
+                ((s, row) for at_ms, s, row in SILENCE if age_ms >= at_ms), ("ALIVE", "worker.presence.07")
+            )
+            age = {"age_ms": Cited(age_ms, ("worker.presence.08",)), "state": Cited(state, (row,))}
+            agents.append({**beat, **age})
+        self.row("worker.presence.01", "worker.presence.03")
+        return {"agents": AnyOrder(agents, ("agent_id",))}
+
+    def status(self, limit: Any = 100) -> dict[str, Any]:
+        """The newest heartbeats and state changes in the log, the newest first."""
+        self.whole(limit)
+        self.row("worker.presence.18", "worker.presence.19")
+        newest = [row for row in reversed(self.log) if row.type in ("heartbeat", "state_change")][:limit]
+        rows = []
+        for row in newest:
+            is_readable = row.ref is None and row.text is not None and is_json(row.text)
+            payload = self.value(row.text) if is_readable and row.text is not None else None
+            rows.append({"from_agent": row.from_agent, "type": row.type, "ts_ms": row.ts_ms, "payload": payload})
+        return {"rows": rows}
+
+    def worker_state(self, worker: Any) -> dict[str, Any]:
+        """Null for one that nobody assigned."""
+        self.name(worker)
+        self.row("worker.presence.12")
+        return {"worker": worker, "state": self.workers.get(worker)}
+
+    def transition(self, worker: Any, to_state: Any, from_state: Any = None) -> dict[str, Any]:
+        """Compare and set (W15). A repeat changes nothing; a change is announced to all."""
+        self.name(worker)
+        if type(to_state) is not str or to_state not in WAYS:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if from_state is not None and (type(from_state) is not str or from_state not in WAYS):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if to_state not in WAYS[from_state]:
+            self.refuse("STATE_CONFLICT", "worker.presence.14")
+        present = self.workers.get(worker)
+        if present == to_state:
+            self.row("worker.presence.16")
+            return {"worker": worker, "state": to_state, "changed": Told(False)}
+        if present != from_state:
+            self.refuse("STATE_CONFLICT", "worker.presence.15")
+        self.row("worker.presence.11", "worker.presence.13" if to_state in ENDS else "worker.presence.12")
+        self.workers[worker] = to_state
+        self.append(worker, self.draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}}), "")
+        return {"worker": worker, "state": to_state, "changed": Told(True)}
+
+    # -- blobs, search
+
+    def save_blob(self, content: Any) -> dict[str, Any]:
+        """The same value is the same blob; one that was damaged is whole again."""
+        text = self.json(content)
+        ref = ref_of(text)
+        self.row("worker.blob.04", "worker.blob.05")
+        self.blobs[ref] = text
+        self.harm.pop(ref, None)
+        return {"ref": ref}
+
+    def load_blob(self, ref: Any) -> dict[str, Any]:
+        """Verified against its name, which never becomes a path unread."""
+        if type(ref) is not str:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if not re.fullmatch("sha256-[0-9a-f]{64}", ref):
+            self.refuse("BLOB_INVALID", "worker.blob.14")
+        if ref not in self.blobs or self.harm.get(ref) == LOST:
+            self.refuse("BLOB_MISSING", "worker.blob.15")
+        if ref in self.harm:
+            self.refuse("BLOB_CORRUPT", "worker.blob.11")
+        self.row("worker.blob.06")
+        return {"content": self.value(self.blobs[ref])}
+
+    def search(self, query: Any, limit: Any = 100) -> dict[str, Any]:
+        """Messages that hold every word, in type or payload, archived ones too, in seq order (0005, 0009)."""
+        words = [tokens(word) for word in self.text(query).split()]
+        self.whole(limit)
+        self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
+        found = []
+        for row in self.everything():
+            if row not in self.indexed:
+                is_whole = row.ref is None or row.ref not in self.harm
+                late = self.choice("search index", "made by the search", "made by the publish")
+                self.indexed[row] = row.text if is_whole or late == "made by the publish" else None
+            columns = [tokens(row.type), words_of(self.indexed[row])]
+            if words and all(any(holds(column, word) for column in columns) for word in words):
+                found.append(row)
+        return {"messages": [self.delivered(row) for row in found[:limit]]}
+
+    def everything(self) -> list[Row]:
+        """The log with what was archived, in seq order."""
+        return sorted([*self.archived, *self.log], key=lambda row: row.number)
+
+    # -- export, archive, dump
+
+    def export_to_jsonl(self) -> dict[str, Any]:
+        """Append what is not exported: neither by the file's last whole line, nor by the database."""
+        last = max(self.exported_to, *(plain(line["seq"]) for line in self.in_file[-1:]), 0)
+        self.row("worker.export.01", "worker.export.05", "worker.export.06", "worker.export.07")
+        new = [row for row in self.everything() if row.number > last]
+        self.in_file += [row.columns() for row in new]
+        self.exported_to = plain(new[-1].seq) if new else last
+        return {"last_seq": Told(self.exported_to)}
+
+    def archive(self) -> dict[str, Any]:
+        """Out goes what every cursor has passed, and the addressee's; dead letters and redriven ones stay (0009)."""
+        below = min((seq for seq, _ in self.cursors.values()), default=0)
+        self.row("worker.log.42", "worker.log.43")
+        kept = {seq for _, seq in [*self.dead, *self.redriven]}
+        going = {
+            row
+            for row in self.log
+            if row.number <= below
+            and plain(row.seq) not in kept
+            and (row.to_agent is None or row.to_agent in self.cursors)
+        }
+        self.archived = sorted([*self.archived, *going], key=lambda row: row.number)
+        self.log = [row for row in self.log if row not in going]
+        return {"archived": len(going), "below_seq": Told(below)}
+
+    def dump(self) -> dict[str, Any]:
+        """Every table that says what happened."""
+        position = [
+            {"agent_id": agent, "last_acked_seq": seq, "updated_at_ms": at} for agent, (seq, at) in self.cursors.items()
+        ]
+        claims = [{"task_id": task, **vars(claim)} for task, claim in self.claims.items()]
+        dead = [
+            {"agent_id": agent, "seq": seq, "deliveries": count, "dead_at_ms": at}
+            for (agent, seq), (count, at) in self.dead.items()
+        ]
+        tokens_of = [{"task_id": task, "token": token} for task, token in self.tokens.items()]
+        return {
+            "messages": Cited([row.columns() for row in self.log], ("worker.log.06", "worker.limit.09")),
+            "archived": Cited([row.columns() for row in self.archived], ("worker.log.42",)),
+            "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
+            "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24",)),
+            "heartbeats": Cited(AnyOrder(list(self.beats.values()), ("agent_id",)), ("worker.presence.01",)),
+            "dead_letters": Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",)),
+            "task_tokens": Told(Cited(AnyOrder(tokens_of, ("task_id",)), ("worker.lease.17",))),
+            "export_last_seq": Cited(Told(self.exported_to), ("worker.export.06",)),
+            "integrity": Told("ok"),
+        }
+
+    def wants_look(self) -> str | None:
+        """A state change tells neither id nor seq of its message; a refused call may have mended a blob."""
+        if UNSURE in self.harm.values():
+            return "blob_files"
+        return "dump" if self.log and self.log[-1].number == math.inf and "dump" in self.features else None
+
+    # -- what the kit's own hand does on the files
+
+    def stranger_publishes(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A program without this bus writes to the table."""
+        self.row("worker.log.28")
+        seq = self.highest = self.born(Above, "seq", self.highest)
+        columns: dict[str, Any] = {name: row.get(name) for name in COLUMNS[1:-2]}
+        self.log.append(Row(seq, **columns, text=row.get("payload"), ref=row.get("payload_ref")))
+        return {"seq": seq}
+
+    def stranger_acks(self, agent_id: str, seq: int, now_ms: int) -> dict[str, Any]:
+        """By the seed's own statement."""
+        self.row("worker.log.43")
+        self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
+        return {}
+
+    def burn(self, upto: int) -> dict[str, Any]:
+        """Numbers that were taken and rolled back: a gap (W14)."""
+        self.row("worker.log.26")
+        if upto > plain(self.highest):
+            self.highest = upto
+        return {}
+
+    def tamper(self, seq: int, column: str, value: Any) -> dict[str, Any]:
+        """Somebody changes a row that stands in the log."""
+        for row in self.log:
+            if plain(row.seq) == seq:
+                setattr(row, "text" if column == "payload" else column, value)
+        return {}
+
+    def lose_blob(self, ref: str) -> dict[str, Any]:
+        """Its file goes."""
+        if ref in self.blobs:
+            self.harm[ref] = LOST
+        self.scraps.pop(ref, None)
+        return {}
+
+    def spoil_blob(self, ref: str, content: str) -> dict[str, Any]:
+        """Its file holds something else."""
+        if ref in self.blobs and self.harm.get(ref) != LOST:
+            self.harm[ref] = DAMAGED
+        return {}
+
+    def blob_files(self) -> dict[str, Any]:
+        """Every blob whole, none too many, no scratch file left."""
+        self.row("worker.blob.07", "worker.blob.08")
+        return {"files": Files(self)}
+
+    def tear_export(self, tail: str) -> dict[str, Any]:
+        """A crash in the middle of a line."""
+        return {}
+
+    def forget_export(self) -> dict[str, Any]:
+        """A crash between the file and the database."""
+        self.exported_to = 0
+        return {}
+
+    def rotate_export(self) -> dict[str, Any]:
+        """Somebody moves bus.jsonl away, as logs are rotated."""
+        self.in_file = []
+        return {}
+
+    def exported(self) -> dict[str, Any]:
+        """The whole lines of bus.jsonl."""
+        return {"lines": Cited(self.in_file, ("worker.export.02", "worker.export.03", "worker.export.08"))}
+
+    def worker_file(self, worker: str) -> dict[str, Any]:
+        """workers/NAME.json mirrors the state."""
+        self.row("worker.presence.17")
+        return {"state": self.workers.get(worker)}
+
+
+class Files(Free):
+    """The folder of blobs: what must be there, what may be, and what nobody knows until it was looked at."""
+
+    def __init__(self, model: WorkerModel) -> None:
+        super().__init__("files")
+        self.model = model
+
+    def takes(self, found: Any) -> bool:
+        """Hold {ref: text} against the model, and learn what became of blobs that may have been mended."""
+        model = self.model
+        for ref in [ref for ref, harm in model.harm.items() if harm == UNSURE]:
+            if found.get(ref) == model.blobs[ref]:
+                del model.harm[ref]
+            else:
+                model.harm[ref] = DAMAGED if ref in found else LOST
+        whole = {ref: text for ref, text in model.blobs.items() if ref not in model.harm}
+        return bool(found.keys() <= model.blobs.keys() | model.scraps.keys() and whole.items() <= found.items())
+
+    def __repr__(self) -> str:
+        return f"<the whole blobs {sorted(self.model.blobs.keys() - self.model.harm.keys())}>"
+
+
+def ref_of(text: str) -> str:
+    """The name of a blob."""
+    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def is_json(text: str) -> bool:
+    """Can it be read?"""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def depth(value: Any) -> int:
+    """How deep a value is nested."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if members is None else 1 + max(map(depth, members), default=0)
+
+
+def whole_numbers(value: Any) -> Iterator[int]:
+    """Every whole number in a value."""
+    if type(value) is int:
+        yield value
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from whole_numbers(member)
+
+
+def tokens(text: str) -> list[str]:
+    """Words as a full-text index has them: letters and digits, without case and accents."""
+    folded = unicodedata.normalize("NFD", text.lower())
+    return re.findall(r"[^\W_]+", "".join(char for char in folded if not unicodedata.combining(char)))
+
+
+def words_of(text: str | None) -> list[str]:
+    """What can be read of a payload: its strings, numbers and member names."""
+    return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json(text) else text)
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Everything that a value says, in order."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from leaves(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None:
+        yield str(value)
+
+
+def holds(column: list[str], phrase: list[str]) -> bool:
+    """Do these words stand side by side?"""
+    return any(column[at : at + len(phrase)] == phrase for at in range(len(column) - len(phrase) + 1))
