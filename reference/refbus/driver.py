@@ -14,7 +14,7 @@ import os
 import sqlite3
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from refbus import __version__
 from refbus.kernel import jsontext
@@ -37,6 +37,13 @@ class Rejected(Exception):
         self.rpc, self.code = rpc, code
 
 
+class Operation(NamedTuple):
+    """What a method of the protocol runs, and the parameters that it takes."""
+
+    run: Callable[..., Any]
+    signature: inspect.Signature
+
+
 class Driver:
     """One session: at most one open bus, and the clock that it is given."""
 
@@ -45,12 +52,10 @@ class Driver:
         self._system = next(iter(buses))
         self._clock = Clock()
         self._bus: Any = None
-        self._session: dict[str, Callable[..., Any]] = {
-            "hello": self.hello,
-            "open": self.open,
-            "close": self.close,
-            "clock.set": self.clock_set,
-        }
+        self._session = _operations(
+            {"hello": self.hello, "open": self.open, "close": self.close, "clock.set": self.clock_set}
+        )
+        self._operations: dict[str, Operation] = {}  # of the open bus, by their names on the wire
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """The response to one line."""
@@ -107,6 +112,7 @@ class Driver:
             raise InvalidArgument("store must be a path")
         self._close_bus()
         self._bus = bus(store, clock=self._clock, **options)
+        self._operations = _operations({method: getattr(self._bus, method) for method in bus.METHODS})
         return {}
 
     def close(self) -> dict[str, Any]:
@@ -121,23 +127,25 @@ class Driver:
         return {}
 
     def _call(self, method: str, params: dict[str, Any]) -> Any:
-        function = self._session.get(method)
-        if function is None:
-            if method not in self._buses[self._system].METHODS:
-                raise Rejected(METHOD_NOT_FOUND, f"no method {method!a:.80}", "METHOD_NOT_FOUND")
-            if self._bus is None:
+        operation = self._session.get(method) or self._operations.get(method)
+        if operation is None:
+            if method in self._buses[self._system].METHODS:
                 raise NotOpen("no store is open")
-            function = getattr(self._bus, method)
+            raise Rejected(METHOD_NOT_FOUND, f"no method {method!a:.80}", "METHOD_NOT_FOUND")
         try:
-            inspect.signature(function).bind(**params)
+            operation.signature.bind(**params)
         except TypeError as error:
             raise Rejected(INVALID_PARAMS, f"{method}: {error!s:.200}") from error
-        return function(**params)
+        return operation.run(**params)
 
     def _close_bus(self) -> None:
-        bus, self._bus = self._bus, None
+        bus, self._bus, self._operations = self._bus, None, {}
         if bus is not None:
             bus.close()
+
+
+def _operations(methods: Mapping[str, Callable[..., Any]]) -> dict[str, Operation]:
+    return {method: Operation(run, inspect.signature(run)) for method, run in methods.items()}
 
 
 def serve(buses: Mapping[str, Any]) -> None:

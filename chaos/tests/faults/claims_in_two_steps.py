@@ -11,12 +11,12 @@ class ClaimsInTwoSteps(WorkerBus):
     """Pauses between the two, as a slow disk would."""
 
     def try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
-        now_ms = self.clock.now_ms()
+        now_ms = self.store.clock.now_ms()
         held = self.db.row("SELECT lease_until_ms FROM task_claims WHERE task_id = ?", (task_id,))
         if held is not None and held[0] > now_ms:
             return {"claimed": False}
         time.sleep(0.005)
-        until_ms = now_ms + self.lease_ms
+        until_ms = now_ms + self.store.lease_ms
         self.db.write("INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", (task_id, agent_id, now_ms, until_ms))
         return {"claimed": True, "lease_until_ms": until_ms}
 

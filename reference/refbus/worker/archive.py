@@ -8,21 +8,24 @@ keeps its seq and its id: its id remains taken, search finds it, and the export,
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import cursor
+from refbus.worker.replies import Archived
 from refbus.worker.store import Store
 
 ROWS_AT_ONCE = 5000
 
 
-class Archive(Store):
+class Archive:
     """archive."""
 
-    def archive(self) -> dict[str, Any]:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def archive(self) -> Archived:
         """Move out what is acknowledged by all; then vacuum, which holds up writers: a job for a quiet hour."""
-        cursors = [seq for (seq,) in self.db.rows("SELECT last_acked_seq FROM cursors")]
+        cursors = [seq for (seq,) in self._store.db.rows("SELECT last_acked_seq FROM cursors")]
         # Cursors only move forward, so what may go now may also go a moment later.
         below_seq = cursor.archivable_below(cursors)
         moved, last_seq = 0, 0
@@ -35,18 +38,18 @@ class Archive(Store):
 
     def _move_some(self, last_seq: int, below_seq: int) -> tuple[int, int]:
         """A part at a time, so that publishers get the lock in between. How many, and up to which seq."""
-        with self.db.transaction() as connection:
+        with self._store.transaction() as tx:
             bounds = {"last": last_seq, "below": below_seq, "limit": ROWS_AT_ONCE}
-            (bounds["upto"],) = connection.execute(_END_OF_PART, bounds).fetchone()
-            connection.execute(_COPY, bounds)
-            moved = connection.execute(_DELETE_COPIED, bounds).rowcount
+            (bounds["upto"],) = tx.execute(_END_OF_PART, bounds).fetchone()
+            tx.execute(_COPY, bounds)
+            moved = tx.execute(_DELETE_COPIED, bounds).rowcount
         return moved, bounds["upto"]
 
     def _compact(self) -> None:
         # The messages have moved already; a busy or full disk only leaves the file larger than it need be.
         with contextlib.suppress(BusError):
-            self.db.write("VACUUM")
-            self.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._store.db.write("VACUUM")
+            self._store.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 _END_OF_PART = """

@@ -7,28 +7,34 @@ from typing import Any
 from refbus.kernel import blob, jsontext
 from refbus.kernel.errors import BlobCorrupt, InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.worker.replies import BlobContent, BlobRef
 from refbus.worker.store import Store
 
 
-class Blobs(Store):
+class Blobs:
     """save_blob and load_blob."""
 
-    def save_blob(self, content: Any) -> dict[str, Any]:
-        """Store a JSON value; the same value is the same blob."""
-        return {"ref": self._save_text(limits.payload(content))}
+    def __init__(self, store: Store) -> None:
+        self._folder = store.blobs
 
-    def load_blob(self, ref: str) -> dict[str, Any]:
-        """The value, after its hash was verified."""
+    def save_blob(self, content: Any) -> BlobRef:
+        """The ref of a JSON value, which is stored."""
+        return {"ref": self.save_text(limits.payload(content))}
+
+    def load_blob(self, ref: str) -> BlobContent:
+        """The value of a ref."""
         if not isinstance(ref, str):
             raise InvalidArgument("ref must be a string")
-        text = self._load_text(ref)
+        text = self.load_text(ref)
         try:
             return {"content": jsontext.decode(text)}
         except ValueError as error:
             raise BlobCorrupt(f"{ref} is no JSON: {error!s:.100}") from error
 
-    def _save_text(self, text: str) -> str:
-        return blob.save(self.blobs, text.encode())
+    def save_text(self, text: str) -> str:
+        """Store a JSON text durably; a blob that is missing or damaged is written anew. Its ref."""
+        return blob.save(self._folder, text.encode())
 
-    def _load_text(self, ref: str) -> str:
-        return blob.load(self.blobs, ref).decode("utf-8", "replace")
+    def load_text(self, ref: str) -> str:
+        """The text, after its hash was verified."""
+        return blob.load(self._folder, ref).decode("utf-8", "replace")

@@ -1,50 +1,40 @@
-"""The `worker` bus (seed 000): all nouns on one store.
+"""The `worker` bus (seed 000): a store and its nouns, side by side.
 
-One method for each method of the adapter protocol, with its parameters as keywords and its reply as a dict.
+One method for each method of the adapter protocol, with its parameters as keywords; `replies` has what they return.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, Unpack
+
+from refbus.kernel.face import delegate, delegated
 from refbus.kernel.rules import limit as limits
 from refbus.worker.archive import Archive
+from refbus.worker.blob import Blobs
+from refbus.worker.cursor import Cursors
 from refbus.worker.dump import Dump
 from refbus.worker.export import Export
 from refbus.worker.lease import Claims
+from refbus.worker.log import Log
 from refbus.worker.presence import Presence
-from refbus.worker.retry import Redelivery
+from refbus.worker.reader import Reader
+from refbus.worker.retry import Handler, Pass, Redelivery
+from refbus.worker.route import Routes
 from refbus.worker.search import Search
+from refbus.worker.signing import Signatures
 from refbus.worker.states import States
-from refbus.worker.status import Status
+from refbus.worker.store import Options, Store
 
 
-class WorkerBus(Redelivery, Search, States, Claims, Presence, Export, Archive, Status, Dump):
-    """An open store. One object may serve many threads: each has its own connection."""
+class WorkerBus:
+    """An open store. One object may serve many threads: each has its own connection.
+
+    Any method may also raise BUSY, DISK_FULL, IO_ERROR, CORRUPT or INTERNAL.
+    """
 
     SYSTEM = "worker"
-    METHODS = (
-        "publish",
-        "publish_many",
-        "poll",
-        "ack",
-        "process_loop",
-        "poll_intervals",
-        "try_claim_task",
-        "renew_claim",
-        "release_claim",
-        "heartbeat",
-        "liveness",
-        "export_to_jsonl",
-        "save_blob",
-        "load_blob",
-        "search",
-        "archive",
-        "status",
-        "dead_letters",
-        "redrive",
-        "worker_state",
-        "transition",
-        "dump",
-    )
     OPTIONS = ("unread_max", "deliveries_max", "signing_key", "synchronous", "lease_ms")
     NOUNS = ("log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export")
     FEATURES = (
@@ -71,3 +61,68 @@ class WorkerBus(Redelivery, Search, States, Claims, Presence, Export, Archive, S
         "name_bytes_max": limits.NAME_BYTES_MAX,
         "text_chars_max": limits.TEXT_CHARS_MAX,
     }
+
+    def __init__(self, store: Path | str, **options: Unpack[Options]) -> None:
+        """Open the folder `store`. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH."""
+        self.store = Store(store, **options)
+        self.db, self.folder = self.store.db, self.store.folder
+        self.signatures = Signatures(self.store)
+        self.blobs = Blobs(self.store)
+        self.reader = Reader(self.blobs, self.signatures)
+        self.routes = Routes(self.store)
+        self.log = Log(self.store, self.blobs, self.signatures, self.routes)
+        self.cursors = Cursors(self.store, self.routes, self.reader)
+        self.redelivery = Redelivery(self.store, self.cursors, self.reader)
+        self.claims = Claims(self.store)
+        self.presence = Presence(self.store)
+        self.states = States(self.store, self.log)
+        self.exports = Export(self.store)
+        self.searches = Search(self.store, self.blobs, self.reader)
+        self.archives = Archive(self.store)
+        self.dumps = Dump(self.store)
+
+    publish = delegate("log", Log.publish)
+    publish_many = delegate("log", Log.publish_many)
+    poll = delegate("cursors", Cursors.poll)
+    ack = delegate("cursors", Cursors.ack)
+    process_loop = delegate("redelivery", Redelivery.process_loop)
+    poll_intervals = delegate("redelivery", Redelivery.poll_intervals)
+    try_claim_task = delegate("claims", Claims.try_claim_task)
+    renew_claim = delegate("claims", Claims.renew_claim)
+    release_claim = delegate("claims", Claims.release_claim)
+    heartbeat = delegate("presence", Presence.heartbeat)
+    liveness = delegate("presence", Presence.liveness)
+    export_to_jsonl = delegate("exports", Export.export_to_jsonl)
+    save_blob = delegate("blobs", Blobs.save_blob)
+    load_blob = delegate("blobs", Blobs.load_blob)
+    search = delegate("searches", Search.search)
+    archive = delegate("archives", Archive.archive)
+    status = delegate("presence", Presence.status)
+    dead_letters = delegate("redelivery", Redelivery.dead_letters)
+    redrive = delegate("redelivery", Redelivery.redrive)
+    worker_state = delegate("states", States.worker_state)
+    transition = delegate("states", States.transition)
+    dump = delegate("dumps", Dump.dump)
+    METHODS = delegated(vars())
+
+    def process(
+        self,
+        agent_id: str,
+        handler: Handler,
+        *,
+        limit: int = 100,
+        wait_ms: int = 0,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Pass:
+        """Poll, hand each message to the handler and acknowledge it; stop at the first failure."""
+        return self.redelivery.process(agent_id, handler, limit=limit, wait_ms=wait_ms, is_stopped=is_stopped)
+
+    def close(self) -> None:
+        """Close all connections and watches."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

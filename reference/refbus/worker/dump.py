@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from refbus.worker.replies import Dumped
 from refbus.worker.store import Store
 
 
-class Dump(Store):
+class Dump:
     """dump."""
 
-    def dump(self) -> dict[str, Any]:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def dump(self) -> Dumped:
         """Every table that says what happened, and what SQLite thinks of its file."""
-        with self.snapshot() as tx:
+        with self._store.snapshot() as tx:
             stated = tx.row("SELECT last_seq FROM export_state WHERE id = 1")
             return {
                 "messages": tx.dicts("SELECT * FROM messages ORDER BY seq"),

@@ -11,29 +11,33 @@ from typing import Any
 
 from refbus.kernel.jsonl import JsonlFile
 from refbus.worker.message import as_row
+from refbus.worker.replies import Exported
 from refbus.worker.store import JSONL_NAME, Store
 
 LOCK_NAME = "export.lock"
 ROWS_AT_ONCE = 1000
 
 
-class Export(Store):
+class Export:
     """export_to_jsonl."""
 
-    def export_to_jsonl(self) -> dict[str, Any]:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def export_to_jsonl(self) -> Exported:
         """Append to bus.jsonl what it lacks. Any number of exporters, any crash: each seq exactly once."""
-        file = JsonlFile(self.folder / JSONL_NAME, self.folder / LOCK_NAME, self)
+        file = JsonlFile(self._store.folder / JSONL_NAME, self._store.folder / LOCK_NAME, self)
         with file.locked():
-            stated = self.db.row("SELECT last_seq FROM export_state WHERE id = 1")
+            stated = self._store.db.row("SELECT last_seq FROM export_state WHERE id = 1")
             last_seq = file.bring_up_to_date()
             if stated != (last_seq,):
                 file.make_durable()
-                self.db.write("INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,))
+                self._store.db.write("INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,))
         return {"last_seq": last_seq}
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:
         """The next messages as lines."""
-        rows = self.db.rows(_NEXT_ROWS, {"last": last_seq, "limit": ROWS_AT_ONCE})
+        rows = self._store.db.rows(_NEXT_ROWS, {"last": last_seq, "limit": ROWS_AT_ONCE})
         return [_line(row) for row in rows], rows[-1][0] if rows else last_seq
 
     def holds(self, exported: Any) -> int | None:
@@ -44,7 +48,7 @@ class Export(Store):
             return None
         if type(seq) is not int or not 0 < seq < 2**63:
             return None
-        newest, stored_id = self.db.row(_WHO_HAS, {"seq": seq})
+        newest, stored_id = self._store.db.row(_WHO_HAS, {"seq": seq})
         # Deleted rows keep their lines. A line from the future, or with another id, was taken back by a power cut.
         return seq if seq <= newest and stored_id in (None, message_id) else None
 

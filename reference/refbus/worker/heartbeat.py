@@ -14,7 +14,8 @@ from typing import Any
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import presence
-from refbus.worker.presence import Presence, check_beat
+from refbus.worker.bus import WorkerBus
+from refbus.worker.presence import check_beat
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ _STOP = None
 class Heartbeat:
     """Beats for one agent until stopped. Also a context manager."""
 
-    def __init__(self, bus: Presence, agent_id: str, *, interval_ms: int = presence.INTERVAL_MS) -> None:
+    def __init__(self, bus: WorkerBus, agent_id: str, *, interval_ms: int = presence.INTERVAL_MS) -> None:
         self._bus, self._agent_id, self._interval_s = bus, agent_id, interval_ms / 1000
         self._commands: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._beat_until_stopped, name=f"heartbeat-{agent_id}", daemon=True)

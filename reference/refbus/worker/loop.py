@@ -11,7 +11,8 @@ import threading
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import retry
-from refbus.worker.retry import Handler, Redelivery
+from refbus.worker.bus import WorkerBus
+from refbus.worker.retry import Handler
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 class Loop:
     """Hands an agent's messages to a handler, at least once each, until stopped."""
 
-    def __init__(self, bus: Redelivery, agent_id: str, handler: Handler, *, limit: int = 100) -> None:
+    def __init__(self, bus: WorkerBus, agent_id: str, handler: Handler, *, limit: int = 100) -> None:
         self._bus, self._agent_id, self._handler, self._limit = bus, agent_id, handler, limit
         self._stopping = threading.Event()
         self.interval_ms = retry.POLL_ACTIVE_MS

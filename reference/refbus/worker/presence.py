@@ -1,30 +1,37 @@
-"""Presence: one heartbeat row for each agent, and what its age says."""
+"""Presence: one heartbeat row for each agent, what its age says, and the newest of what agents say of themselves."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import presence
+from refbus.worker.replies import Agents, Nothing, StatusRows
 from refbus.worker.store import Store
 
 
-class Presence(Store):
-    """heartbeat and liveness."""
+class Presence:
+    """heartbeat, liveness and status."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def heartbeat(
         self, agent_id: str, status: str, current_task: str | None = None, progress: float | None = None
-    ) -> dict[str, Any]:
+    ) -> Nothing:
         """Say that the agent lives, and what it does."""
         check_beat(agent_id, status, current_task, progress)
-        self.db.write(_BEAT, (agent_id, self._now_ms(), status, current_task, progress))
+        self._store.db.write(_BEAT, (agent_id, self._store.clock.now_ms(), status, current_task, progress))
         return {}
 
-    def liveness(self) -> dict[str, Any]:
+    def liveness(self) -> Agents:
         """Every agent that ever sent a heartbeat, with its state now."""
-        rows = self.db.rows("SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats ORDER BY agent_id")
-        now_ms = self._now_ms()
+        rows = self._store.db.rows(
+            "SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats ORDER BY agent_id"
+        )
+        now_ms = self._store.clock.now_ms()
         return {
             "agents": [
                 {
@@ -40,6 +47,24 @@ class Presence(Store):
             ]
         }
 
+    def status(self, limit: int = 100) -> StatusRows:
+        """The seed's status query, with the column that exists (W13): newest state changes and heartbeats first."""
+        limits.integer("limit", limit)
+        rows = self._store.db.rows(
+            """
+            SELECT from_agent, type, ts_ms, payload FROM messages
+            WHERE type IN ('heartbeat', 'state_change')
+            ORDER BY seq DESC LIMIT ?
+            """,
+            (limit,),
+        )
+        return {
+            "rows": [
+                {"from_agent": from_agent, "type": type_, "ts_ms": ts_ms, "payload": _readable(text)}
+                for from_agent, type_, ts_ms, text in rows
+            ]
+        }
+
 
 def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:
     """Refuse what is no heartbeat."""
@@ -50,6 +75,13 @@ def check_beat(agent_id: object, status: object, current_task: object, progress:
         limits.text("current_task", current_task)
     if progress is not None:
         limits.number("progress", progress)
+
+
+def _readable(text: Any) -> Any:
+    try:
+        return None if text is None else jsontext.decode(text)
+    except ValueError:
+        return None
 
 
 _BEAT = """

@@ -8,24 +8,38 @@ cursor moves past it, and `redrive` puts it back in front.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import retry
-from refbus.worker.cursor import _ADVANCE, Cursors
+from refbus.worker.cursor import Cursors
+from refbus.worker.reader import Reader
+from refbus.worker.replies import DeadLetter, DeadLetters, Intervals, Message, Processed, Redriven
+from refbus.worker.store import Store
 
-Handler = Callable[[dict[str, Any]], None]
+Handler = Callable[[Message], None]
 
 
-class Redelivery(Cursors):
+class Pass(NamedTuple):
+    """What one pass of the loop has done."""
+
+    handled: list[str]  # ids
+    failed: str | None  # the id whose handler failed
+    error: Exception | None  # and why
+
+
+class Redelivery:
     """process_loop, poll_intervals, dead_letters and redrive."""
 
-    def process_loop(self, agent_id: str, limit: int = 100, fail_ids: Sequence[str] = ()) -> dict[str, Any]:
+    def __init__(self, store: Store, cursors: Cursors, reader: Reader) -> None:
+        self._store, self._cursors, self._reader = store, cursors, reader
+
+    def process_loop(self, agent_id: str, limit: int = 100, fail_ids: Sequence[str] = ()) -> Processed:
         """One pass with a handler that fails on fail_ids."""
         failing = _strings("fail_ids", [] if fail_ids == () else fail_ids)
 
-        def handler(message: dict[str, Any]) -> None:
+        def handler(message: Message) -> None:
             if message["id"] in failing:
                 raise RuntimeError("asked to fail")
 
@@ -40,10 +54,10 @@ class Redelivery(Cursors):
         limit: int = 100,
         wait_ms: int = 0,
         is_stopped: Callable[[], bool] = lambda: False,
-    ) -> tuple[list[str], str | None, Exception | None]:
-        """Poll, handle, acknowledge each; stop at the first failure. Ids handled, the id that failed, and why."""
+    ) -> Pass:
+        """Poll, handle, acknowledge each; stop at the first failure."""
         handled: list[str] = []
-        for message in self.poll(agent_id=agent_id, limit=limit, wait_ms=wait_ms)["messages"]:
+        for message in self._cursors.poll(agent_id, limit, wait_ms)["messages"]:
             if is_stopped():
                 break
             if self._count_delivery(agent_id, message["seq"]):
@@ -52,12 +66,12 @@ class Redelivery(Cursors):
                 handler(message)
             except Exception as error:
                 self._bury_if_dead(agent_id, message["seq"])
-                return handled, message["id"], error
+                return Pass(handled, message["id"], error)
             handled.append(message["id"])
-            self.ack(agent_id=agent_id, seq=message["seq"])
-        return handled, None, None
+            self._cursors.ack(agent_id, message["seq"])
+        return Pass(handled, None, None)
 
-    def poll_intervals(self, polls: list[bool]) -> dict[str, Any]:
+    def poll_intervals(self, polls: list[bool]) -> Intervals:
         """What the adaptive loop would sleep after each poll; True: it found messages."""
         if type(polls) is not list or not all(type(found) is bool for found in polls):
             raise InvalidArgument("polls must be a list of true and false")
@@ -68,33 +82,31 @@ class Redelivery(Cursors):
             intervals_ms.append(interval_ms)
         return {"intervals_ms": intervals_ms}
 
-    def dead_letters(self, agent_id: str) -> dict[str, Any]:
+    def dead_letters(self, agent_id: str) -> DeadLetters:
         """The agent's dead letters, in seq order, with how often each was delivered and when it was given up."""
         limits.name("agent_id", agent_id)
-        rows = self.db.rows(_DEAD, (agent_id,))
-        messages = self.deliver(row[:-2] for row in rows)
-        for message, row in zip(messages, rows, strict=True):
-            message["deliveries"], message["dead_at_ms"] = row[-2:]
-        return {"messages": messages}
+        rows = self._store.db.rows(_DEAD, (agent_id,))
+        messages = self._reader.messages(row[:-2] for row in rows)
+        return {"messages": [_dead_letter(message, *row[-2:]) for message, row in zip(messages, rows, strict=True)]}
 
-    def redrive(self, agent_id: str, seq: int) -> dict[str, Any]:
+    def redrive(self, agent_id: str, seq: int) -> Redriven:
         """Put a dead letter back in front of its agent, its deliveries forgotten."""
         limits.name("agent_id", agent_id)
         limits.integer("seq", seq)
-        with self.db.transaction() as connection:
+        with self._store.transaction() as tx:
             key = (agent_id, seq)
-            if not connection.execute("DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key).rowcount:
+            if not tx.execute("DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key).rowcount:
                 return {"redriven": False}
-            connection.execute("INSERT OR REPLACE INTO redriven (agent_id, seq) VALUES (?, ?)", key)
+            tx.execute("INSERT OR REPLACE INTO redriven (agent_id, seq) VALUES (?, ?)", key)
         return {"redriven": True}
 
     def _count_delivery(self, agent_id: str, seq: int) -> bool:
         """Count one more delivery; True: it had too many already and is a dead letter now."""
-        if self.deliveries_max is None:
+        if self._store.deliveries_max is None:
             return False
         if self._bury_if_dead(agent_id, seq):
             return True
-        self.db.write(
+        self._store.db.write(
             """
             INSERT INTO deliveries (agent_id, seq, deliveries) VALUES (?, ?, 1)
             ON CONFLICT (agent_id, seq) DO UPDATE SET deliveries = deliveries + 1
@@ -104,20 +116,22 @@ class Redelivery(Cursors):
         return False
 
     def _bury_if_dead(self, agent_id: str, seq: int) -> bool:
-        if self.deliveries_max is None:
+        if self._store.deliveries_max is None:
             return False
-        with self.db.transaction() as connection:
+        with self._store.transaction() as tx:
             key = (agent_id, seq)
-            row = connection.execute("SELECT deliveries FROM deliveries WHERE agent_id = ? AND seq = ?", key).fetchone()
-            if row is None or not retry.is_dead(row[0], self.deliveries_max):
+            row = tx.row("SELECT deliveries FROM deliveries WHERE agent_id = ? AND seq = ?", key)
+            if row is None or not retry.is_dead(row[0], self._store.deliveries_max):
                 return False
-            connection.execute(
-                "INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?)", (*key, row[0], self._now_ms())
-            )
-            connection.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq = ?", key)
-            connection.execute("DELETE FROM redriven WHERE agent_id = ? AND seq = ?", key)
-            connection.execute(_ADVANCE, (*key, self._now_ms()))
+            tx.execute("INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?)", (*key, row[0], tx.now_ms))
+            tx.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq = ?", key)
+            tx.execute("DELETE FROM redriven WHERE agent_id = ? AND seq = ?", key)
+            self._cursors.advance(tx, agent_id, seq)
         return True
+
+
+def _dead_letter(message: Message, deliveries: int, dead_at_ms: int) -> DeadLetter:
+    return {**message, "deliveries": deliveries, "dead_at_ms": dead_at_ms}
 
 
 def _strings(what: str, values: Any) -> frozenset[str]:

@@ -12,46 +12,53 @@ from typing import Any
 from refbus.kernel import jsontext
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import limit as limits
-from refbus.worker.cursor import Cursors
+from refbus.worker.blob import Blobs
+from refbus.worker.reader import Reader
+from refbus.worker.replies import Messages
+from refbus.worker.store import Store
 
 ROWS_AT_ONCE = 1000
 
 
-class Search(Cursors):
+class Search:
     """search."""
 
-    def search(self, query: str, limit: int = 100) -> dict[str, Any]:
+    def __init__(self, store: Store, blobs: Blobs, reader: Reader) -> None:
+        self._store, self._blobs, self._reader = store, blobs, reader
+
+    def search(self, query: str, limit: int = 100) -> Messages:
         """Messages that hold every word of the query, in seq order. No query syntax: words only."""
         words = limits.text("query", query).split()
         limits.integer("limit", limit)
-        self._index_what_is_new()
+        self.bring_up_to_date()
         quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
-        rows = self.db.rows(_MATCHING, {"query": quoted, "limit": limit}) if words else []
-        return {"messages": self.deliver(rows)}
+        rows = self._store.db.rows(_MATCHING, {"query": quoted, "limit": limit}) if words else []
+        return {"messages": self._reader.messages(rows)}
 
-    def _index_what_is_new(self) -> None:
-        newest, indexed = self.db.row(_NEWEST_AND_INDEXED)
+    def bring_up_to_date(self) -> None:
+        """Index what was published since the last search."""
+        newest, indexed = self._store.db.row(_NEWEST_AND_INDEXED)
         while indexed < newest:
             indexed = self._index_some()
 
     def _index_some(self) -> int:
         """A part at a time, so that publishers get the lock in between. How far the index reaches now."""
-        with self.db.transaction() as connection:
-            newest, indexed = connection.execute(_NEWEST_AND_INDEXED).fetchone()
-            rows = connection.execute(_NOT_INDEXED, {"last": indexed, "limit": ROWS_AT_ONCE}).fetchall()
-            connection.executemany(
+        with self._store.transaction() as tx:
+            newest, indexed = tx.row(_NEWEST_AND_INDEXED)
+            rows = tx.rows(_NOT_INDEXED, {"last": indexed, "limit": ROWS_AT_ONCE})
+            tx.executemany(
                 "INSERT INTO search_index (rowid, type, body) VALUES (?, ?, ?)",
-                ((seq, type_, self._words(text, ref)) for seq, type_, text, ref in rows),
+                ((seq, type_, self.words(text, ref)) for seq, type_, text, ref in rows),
             )
             # Numbers that a retry burned have no row: the index is complete when no row is left.
             indexed = rows[-1][0] if len(rows) == ROWS_AT_ONCE else newest
-            connection.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (indexed,))
+            tx.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (indexed,))
         return int(indexed)
 
-    def _words(self, text: Any, ref: Any) -> str:
+    def words(self, text: Any, ref: Any) -> str:
         """What can be read of a payload: its strings, numbers and member names."""
         try:
-            text = text if ref is None else self._load_text(ref)
+            text = text if ref is None else self._blobs.load_text(ref)
             return "" if text is None else " ".join(_leaves(jsontext.decode(text)))
         except (BusError, ValueError):
             return text if isinstance(text, str) else ""

@@ -9,6 +9,29 @@ import hashlib
 import hmac
 from typing import Any
 
+from refbus.kernel.transaction import Transaction
+from refbus.worker.store import Store
+
+
+class Signatures:
+    """Signs what is appended and verifies what is read, with the session's key."""
+
+    def __init__(self, store: Store) -> None:
+        self._db = store.db
+        self.key = store.signing_key
+
+    def sign(self, tx: Transaction, row: tuple[Any, ...]) -> None:
+        """Keep the signature of a row just inserted, if there is a key."""
+        if self.key is not None:
+            tx.execute("INSERT OR REPLACE INTO signatures (seq, mac) VALUES (?, ?)", (row[0], mac(self.key, row)))
+
+    def is_good(self, row: tuple[Any, ...]) -> bool:
+        """Is the row signed with our key, and unchanged? Without a key every row is good."""
+        if self.key is None:
+            return True
+        found = self._db.row("SELECT mac FROM signatures WHERE seq = ?", (row[0],))
+        return found is not None and is_signed(self.key, row, found[0])
+
 
 def mac(key: bytes, row: tuple[Any, ...]) -> str:
     """The signature of a row of `messages`, columns in the table's order."""

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 from refbus.kernel.errors import BusError, InvalidArgument, StateConflict
 from refbus.kernel.files import atomic_write
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
 from refbus.worker.log import Log
 from refbus.worker.message import Draft, new_ids
+from refbus.worker.replies import Transitioned, WorkerState
+from refbus.worker.store import Store
 
 _ENDS = {"FAILED", "CANCELLED"}
 
@@ -39,19 +40,22 @@ TRANSITIONS: dict[str | None, set[str]] = {
 }
 
 
-class States(Log):
+class States:
     """worker_state and transition."""
 
-    def worker_state(self, worker: str) -> dict[str, Any]:
+    def __init__(self, store: Store, log: Log) -> None:
+        self._store, self._log = store, log
+
+    def worker_state(self, worker: str) -> WorkerState:
         """The worker's state; null for one that nobody assigned."""
         limits.name("worker", worker)
-        row = self.db.row("SELECT state, updated_at_ms FROM worker_states WHERE worker = ?", (worker,))
+        row = self._store.db.row("SELECT state, updated_at_ms FROM worker_states WHERE worker = ?", (worker,))
         if row is None:
             return {"worker": worker, "state": self._state_in_file(worker)}
         self._mirror(worker, *row)
         return {"worker": worker, "state": row[0]}
 
-    def transition(self, worker: str, to_state: str, from_state: str | None = None) -> dict[str, Any]:
+    def transition(self, worker: str, to_state: str, from_state: str | None = None) -> Transitioned:
         """Go from the state that the caller believes to the next one. A repeat changes nothing and is no error."""
         limits.name("worker", worker)
         _check_state("to_state", to_state)
@@ -59,35 +63,35 @@ class States(Log):
             _check_state("from_state", from_state)
         if to_state not in TRANSITIONS[from_state]:
             raise StateConflict(f"no way leads from {from_state} to {to_state}")
-        with self.db.transaction() as connection:
-            now_ms = self._now_ms()
-            present = self._present_state(connection, worker)
+        with self._store.transaction() as tx:
+            present = self._present_state(tx, worker)
             if present == to_state:
                 is_changed = False
             elif present != from_state:
                 raise StateConflict(f"{worker} is {present}, not {from_state}")
             else:
                 is_changed = True
-                connection.execute(
+                tx.execute(
                     "INSERT OR REPLACE INTO worker_states (worker, state, updated_at_ms) VALUES (?, ?, ?)",
-                    (worker, to_state, now_ms),
+                    (worker, to_state, tx.now_ms),
                 )
-                self._announce(connection, worker, from_state, to_state)
+                self.announce(tx, worker, from_state, to_state)
         # It has happened: a mirror that cannot be written now is written by the next look at this worker.
         with contextlib.suppress(BusError):
             if is_changed:
-                self._mirror(worker, to_state, now_ms)
+                self._mirror(worker, to_state, tx.now_ms)
             else:
                 self.worker_state(worker)
         return {"worker": worker, "state": to_state, "changed": is_changed}
 
-    def _present_state(self, connection: sqlite3.Connection, worker: str) -> str | None:
-        row = connection.execute("SELECT state FROM worker_states WHERE worker = ?", (worker,)).fetchone()
+    def _present_state(self, tx: Transaction, worker: str) -> str | None:
+        row = tx.row("SELECT state FROM worker_states WHERE worker = ?", (worker,))
         return self._state_in_file(worker) if row is None else row[0]
 
-    def _announce(self, connection: sqlite3.Connection, worker: str, from_state: str | None, to_state: str) -> None:
+    def announce(self, tx: Transaction, worker: str, from_state: str | None, to_state: str) -> None:
+        """Publish the transition, in its transaction."""
         draft = Draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}}, *new_ids(1))
-        self._append_judged(connection, worker, draft, self._values(worker, draft, self._now_ms()))
+        self._log.append(tx, worker, draft)
 
     def _mirror(self, worker: str, state: str, updated_at_ms: int) -> None:
         wanted = json.dumps({"worker": worker, "state": state, "updated_at_ms": updated_at_ms}).encode() + b"\n"
@@ -107,7 +111,7 @@ class States(Log):
         return state if isinstance(state, str) and state in TRANSITIONS else None
 
     def _file_of(self, worker: str) -> Path:
-        return self.workers / f"{worker}.json"
+        return self._store.workers / f"{worker}.json"
 
 
 def _check_state(what: str, state: object) -> None:

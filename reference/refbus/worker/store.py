@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TypedDict
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import InvalidArgument
@@ -17,6 +18,17 @@ DB_NAME = "bus.db"
 JSONL_NAME = "bus.jsonl"
 # Version 0 precedes the seed's draft: some of its tables may be missing, or `meta` itself. Version 1 is the seed's.
 SCHEMA = Schema.of_folder(Path(__file__).parent, version=1)
+
+
+class Options(TypedDict, total=False):
+    """What a session may be opened with."""
+
+    clock: Clock | None  # default: the wall clock
+    synchronous: str  # NORMAL survives the death of a process, FULL a power cut as well (W12)
+    lease_ms: int  # how long a claim lives: 60 s
+    unread_max: int | None  # publish is refused where its recipient has so many unread; default: no bound
+    deliveries_max: int | None  # a message delivered so often without an ack is a dead letter; default: never (W11)
+    signing_key: str | None  # hex: sign what is published, and mark what is not signed with it; default: no
 
 
 class Store(Base):
@@ -38,14 +50,11 @@ class Store(Base):
         self.lease_ms = limits.integer("lease_ms", lease_ms, 1, limits.NOW_MS_MAX)
         self.unread_max = None if unread_max is None else limits.integer("unread_max", unread_max, 1)
         self.deliveries_max = None if deliveries_max is None else limits.integer("deliveries_max", deliveries_max, 1)
-        self._signing_key = _key(signing_key)
+        self.signing_key = _key(signing_key)
         self.blobs, self.workers = self.folder / "blobs", self.folder / "workers"
         make_folder(self.blobs)
         make_folder(self.workers)
         self.open(SCHEMA)
-
-    def _now_ms(self) -> int:
-        return self.clock.now_ms()
 
 
 def _key(signing_key: str | None) -> bytes | None:

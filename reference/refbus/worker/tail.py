@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.wake import SLEEP_S_MAX
-from refbus.worker.cursor import Cursors
+from refbus.worker.bus import WorkerBus
+from refbus.worker.replies import Message
 
 
 class Tail:
     """A place in the log of one reader that is no agent."""
 
-    def __init__(self, bus: Cursors, *, back: int = 10) -> None:
+    def __init__(self, bus: WorkerBus, *, back: int = 10) -> None:
         self._bus = bus
         limits.integer("back", back)
         row = bus.db.row("SELECT seq FROM messages ORDER BY seq DESC LIMIT 1 OFFSET ?", (back,))
         self._last_seq = 0 if row is None else row[0]
 
-    def messages(self, *, follow: bool = True) -> Iterator[dict[str, Any]]:
+    def messages(self, *, follow: bool = True) -> Iterator[Message]:
         """What stands in the log from here on; with `follow`, for ever."""
-        with self._bus.waiters.borrow() as waiter:
+        with self._bus.store.waiters.borrow() as waiter:
             while True:
                 rows = self._bus.db.rows(_NEXT, (self._last_seq,))
-                for message in self._bus.deliver(rows):
+                for message in self._bus.reader.messages(rows):
                     self._last_seq = message["seq"]
                     yield message
                 if not rows:

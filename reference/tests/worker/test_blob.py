@@ -19,19 +19,19 @@ from refbus.worker.bus import WorkerBus
 def test_what_is_saved_can_be_loaded(bus: WorkerBus, content: Any) -> None:
     """Under the hash of its text, and saving it again changes nothing."""
     ref = bus.save_blob(content)["ref"]
-    data = (bus.blobs / ref).read_bytes()
+    data = (bus.store.blobs / ref).read_bytes()
     assert ref == f"sha256-{hashlib.sha256(data).hexdigest()}"
     assert bus.load_blob(ref) == {"content": content}
-    inode = (bus.blobs / ref).stat().st_ino
+    inode = (bus.store.blobs / ref).stat().st_ino
     assert bus.save_blob(content) == {"ref": ref}
-    assert (bus.blobs / ref).stat().st_ino == inode
-    assert [path.name for path in bus.blobs.iterdir()] == [ref]
+    assert (bus.store.blobs / ref).stat().st_ino == inode
+    assert [path.name for path in bus.store.blobs.iterdir()] == [ref]
 
 
 def test_a_damaged_blob_is_refused_and_mended_by_saving_it_again(bus: WorkerBus) -> None:
     """W6: the hash is verified on read."""
     ref = bus.save_blob({"a": 1})["ref"]
-    (bus.blobs / ref).write_bytes(b'{"a": 2}')
+    (bus.store.blobs / ref).write_bytes(b'{"a": 2}')
     with pytest.raises(BlobCorrupt):
         bus.load_blob(ref)
     bus.save_blob({"a": 1})
@@ -77,7 +77,7 @@ def test_a_missing_blob_is_said_to_be_missing(bus: WorkerBus) -> None:
 def test_a_whole_blob_that_is_no_json_is_corrupt(bus: WorkerBus) -> None:
     """A stranger stored it; its hash is right."""
     ref = f"sha256-{hashlib.sha256(b'{').hexdigest()}"
-    (bus.blobs / ref).write_bytes(b"{")
+    (bus.store.blobs / ref).write_bytes(b"{")
     with pytest.raises(BlobCorrupt, match="no JSON"):
         bus.load_blob(ref)
     bus.db.write("INSERT INTO messages (id, ts_ms, from_agent, type, payload_ref) VALUES ('x', 1, 'n', 't', ?)", (ref,))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refbus.kernel.errors import InvalidArgument
-from refbus.worker import cursor
+from refbus.worker import route
 from refbus.worker.bus import WorkerBus
 
 OpenBus = Callable[..., WorkerBus]
@@ -99,7 +99,7 @@ def test_bad_arguments_are_refused(bus: WorkerBus, method: str, params: dict[str
 
 def test_a_poll_costs_what_it_returns(bus: WorkerBus) -> None:
     """Both parts of the log are read in index order and merged: nothing is scanned, nothing sorted."""
-    plan = [row[3] for row in bus.db.rows(f"EXPLAIN QUERY PLAN {cursor._UNREAD}", ("bob", 10))]
+    plan = [row[3] for row in bus.db.rows(f"EXPLAIN QUERY PLAN {route._UNREAD}", ("bob", 10))]
     assert sum("SEARCH messages USING INDEX idx_messages_to_seq (to_agent=? AND seq>?)" in line for line in plan) == 2
     assert any("MERGE (UNION ALL)" in line for line in plan)
     assert not any("TEMP B-TREE" in line or "SCAN messages" in line for line in plan)
@@ -172,7 +172,7 @@ def test_a_tampered_blob_is_not_believed(bus: WorkerBus) -> None:
     """Nor a truncated one, a link, or a folder in its place (W6)."""
     for payload in ("a" * 5000, "b" * 5000, "c" * 5000, "d" * 5000):
         bus.publish("alice", {"type": "t", "payload": payload})
-    paths = [bus.blobs / message["payload_ref"] for message in bus.poll("bob")["messages"]]
+    paths = [bus.store.blobs / message["payload_ref"] for message in bus.poll("bob")["messages"]]
     paths[0].write_bytes(paths[0].read_bytes().replace(b"a", b"b"))
     paths[1].write_bytes(paths[1].read_bytes()[:100])
     elsewhere = Path(bus.folder / "elsewhere")

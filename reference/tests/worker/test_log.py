@@ -80,7 +80,7 @@ def test_4097_bytes_are_a_blob(bus: WorkerBus, size: int, is_inline: bool) -> No
     ((payload, ref),) = bus.db.rows("SELECT payload, payload_ref FROM messages")
     assert (payload is not None, ref is None) == (is_inline, is_inline)
     assert bus.poll("bob")["messages"][0]["payload"] == value
-    assert len(list(bus.blobs.iterdir())) == (0 if is_inline else 1)
+    assert len(list(bus.store.blobs.iterdir())) == (0 if is_inline else 1)
 
 
 @pytest.mark.parametrize("payload", [{"a": 1, "b": [2]}, "y" * 5000, None])
@@ -122,7 +122,7 @@ def test_the_same_id_with_other_content_is_a_conflict(bus: WorkerBus, change: di
     with pytest.raises(IdConflict):
         bus.publish("mallory", message)
     assert bus.dump() == before
-    assert list(bus.blobs.iterdir()) == []
+    assert list(bus.store.blobs.iterdir()) == []
 
 
 def test_an_absent_payload_is_not_a_null_one(bus: WorkerBus) -> None:
@@ -135,7 +135,7 @@ def test_an_absent_payload_is_not_a_null_one(bus: WorkerBus) -> None:
 def test_a_retry_whose_first_blob_is_lost_is_a_conflict(bus: WorkerBus) -> None:
     """Nobody can tell any more whether it is the same."""
     bus.publish("alice", {"id": "m1", "type": "t", "payload": "y" * 5000})
-    for blob in bus.blobs.iterdir():
+    for blob in bus.store.blobs.iterdir():
         blob.unlink()
     with pytest.raises(IdConflict):
         bus.publish("alice", {"id": "m1", "type": "t", "payload": "z"})
@@ -220,7 +220,7 @@ def test_ten_megabytes_are_too_large(bus: WorkerBus) -> None:
     with pytest.raises(PayloadTooLarge) as caught:
         bus.publish("alice", {"type": "t", "payload": "x" * 10_000_000})
     assert caught.value.definite
-    assert list(bus.blobs.iterdir()) == []
+    assert list(bus.store.blobs.iterdir()) == []
 
 
 def test_another_constraint_is_not_a_duplicate(bus: WorkerBus) -> None:
@@ -246,7 +246,7 @@ def test_the_bound_on_unread_messages_holds_until_the_reader_moves(open_bus: Ope
         with pytest.raises(Backpressure) as caught:
             bus.publish("alice", {"type": "t", "to": "bob", "payload": payload})
         assert caught.value.definite
-    assert list(bus.blobs.iterdir()) == []
+    assert list(bus.store.blobs.iterdir()) == []
     with pytest.raises(Backpressure):
         bus.publish_many("alice", [{"type": "t", "to": "carol"}, {"type": "t", "to": "bob"}])
     assert bus.poll("carol")["messages"] == []

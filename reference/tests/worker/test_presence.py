@@ -130,7 +130,7 @@ def test_a_worker_goes_its_way_and_every_step_is_announced(bus: WorkerBus) -> No
         assert after is not None
         assert bus.transition("w1", after, before) == {"worker": "w1", "state": after, "changed": True}
         assert bus.worker_state("w1") == {"worker": "w1", "state": after}
-        assert json.loads((bus.workers / "w1.json").read_text())["state"] == after
+        assert json.loads((bus.store.workers / "w1.json").read_text())["state"] == after
     said = [message for message in bus.poll("anyone")["messages"] if message["type"] == "state_change"]
     assert [message["payload"] for message in said] == [
         {"from": before, "to": after} for before, after in itertools.pairwise(path)
@@ -178,7 +178,7 @@ def test_a_worker_is_no_path(bus: WorkerBus, name: Any) -> None:
     for call in (lambda: bus.worker_state(name), lambda: bus.transition(name, "ASSIGNED")):
         with pytest.raises(InvalidArgument):
             call()  # type: ignore[no-untyped-call]
-    assert list(bus.workers.iterdir()) == []
+    assert list(bus.store.workers.iterdir()) == []
 
 
 @pytest.mark.parametrize("state", ["", "assigned", "DONE", None, 5, ["ASSIGNED"]])
@@ -194,7 +194,7 @@ def test_unknown_states_are_refused(bus: WorkerBus, state: Any) -> None:
 def test_a_lost_or_stale_mirror_is_written_again(bus: WorkerBus) -> None:
     """A crash between the transaction and the file leaves nothing wrong for long."""
     bus.transition("w1", "ASSIGNED")
-    mirror = bus.workers / "w1.json"
+    mirror = bus.store.workers / "w1.json"
     whole = mirror.read_bytes()
     damages: list[Callable[[], object]] = [
         mirror.unlink,
@@ -219,7 +219,7 @@ def test_a_lost_or_stale_mirror_is_written_again(bus: WorkerBus) -> None:
 )
 def test_a_file_without_a_row_is_believed_if_it_makes_sense(bus: WorkerBus, content: str, state: str | None) -> None:
     """A program that keeps only files may have been here before."""
-    Path(bus.workers / "w1.json").write_text(content)
+    Path(bus.store.workers / "w1.json").write_text(content)
     assert bus.worker_state("w1")["state"] == state
     if state == "WORKING":
         assert bus.transition("w1", "IN_REVIEW", "WORKING")["changed"]

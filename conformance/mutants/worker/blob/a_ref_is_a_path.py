@@ -1,16 +1,21 @@
 """A ref from a row is opened as a path (W6)."""
 
+from __future__ import annotations
+
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import blob, bus
 
 KILLED_BY = ("worker.blob.13", "worker.blob.14")
 
 
-class Mutant(WorkerBus):
-    def _load_text(self, ref: str) -> str:
-        path = self.blobs / ref
-        return path.read_text() if path.is_file() else super()._load_text("sha256-" + "0" * 64)
+class Faulty(blob.Blobs):
+    def load_text(self, ref: str) -> str:
+        path = self._folder / ref
+        return path.read_text() if path.is_file() else super().load_text("sha256-" + "0" * 64)
+
+
+bus.Blobs = Faulty
 
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

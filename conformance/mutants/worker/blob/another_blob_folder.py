@@ -1,19 +1,24 @@
 """Blobs live outside blobs/."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import blob, bus
 
 KILLED_BY = ("worker.blob.07",)
 
 
-class Mutant(WorkerBus):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.blobs = self.folder / "large"
-        self.blobs.mkdir(exist_ok=True)
+class Faulty(blob.Blobs):
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self._folder = store.folder / "large"
+        self._folder.mkdir(exist_ok=True)
+
+
+bus.Blobs = Faulty
 
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

@@ -1,16 +1,21 @@
 """The temporary file of a blob stays in the folder."""
 
+from __future__ import annotations
+
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import blob, bus
 
 KILLED_BY = ("worker.blob.08",)
 
 
-class Mutant(WorkerBus):
-    def _save_text(self, text: str) -> str:
-        (self.blobs / "tmp123456").write_text(text[:100])
-        return super()._save_text(text)
+class Faulty(blob.Blobs):
+    def save_text(self, text: str) -> str:
+        (self._folder / "tmp123456").write_text(text[:100])
+        return super().save_text(text)
+
+
+bus.Blobs = Faulty
 
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

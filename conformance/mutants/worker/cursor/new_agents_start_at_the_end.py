@@ -11,7 +11,7 @@ KILLED_BY = ("worker.cursor.06",)
 class Mutant(WorkerBus):
     def poll(self, agent_id: str, **params: Any) -> dict[str, Any]:
         if not self.db.row("SELECT 1 FROM cursors WHERE agent_id = ?", (agent_id,)):
-            newest = self._newest_seq(self.db.connection())
+            newest = self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0]
             self.ack(agent_id, newest)
         return super().poll(agent_id, **params)
 

@@ -16,7 +16,7 @@ class Mutant(WorkerBus):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         for row in rows:
             if row["payload_ref"]:
-                row["payload"], row["payload_ref"] = self._load_text(row["payload_ref"]), None
+                row["payload"], row["payload_ref"] = self.blobs.load_text(row["payload_ref"]), None
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return reply
 

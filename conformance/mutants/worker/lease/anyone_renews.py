@@ -10,7 +10,7 @@ KILLED_BY = ("worker.lease.10", "worker.lease.12")
 
 class Mutant(WorkerBus):
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
-        until_ms = self._now_ms() + self.lease_ms
+        until_ms = self.store.clock.now_ms() + self.store.lease_ms
         sql = "UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?"
         return {"renewed": self.db.write(sql, (until_ms, task_id)).rowcount > 0}
 

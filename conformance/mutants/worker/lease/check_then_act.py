@@ -12,11 +12,11 @@ KILLED_BY = ("worker.lease.21",)
 
 class Mutant(WorkerBus):
     def try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
-        now_ms = self._now_ms()
-        if not lease.may_take(self._claim(self.db.connection(), task_id), now_ms):
-            return {"claimed": False}
+        with self.store.snapshot() as tx:
+            if not lease.may_take(self.claims.claim(tx, task_id), tx.now_ms):
+                return {"claimed": False}
         time.sleep(0.02)
-        values = (task_id, agent_id, now_ms, now_ms + self.lease_ms)
+        values = (task_id, agent_id, tx.now_ms, tx.now_ms + self.store.lease_ms)
         self.db.write("INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", values)
         return {"claimed": True}
 

@@ -10,8 +10,9 @@ KILLED_BY = ("worker.lease.11",)
 
 class Mutant(WorkerBus):
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
-        claim = self._claim(self.db.connection(), task_id)
-        if claim is None or claim.lease_until_ms <= self._now_ms():
+        with self.store.snapshot() as tx:
+            claim = self.claims.claim(tx, task_id)
+        if claim is None or claim.lease_until_ms <= tx.now_ms:
             return {"renewed": False}
         return super().renew_claim(task_id, agent_id, token)
 

@@ -11,7 +11,7 @@ KILLED_BY = ("worker.lease.02", "worker.lease.24")
 class Mutant(WorkerBus):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.lease_ms = 30_000
+        self.store.lease_ms = 30_000
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ KILLED_BY = ("worker.lease.08",)
 
 class Mutant(WorkerBus):
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
-        claim = self._claim(self.db.connection(), task_id)
-        return {"renewed": lease.may_keep(claim, agent_id, token)}
+        with self.store.snapshot() as tx:
+            return {"renewed": lease.may_keep(self.claims.claim(tx, task_id), agent_id, token)}
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ KILLED_BY = ("worker.lease.09",)
 
 class Mutant(WorkerBus):
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
-        if not lease.may_keep(self._claim(self.db.connection(), task_id), agent_id, token):
-            return {"renewed": False}
+        with self.store.snapshot() as tx:
+            if not lease.may_keep(self.claims.claim(tx, task_id), agent_id, token):
+                return {"renewed": False}
         sql = "UPDATE task_claims SET lease_until_ms = lease_until_ms + ? WHERE task_id = ?"
-        self.db.write(sql, (self.lease_ms, task_id))
+        self.db.write(sql, (self.store.lease_ms, task_id))
         return {"renewed": True}
 
 

@@ -12,7 +12,7 @@ KILLED_BY = ("worker.limit.16",)
 class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
         unread = len(self.poll(agent_id="b")["messages"])
-        if self.unread_max and unread >= self.unread_max:
+        if self.store.unread_max and unread >= self.store.unread_max:
             raise Backpressure("b is full")
         return super().publish(agent_id, message)
 

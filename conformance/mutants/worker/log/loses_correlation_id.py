@@ -1,18 +1,22 @@
 """correlation_id is not stored."""
 
-from typing import Any
+from __future__ import annotations
 
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import bus, log
+from refbus.worker.message import Draft, Values
 
 KILLED_BY = ("worker.log.16", "worker.log.25")
 
 
-class Mutant(WorkerBus):
-    def _values(self, agent_id: str, draft: Any, now_ms: int) -> Any:
-        draft.correlation_id = None
-        return super()._values(agent_id, draft, now_ms)
+class Faulty(Draft):
+    def values(self, sender: str, now_ms: int) -> Values:
+        self.correlation_id = None
+        return super().values(sender, now_ms)
+
+
+log.Draft = Faulty
 
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

@@ -14,7 +14,10 @@ class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
         self.count += 1
         if self.count % 7 == 0:
-            return {"id": message.get("id", "lost"), "seq": self._newest_seq(self.db.connection()) + 1}
+            return {
+                "id": message.get("id", "lost"),
+                "seq": self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0] + 1,
+            }
         return super().publish(agent_id, message)
 
 

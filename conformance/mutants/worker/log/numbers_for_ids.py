@@ -10,7 +10,7 @@ KILLED_BY = ("worker.log.08",)
 
 class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        number = self._newest_seq(self.db.connection()) + 1
+        number = self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0] + 1
         return super().publish(agent_id, {"id": f"message-{number}"} | message)
 
 

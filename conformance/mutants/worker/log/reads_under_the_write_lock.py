@@ -10,7 +10,7 @@ KILLED_BY = ("worker.log.51",)
 
 class Mutant(WorkerBus):
     def poll(self, **params: Any) -> dict[str, Any]:
-        with self.db.transaction():
+        with self.store.transaction():
             return super().poll(**params)
 
 

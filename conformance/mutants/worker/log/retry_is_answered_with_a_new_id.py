@@ -10,7 +10,7 @@ KILLED_BY = ("worker.log.10",)
 
 class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        known = message.get("id") and self._stored(self.db.connection(), message["id"])
+        known = message.get("id") and self.db.row("SELECT 1 FROM messages WHERE id = ?", (message["id"],))
         reply = super().publish(agent_id, message)
         return reply | {"id": "duplicate"} if known else reply
 

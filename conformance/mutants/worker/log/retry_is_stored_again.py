@@ -10,7 +10,7 @@ KILLED_BY = ("worker.log.09",)
 
 class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        if message.get("id") and self._stored(self.db.connection(), message["id"]):
+        if message.get("id") and self.db.row("SELECT 1 FROM messages WHERE id = ?", (message["id"],)):
             super().publish(agent_id, {**message, "id": message["id"] + " again"})
             return super().publish(agent_id, message)
         return super().publish(agent_id, message)

@@ -1,17 +1,21 @@
 """ts_ms holds seconds."""
 
-from typing import Any
+from __future__ import annotations
 
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import bus, log
+from refbus.worker.message import Draft, Values
 
 KILLED_BY = ("worker.log.13",)
 
 
-class Mutant(WorkerBus):
-    def _values(self, agent_id: str, draft: Any, now_ms: int) -> Any:
-        return super()._values(agent_id, draft, now_ms // 1000)
+class Faulty(Draft):
+    def values(self, sender: str, now_ms: int) -> Values:
+        return super().values(sender, now_ms // 1000)
+
+
+log.Draft = Faulty
 
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

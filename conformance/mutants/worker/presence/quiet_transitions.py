@@ -1,17 +1,22 @@
 """A transition publishes nothing."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import bus, states
 
 KILLED_BY = ("worker.presence.11",)
 
 
-class Mutant(WorkerBus):
-    def _announce(self, *_: Any) -> None:
+class Faulty(states.States):
+    def announce(self, *_: Any) -> None:
         return None
 
 
+bus.States = Faulty
+
+
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

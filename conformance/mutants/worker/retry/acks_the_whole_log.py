@@ -11,7 +11,7 @@ KILLED_BY = ("worker.retry.01",)
 class Mutant(WorkerBus):
     def process_loop(self, agent_id: str, **params: Any) -> dict[str, Any]:
         reply = super().process_loop(agent_id, **params)
-        self.ack(agent_id, self._newest_seq(self.db.connection()))
+        self.ack(agent_id, self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0])
         return reply
 
 

@@ -10,7 +10,7 @@ KILLED_BY = ("worker.search.04",)
 
 class Mutant(WorkerBus):
     def search(self, query: str, limit: int = 100) -> dict[str, Any]:
-        self._index_what_is_new()
+        self.searches.bring_up_to_date()
         sql = "SELECT rowid FROM search_index WHERE search_index MATCH ? LIMIT ?"
         found = {seq for (seq,) in self.db.rows(sql, (query, limit))}
         rows = self.poll(agent_id="a", limit=1000)["messages"]

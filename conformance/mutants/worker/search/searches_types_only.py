@@ -1,17 +1,22 @@
 """Payloads are not searched."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from refbus.driver import serve
-from refbus.worker.bus import WorkerBus
+from refbus.worker import bus, search
 
 KILLED_BY = ("worker.search.01",)
 
 
-class Mutant(WorkerBus):
-    def _words(self, text: Any, ref: Any) -> str:
+class Faulty(search.Search):
+    def words(self, text: Any, ref: Any) -> str:
         return ""
 
 
+bus.Search = Faulty
+
+
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": bus.WorkerBus})

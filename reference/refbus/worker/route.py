@@ -1,0 +1,68 @@
+"""Routes: which messages concern an agent. Its own and the broadcasts past its cursor, and what was redriven to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refbus.kernel.transaction import Transaction
+from refbus.worker.store import Store
+
+
+class Routes:
+    """What lies unread before an agent."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def unread(self, agent_id: str, limit: int) -> list[Any]:
+        """Rows in seq order. What was redriven is marked as handed out, so that it can be acknowledged."""
+        rows = self._store.db.rows(_UNREAD, (agent_id, limit))
+        if self._store.db.row("SELECT 1 FROM redriven WHERE agent_id = ? LIMIT 1", (agent_id,)):
+            return self._with_redriven(agent_id, limit)
+        return rows
+
+    def count_unread(self, tx: Transaction, agent_id: str, count_max: int) -> int:
+        """How many rows `unread` would give, counted no further than needed to tell whether count_max are reached."""
+        return int(tx.row(_COUNT_UNREAD, {"agent": agent_id, "bound": count_max})[0])
+
+    def _with_redriven(self, agent_id: str, limit: int) -> list[Any]:
+        """Redriven messages lie below the cursor and so come first."""
+        with self._store.transaction() as tx:
+            redriven = tx.rows(_REDRIVEN, (agent_id, limit))
+            tx.executemany(
+                "UPDATE redriven SET is_delivered = 1 WHERE agent_id = ? AND seq = ?",
+                [(agent_id, row[0]) for row in redriven],
+            )
+            return redriven + tx.rows(_UNREAD, (agent_id, limit - len(redriven)))
+
+
+# The two parts of the log that concern an agent, each read in index order and merged: the cost depends on the limit,
+# not on how much is stored. (The seed's OR sorts everything unread.)
+_UNREAD = """
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM messages
+    WHERE to_agent = ?1 AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM messages
+    WHERE to_agent IS NULL AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
+    ORDER BY seq LIMIT ?2
+"""
+
+_REDRIVEN = """
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM messages WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = ?1)
+    ORDER BY seq LIMIT ?2
+"""
+
+# Counts no further than the bound, so its cost does not depend on how much lies unread.
+_COUNT_UNREAD = """
+    WITH position(seq) AS (SELECT coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0))
+    SELECT count(*) FROM (
+        SELECT * FROM (SELECT 1 FROM messages, position
+                       WHERE to_agent = :agent AND messages.seq > position.seq LIMIT :bound)
+        UNION ALL
+        SELECT * FROM (SELECT 1 FROM messages, position
+                       WHERE to_agent IS NULL AND messages.seq > position.seq LIMIT :bound)
+    )
+"""
