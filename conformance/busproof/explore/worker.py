@@ -97,20 +97,7 @@ JUNK: tuple[Any, ...] = (None, True, -1, 1.5, 2**63, "", "x", [], {}, "7", [1], 
 TYPES = ("t", "state_change", "heartbeat", "alpha beta", "task_done", "Task_Done", "review_request", "y" * 1024)
 STATES = tuple(state for state in WAYS if state)
 LEASES_MS = (1, 2, 1000, 60_000, 120_000, 2**31, 2**53)
-THEMES = (
-    "all",
-    "log",
-    "loop",
-    "lease",
-    "presence",
-    "blob",
-    "signed",
-    "bounded",
-    "archive",
-    "export",
-    "states",
-    "volume",
-)
+THEMES = ("all", "log", "loop", "lease", "presence", "blob", "signed", "bounded", "archive", "export", "states")
 
 EDGES = (
     *(f"lease{at}" for at in ("-1", "+0", "+1")),
@@ -156,7 +143,7 @@ class WorkerGenerator:
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.r, self.features = rng, features
-        self.theme = rng.choice(THEMES)
+        self.theme = "volume" if rng.random() < 0.02 else rng.choice(THEMES)
         self.agents = rng.sample(NAMES, 3) if rng.random() < 0.5 else ["ann", "bob", "cy"]
         self.tasks = rng.sample(NAMES, 2)
         self.ids: list[Any] = [

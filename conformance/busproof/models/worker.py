@@ -143,6 +143,8 @@ class WorkerModel(Model):
         self.sessions: dict[int | str, Options] = {}
         self.log: list[Row] = []
         self.archived: list[Row] = []
+        self.by_id: dict[str, Row] = {}
+        self.unnamed: list[Row] = []  # whose id the bus has yet to tell
         self.highest: Any = 0  # no new seq at or below this
         self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
         self.deliveries: dict[tuple[str, int], int] = {}
@@ -274,12 +276,12 @@ class WorkerModel(Model):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         drafts = [self.draft(message) for message in messages]
         self.row("worker.log.27")
-        before = list(self.log), self.highest, dict(self.blobs), dict(self.harm)
+        before = list(self.log), dict(self.by_id), list(self.unnamed), self.highest, dict(self.blobs), dict(self.harm)
         try:
             rows = [self.append(agent_id, draft, "each") for draft in drafts]
         except Exception:
             self.row("worker.log.52")
-            self.log, self.highest, self.blobs, self.harm = before
+            self.log, self.by_id, self.unnamed, self.highest, self.blobs, self.harm = before
             for draft in drafts:
                 self.may_be_saved(draft)
             raise
@@ -311,9 +313,7 @@ class WorkerModel(Model):
 
     def append(self, sender: str, draft: Draft, how: str) -> Row:
         """The new row, or the one that was published under this id before."""
-        old = (
-            next((row for row in [*self.log, *self.archived] if plain(row.id) == draft.id), None) if draft.id else None
-        )
+        old = None if draft.id is None else self.known(draft.id)
         if old is not None:
             self.refuse_another_message(old, sender, draft)
             if draft.ref is not None:
@@ -335,7 +335,14 @@ class WorkerModel(Model):
         if self.key is not None:
             row.signed = (self.key, row.columns())
         self.log.append(row)
+        self.unnamed.append(row)
         return row
+
+    def known(self, message_id: str) -> Row | None:
+        """The message of an id, archived or not."""
+        self.by_id |= {plain(row.id): row for row in self.unnamed if plain(row.id) is not None}
+        self.unnamed = [row for row in self.unnamed if plain(row.id) is None]
+        return self.by_id.get(message_id)
 
     def refuse_another_message(self, old: Row, sender: str, draft: Draft) -> None:
         """A retry says the same as the first time: numbers by how they are written, members in any order."""
@@ -446,7 +453,7 @@ class WorkerModel(Model):
         """Everything up to seq is processed: forward only, and only what exists (W5). Settles what was counted."""
         self.name(agent_id)
         self.whole(seq)
-        if seq > max([0, *(row.number for row in [*self.log, *self.archived] if row.number < math.inf)]):
+        if seq > self.newest:
             self.refuse("INVALID_ARGUMENT", "worker.cursor.09")
         if self.archived:
             self.row("worker.log.45")
@@ -457,6 +464,12 @@ class WorkerModel(Model):
         for key in [key for key, shown in self.redriven.items() if key[0] == agent_id and key[1] <= seq and shown]:
             del self.redriven[key]
         return {"last_acked_seq": Told(self.position(agent_id))}
+
+    @property
+    def newest(self) -> float:
+        """The highest seq of a message, archived or not."""
+        told = (row.number for row in [*self.archived[-1:], *self.log[-2:]] if row.number < math.inf)
+        return max(told, default=0)
 
     def advance(self, agent: str, seq: int) -> None:
         """The cursor never goes back; its time is that of the last acknowledgement."""
@@ -779,6 +792,7 @@ class WorkerModel(Model):
         seq = self.highest = self.born(Above, "seq", self.highest)
         columns: dict[str, Any] = {name: row.get(name) for name in COLUMNS[1:-2]}
         self.log.append(Row(seq, **columns, text=row.get("payload"), ref=row.get("payload_ref")))
+        self.unnamed.append(self.log[-1])
         return {"seq": seq}
 
     def stranger_acks(self, agent_id: str, seq: int, now_ms: int) -> dict[str, Any]:
