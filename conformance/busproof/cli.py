@@ -36,7 +36,7 @@ a first check of your own bus:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     args_list = list(sys.argv[1:] if argv is None else argv)
-    # Three commands belong to other parts: their own parsers say what they take.
+    # Four commands belong to other parts: their own parsers say what they take.
     if args_list and args_list[0] in _ELSEWHERE:
         return _run_elsewhere(args_list[0], args_list[1:])
     parser = _parser()
@@ -50,7 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 # command → module, extra to install
-_ELSEWHERE = {"chaos": ("buschaos.cli", "chaos"), "audit": ("busspark.cli", "spark"), "demo": ("busproof.demo", "")}
+_ELSEWHERE = {
+    "explore": ("busproof.explore.command", ""),
+    "chaos": ("buschaos.cli", "chaos"),
+    "audit": ("busspark.cli", "spark"),
+    "demo": ("busproof.demo", ""),
+}
 
 
 def _run_elsewhere(command: str, argv: list[str]) -> int:
@@ -105,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("-j", "--jobs", default="auto", help="processes (default: as many as cores, at most 4)")
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
+            "explore": "search for a difference from the model of its system, and shrink what is found",
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify a recorded history, with Spark or in Python",
             "demo": "everything in about a minute, on the reference",

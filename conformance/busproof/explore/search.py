@@ -15,6 +15,8 @@ from busproof.explore.script import Step
 from busproof.explore.stage import Generator, Mismatch, Seen, Specification, Stage
 from busproof.fleet import Fleet
 
+LENGTH = 60
+
 
 @dataclass
 class Program:
@@ -80,7 +82,7 @@ def search(
     specification: Specification,
     *,
     seed: int,
-    length: int = 60,
+    length: int = LENGTH,
     seconds: float | None = None,
     calls: int | None = None,
     each: Callable[[Program], bool] = lambda program: program.mismatch is None,

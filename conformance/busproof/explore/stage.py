@@ -65,6 +65,7 @@ class Specification:
     generator: type[Generator]
     things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # what a call touches: (kind, name)
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
+    methods: tuple[str, ...] = ()  # of the protocol, that it can call
 
 
 @dataclass
@@ -85,6 +86,12 @@ class Mismatch(Exception):
     def __init__(self, step: Step, called: list[Called], difference: Difference, expected: list[str]) -> None:
         super().__init__(str(difference))
         self.step, self.called, self.difference, self.expected = step, called, difference, expected
+        self.state = ""  # in words
+
+    @property
+    def is_of_a_race(self) -> bool:
+        """Then luck may have had a hand in it."""
+        return self.step.do in ("race", "wait")
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -321,7 +328,9 @@ class Stage:
             states = self._under_another_dialect()
         if not states:
             expected, difference = tried
-            raise Mismatch(step, calls, difference, expected)
+            mismatch = Mismatch(step, calls, difference, expected)
+            mismatch.state = self.model.in_words()
+            raise mismatch
         self.states = states[:STATES_MAX]
         self._note(calls, tried[0])
         wanted = self.model.wants_look()

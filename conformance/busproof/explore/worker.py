@@ -18,6 +18,7 @@ from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Specification
 from busproof.models.spec import Free, plain
 from busproof.models.worker import ENDS, SILENCE, WAYS, Row, WorkerModel, depth
+from busproof.protocol.worker import CONTRACT
 
 NAMES = (
     *("ann", "Ann", "ANN", "ann ", " ann", "an_", "an%", "bob", "caf\u00e9", "cafe\u0301", "a.b", "a b", "ann\u200d"),
@@ -872,6 +873,9 @@ class WorkerGenerator:
         return "poll_intervals", {"polls": [self.r.random() < 0.2 for _ in range(self.r.randrange(10))]}
 
 
+METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
+
+
 def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for kind, name in {"agent": "agent_id", "task": "task_id", "worker": "worker"}.items():
         if type(params.get(name)) is str:
@@ -879,4 +883,4 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
-SPECIFICATION = Specification("worker", WorkerModel, WorkerHand, WorkerGenerator, _things, EDGES)
+SPECIFICATION = Specification("worker", WorkerModel, WorkerHand, WorkerGenerator, _things, EDGES, METHODS)

@@ -296,6 +296,10 @@ class Model:
         """What to call next, to learn a choice of the bus that no reply has told: dump, or a thing of the hand."""
         return None
 
+    def in_words(self) -> str:
+        """The state, for a reader of a failure."""
+        return ""
+
     # -- for branches
 
     def row(self, *rows: str) -> None:

@@ -778,6 +778,24 @@ class WorkerModel(Model):
             "integrity": Told("ok"),
         }
 
+    def in_words(self) -> str:
+        """What stands in the store, a line a thing."""
+        log = [f"{plain(row.seq)} {row.from_agent}→{row.to_agent or 'all'} {row.type[:20]}" for row in self.log[-12:]]
+        said = {
+            "log": [f"({len(self.log)} messages)", *log] if self.log else [],
+            "archived": [plain(row.seq) for row in self.archived[-12:]],
+            "cursors": [f"{agent} at {seq}" for agent, (seq, _) in self.cursors.items()],
+            "deliveries": [f"{agent} {seq}: {count}" for (agent, seq), count in self.deliveries.items()],
+            "dead letters": [f"{agent} {seq}" for agent, seq in self.dead],
+            "redriven": [f"{agent} {seq}" for agent, seq in self.redriven],
+            "claims": [f"{t}: {c.claimed_by} until {c.lease_until_ms}" for t, c in self.claims.items()],
+            "heartbeats": [f"{agent} at {beat['ts_ms']}" for agent, beat in self.beats.items()],
+            "workers": [f"{worker} {state}" for worker, state in self.workers.items()],
+            "harmed blobs": [f"{ref[:14]}… {harm}" for ref, harm in self.harm.items()],
+            "sessions": [f"{at}: {vars(options)}" for at, options in self.sessions.items()],
+        }
+        return "\n".join(f"  {name}: {', '.join(map(str, things))}" for name, things in said.items() if things)
+
     def wants_look(self) -> str | None:
         """A state change tells neither id nor seq of its message; a refused call may have mended a blob."""
         if UNSURE in self.harm.values():

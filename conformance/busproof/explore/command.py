@@ -1,0 +1,186 @@
+"""`busproof explore`: search for a difference between a bus and the specification of its system, run.
+
+Exit codes: 0 nothing differed (or only where the seed is silent), 1 a MUST is broken, 2 nothing was decided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.base import DoorError
+from busproof.catalogue import catalogue
+from busproof.explore import corpus
+from busproof.explore.script import Step, load, save
+from busproof.explore.search import LENGTH, Program, invent, play, search
+from busproof.explore.shrink import shrink
+from busproof.explore.stage import Specification
+from busproof.fleet import BusSpecError, Fleet, reference
+from busproof.systems import SYSTEMS
+
+PROGRESS_S = 5.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse, search, judge."""
+    args = _parser().parse_args(list(argv))
+    specification = SYSTEMS[args.system].model
+    assert specification is not None
+    try:
+        fleet = Fleet([args.bus or reference(args.system)], system=args.system)
+    except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
+        print(f"busproof: {error}", file=sys.stderr)
+        return 2
+    try:
+        if fleet.hello.clock != "manual":
+            print("busproof: the search needs a clock that the kit can set (hello: clock manual)", file=sys.stderr)
+            return 2
+        if args.coverage or args.gather:
+            return _coverage(fleet, specification, args)
+        return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
+    except KeyboardInterrupt:
+        print("busproof: interrupted; nothing is decided", file=sys.stderr)
+        return 2
+    finally:
+        fleet.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="busproof explore",
+        description="Play random programs on a bus and hold every whole answer against the model of its system.",
+    )
+    parser.add_argument("system", choices=sorted(name for name, system in SYSTEMS.items() if system.model is not None))
+    parser.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=1.0, help="how long (default 1)")
+    length.add_argument("--calls", type=int, help="how many calls instead")
+    parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
+    parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
+    parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
+    parser.add_argument(
+        "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
+    )
+    parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
+    return parser
+
+
+def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
+    began = told_at = time.monotonic()
+    calls = programs = 0
+    dialects: dict[str, str] = {}
+    seconds = None if args.calls else args.minutes * 60
+    for program in search(fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, dialects=dialects):
+        calls, programs = calls + program.seen.calls, programs + 1
+        if program.mismatch is not None:
+            return _found(fleet, specification, args, program, dialects)
+        if sys.stderr.isatty() and time.monotonic() - told_at > PROGRESS_S:
+            told_at = time.monotonic()
+            print(f"  {calls:,} calls in {programs:,} programs, all as the model says", file=sys.stderr)
+    spent_s = time.monotonic() - began
+    for name, option in dialects.items():
+        print(f"dialect: {name}: {option}")
+    print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: every answer is the model's")
+    print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
+    return 0
+
+
+def _again(args: argparse.Namespace) -> str:
+    return str(args.system) + (f" --bus '{args.bus}'" if args.bus else "")
+
+
+def _found(
+    fleet: Fleet, specification: Specification, args: argparse.Namespace, program: Program, dialects: dict[str, str]
+) -> int:
+    print(f"program {program.seed} differs; looking for the shortest script that shows it …", file=sys.stderr)
+    small, is_certain = shrink(lambda steps: play(fleet, specification, steps, dict(dialects)), program)
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = args.out / f"{args.system}-{program.seed}.jsonl"
+    save(path, small.steps)
+    code = _told(args.system, small)
+    if not is_certain:
+        print("It was seen once; the same script did not show it again: a matter of timing.")
+    print(f"\nThe script, {len(small.steps)} steps, is {path}. Play it again:")
+    print(f"  busproof explore {_again(args)} --script {path}")
+    return code
+
+
+def _told(system: str, program: Program) -> int:
+    """Rows, both answers, the state; the exit code."""
+    assert program.mismatch is not None
+    rows = [row for name in program.mismatch.rows if (row := catalogue(system).get(name))]
+    for row in rows:
+        print(f"{row.id} ({row.level}): {row.text}")
+    print(f"\n{program.mismatch.told()}\n\nthe state before, as the model has it:\n{program.mismatch.state}")
+    is_broken = any(row.level == "MUST" for row in rows) or not rows
+    if not is_broken:
+        print("\nNo MUST says so: the bus chose otherwise than the reference.")
+    return int(is_broken)
+
+
+def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
+    try:
+        steps = load(args.script)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"busproof: {args.script}: {error}", file=sys.stderr)
+        return 2
+    program = play(fleet, specification, steps)
+    if program.mismatch is not None:
+        return _told(args.system, program)
+    print(f"{program.seen.calls} calls, {program.seen.skipped} left out: every answer is the model's")
+    return 0
+
+
+def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
+    plays = {name: _scripted(fleet, specification, steps) for name, steps in corpus.scripts(args.system).items()}
+    kept: dict[str, Program] = {}
+    if args.gather:
+        seeds = range(args.seed, args.seed + (args.calls or 1))
+        plays |= {f"{seed:05}": _invented(fleet, specification, seed, kept) for seed in seeds}
+    try:
+        found = corpus.reached(specification, plays.items())
+    except ImportError as error:
+        print(f"busproof: --coverage needs more packages ({error.name}): pip install coverage", file=sys.stderr)
+        return 2
+    for name in corpus.chosen(found) if args.gather else ():
+        if name in kept:
+            args.gather.mkdir(parents=True, exist_ok=True)
+            save(args.gather / f"{name}.jsonl", kept[name].steps)
+    print(json.dumps(figures(specification, found), indent=2))
+    return 0
+
+
+def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> corpus.Play:
+    return lambda: play(fleet, specification, steps)
+
+
+def _invented(fleet: Fleet, specification: Specification, seed: int, kept: dict[str, Program]) -> corpus.Play:
+    def one() -> Program:
+        program = invent(fleet, specification, seed, LENGTH)
+        if program.mismatch is None:
+            kept[f"{seed:05}"] = program
+        return program
+
+    return one
+
+
+def figures(specification: Specification, found: corpus.Reached) -> dict[str, Any]:
+    """What a corpus reaches, in numbers, and what is left."""
+    edges, pairs = set(specification.edges), corpus.pairs_possible(specification)
+    got = corpus.pairs_reached(found.pairs) & pairs
+    rows = {row.id for row in catalogue(specification.system).values() if row.check}
+    return {
+        "scripts": len(found.arcs),
+        "branches": f"{found.arcs_all - len(found.missing)} of {found.arcs_all}",
+        "branches left": found.missing,
+        "edges": f"{len(edges & found.edges)} of {len(edges)}",
+        "edges left": sorted(edges - found.edges),
+        "pairs": f"{len(got)} of {len(pairs)}",
+        "pairs left": sorted(pairs - got),
+        "rows": f"{len(rows & found.rows)} of {len(rows)}",
+    }

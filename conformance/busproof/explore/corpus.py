@@ -1,0 +1,176 @@
+"""The corpus: scripts that the search found, which together reach every branch of the model, every edge, every pair.
+
+They are data in `busproof/corpus/SYSTEM`, one script a file. `busproof check` replays them on any bus: the same calls
+each time. What a script reaches is computed, never written down: `reached` plays it and looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from busproof.catalogue import Requirement, catalogue
+from busproof.explore.script import Step, load
+from busproof.explore.search import Program, play
+from busproof.explore.stage import Specification
+from busproof.fleet import Fleet
+
+FOLDER = Path(__file__).parent.parent / "corpus"
+PLAYED_AGAIN = 3  # a mismatch in a race counts when it comes again
+
+
+def scripts(system: str, folder: Path = FOLDER) -> dict[str, list[Step]]:
+    """Every script of a system, by name."""
+    return {path.stem: load(path) for path in sorted((folder / system).glob("*.jsonl"))}
+
+
+@dataclass
+class Replay:
+    """What the corpus found on a bus."""
+
+    broken: dict[str, Program] = field(default_factory=dict)  # script → the program that ended in a mismatch
+    dialects: dict[str, str] = field(default_factory=dict)
+    rows: set[str] = field(default_factory=set)  # reached, and held
+    calls: int = 0
+    skipped: int = 0
+
+
+def replay(fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]]) -> Replay:
+    """Play every script. What the bus chose where the seed is silent is learnt on the way, and followed."""
+    found = Replay()
+    for name, steps in corpus.items():
+        program = play(fleet, specification, steps, found.dialects)
+        if program.mismatch is not None and program.mismatch.is_of_a_race:
+            program = _once_more(fleet, specification, steps, found.dialects, program)
+        found.calls += program.seen.calls
+        found.skipped += program.seen.skipped
+        found.rows |= program.seen.rows
+        if program.mismatch is not None:
+            found.broken[name] = program
+    return found
+
+
+def _once_more(
+    fleet: Fleet, specification: Specification, steps: list[Step], dialects: dict[str, str], first: Program
+) -> Program:
+    """A program of which a race went wrong, if it goes wrong again; else the last that went well."""
+    assert first.mismatch is not None
+    program = first
+    for _ in range(PLAYED_AGAIN):
+        program = play(fleet, specification, steps, dialects)
+        if program.mismatch is not None:
+            return program
+    return program
+
+
+def broken_rows(system: str, found: Replay) -> dict[str, tuple[Requirement, Program, str]]:
+    """Each row that a script broke: the row, the program and the script's name."""
+    rows = catalogue(system)
+    broken: dict[str, tuple[Requirement, Program, str]] = {}
+    for name, program in found.broken.items():
+        assert program.mismatch is not None
+        for row in program.mismatch.rows:
+            if row in rows:
+                broken.setdefault(row, (rows[row], program, name))
+    return broken
+
+
+# -- coverage
+
+
+@dataclass
+class Reached:
+    """What scripts reach of a specification: branches of the model, edges, pairs of calls on one thing, rows."""
+
+    arcs: dict[str, set[tuple[int, int]]]  # script → branches
+    missing: list[tuple[int, int]]
+    arcs_all: int
+    edges: set[str]
+    pairs: set[tuple[str, ...]]
+    rows: set[str]
+    tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
+
+
+@contextlib.contextmanager
+def _measured(specification: Specification) -> Iterator[Any]:
+    from coverage import Coverage
+
+    path = inspect.getsourcefile(specification.model)
+    cover = Coverage(data_file=None, branch=True, include=[str(path)], config_file=False)
+    cover.start()
+    try:
+        yield cover
+    finally:
+        cover.stop()
+
+
+Play = Callable[[], Program]
+
+
+def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
+    """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
+    found = Reached({}, [], 0, set(), set(), set(), {})
+    path = str(inspect.getsourcefile(specification.model))
+    with _measured(specification) as cover:
+        for name, one in programs:
+            cover.switch_context(name)
+            program = one()
+            found.tags[name] = items_of(program)
+            found.edges |= program.seen.tags
+            found.pairs |= program.seen.pairs
+            found.rows |= program.seen.rows
+        cover.switch_context("")
+    data = cover.get_data()
+    for name in found.tags:
+        data.set_query_context(name)
+        found.arcs[name] = set(data.arcs(path) or ())
+    data.set_query_contexts(None)
+    with tempfile.TemporaryDirectory() as folder:
+        cover.json_report(outfile=f"{folder}/coverage.json")
+        told = json.loads(Path(folder, "coverage.json").read_text(encoding="utf-8"))["files"]
+    summary = next(iter(told.values()))
+    found.missing = [tuple(arc) for arc in summary["missing_branches"]]
+    found.arcs_all = summary["summary"]["num_branches"]
+    return found
+
+
+def items_of(program: Program) -> set[tuple[str, ...]]:
+    """What a program reached, except branches."""
+    seen = program.seen
+    return (
+        {("edge", tag) for tag in seen.tags}
+        | {("row", row) for row in seen.rows}
+        | {("pair", *pair) for pair in seen.pairs}
+    )
+
+
+def pairs_possible(specification: Specification) -> set[tuple[str, str]]:
+    """Every method after every other, on one store."""
+    methods = specification.methods
+    return set(itertools.product(methods, methods))
+
+
+def pairs_reached(pairs: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
+    """Pairs of methods, whatever their outcome."""
+    return {(before.partition(":")[0], after.partition(":")[0]) for kind, before, after in pairs if kind == "store"}
+
+
+def chosen(found: Reached, at_most: int | None = None) -> list[str]:
+    """A small set of scripts that reaches as much as all: the most of what is left, each time."""
+    wants = {name: {("arc", *map(str, arc)) for arc in found.arcs[name]} | found.tags[name] for name in found.arcs}
+    picked: list[str] = []
+    left = set().union(*wants.values())
+    while left and (at_most is None or len(picked) < at_most):
+        name = max(wants, key=lambda one: len(wants[one] & left))
+        if not wants[name] & left:
+            break
+        picked.append(name)
+        left -= wants.pop(name)
+    return picked
