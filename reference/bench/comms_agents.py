@@ -73,7 +73,7 @@ def _play(root: Path, agents: int, messages: int, parts: Path | None) -> tuple[f
 
 def _watch(bus: CommsBus, members: Crew, total: int) -> None:
     watch = Watch("completed", total)
-    while (done := bus.db.row("SELECT coalesce(sum(messages_processed), 0) FROM agent_status")[0]) < total:
+    while (done := bus.store.db.row("SELECT coalesce(sum(messages_processed), 0) FROM agent_status")[0]) < total:
         watch.see(done)
         members.check()
         time.sleep(0.05)

@@ -97,7 +97,7 @@ def _race(
 
 
 def _open(bus: CommsBus) -> int:
-    return int(bus.db.row("SELECT count(*) FROM messages WHERE status <> 'done'")[0])
+    return int(bus.store.db.row("SELECT count(*) FROM messages WHERE status <> 'done'")[0])
 
 
 def _work(folder: str, options: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ class ArtifactInPlace(CommsBus):
     """No temporary file, no rename."""
 
     def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
-        folder = self.artifacts / agent_id / task_id
+        folder = self.store.artifacts / agent_id / task_id
         make_folder(folder.parent)
         make_folder(folder)
         (folder / name).write_text(limits.payload(content))

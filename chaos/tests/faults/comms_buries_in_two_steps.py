@@ -1,35 +1,35 @@
 """Planted fault: the dead letter is written, then the message removed. A kill between the two leaves both."""
 
-import sqlite3
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.lease import Leases
 from refbus.driver import serve
 
 
-class BuriesInTwoSteps(CommsBus):
+class BuriesInTwoSteps(Leases):
     """The letter commits with the failure; the message goes in a transaction of its own."""
 
     _buried: str | None = None
 
-    def complete_message(self, **how: Any) -> dict[str, Any]:
-        reply = super().complete_message(**how)
+    def complete_message(self, *args: Any, **how: Any) -> Any:
+        reply = super().complete_message(*args, **how)
         buried, self._buried = self._buried, None
         if buried is not None:
-            with self.db.transaction() as connection:
-                connection.execute("DELETE FROM messages WHERE id = ?", (buried,))
-                connection.execute("DELETE FROM message_deliveries WHERE message_id = ?", (buried,))
+            with self.store.transaction() as tx:
+                tx.execute("DELETE FROM messages WHERE id = ?", (buried,))
+                tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (buried,))
         return reply
 
-    def _bury(
-        self, connection: sqlite3.Connection, message_id: str, agent_id: str, after: Any, error: str, is_broadcast: bool
-    ) -> None:
-        super()._bury(connection, message_id, agent_id, after, error, True)
-        connection.execute(
-            "UPDATE dead_letter_queue SET id = ? WHERE original_message LIKE ?", (message_id, f'%"{message_id}"%')
-        )
+    def bury(self, tx: Any, message_id: str, agent_id: str, after: Any, error: str, is_broadcast: bool) -> None:
+        super().bury(tx, message_id, agent_id, after, error, True)
+        letter = "UPDATE dead_letter_queue SET id = ? WHERE original_message LIKE ?"
+        tx.execute(letter, (message_id, f'%"{message_id}"%'))
         self._buried = message_id
 
 
+bus.Leases = BuriesInTwoSteps
+
+
 if __name__ == "__main__":
-    serve({"comms": BuriesInTwoSteps})
+    serve({"comms": bus.CommsBus})

@@ -11,12 +11,12 @@ class ClaimsInTwoSteps(CommsBus):
     """Pauses between the two, as a slow disk would; what it found stands."""
 
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
-        row = self.db.row("SELECT status, delivery_count FROM messages WHERE id = ?", (message_id,))
+        row = self.store.db.row("SELECT status, delivery_count FROM messages WHERE id = ?", (message_id,))
         if row is None or row[0] != "pending":
             return super().claim_message(agent_id=agent_id, message_id=message_id)
         time.sleep(0.05)
-        with self.db.transaction() as connection:
-            connection.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
         return super().claim_message(agent_id=agent_id, message_id=message_id)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
 from refbus.comms.bus import CommsBus
+from refbus.comms.log import Sent
 from refbus.comms.presence import STATUSES
 from refbus.kernel.rules import delivery
 
@@ -237,7 +238,7 @@ def _vote_cast(bus: CommsBus, arguments: Any) -> None:
     print_one(_announce(bus, arguments, "vote.cast", payload))
 
 
-def _announce(bus: CommsBus, arguments: Any, message_type: str, payload: dict[str, Any]) -> dict[str, Any]:
+def _announce(bus: CommsBus, arguments: Any, message_type: str, payload: dict[str, Any]) -> Sent:
     return bus.send_message(arguments.agent, None, message_type, payload, **said(channel=arguments.channel))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
-from refbus.comms.artifact import Artifacts
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import CircuitOpen, InvalidArgument
 from refbus.kernel.rules import breaker
@@ -55,18 +54,31 @@ class CircuitBreaker:
         return result
 
 
-class Breakers(Artifacts):
+class BreakerAnswer(TypedDict):
+    """The breaker after one event; `admitted` is None for the end of a call."""
+
+    state: breaker.State
+    admitted: bool | None
+
+
+class BreakerAnswers(TypedDict):
+    """circuit_breaker: one answer for each event."""
+
+    answers: list[BreakerAnswer]
+
+
+class Breakers:
     """circuit_breaker."""
 
-    def circuit_breaker(self, events: list[dict[str, Any]]) -> dict[str, Any]:
+    def circuit_breaker(self, events: list[dict[str, Any]]) -> BreakerAnswers:
         """What a fresh breaker says to each event: {at_ms, event: "call", "success" or "failure"}.
 
-        A call asks to be admitted; success and failure are the ends of calls that were.
+        A call asks to be admitted; success and failure are the ends of calls that were. Errors: INVALID_ARGUMENT.
         """
         if type(events) is not list:
             raise InvalidArgument("events must be a list")
         state = Breaker()
-        answers: list[dict[str, Any]] = []
+        answers: list[BreakerAnswer] = []
         for event in events:
             at_ms, kind = _event(event)
             admitted = None

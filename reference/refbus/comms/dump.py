@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from typing import Any, TypedDict
 
-from refbus.comms.breaker import Breakers
+from refbus.comms.store import Store
 
 
-class Dump(Breakers):
+class Dumped(TypedDict):
+    """dump: rows of the tables by column, and SQLite's opinion of its file (`ok`)."""
+
+    messages: list[dict[str, Any]]
+    deliveries: list[dict[str, Any]]
+    dead_letter_queue: list[dict[str, Any]]
+    channel_subscriptions: list[dict[str, Any]]
+    agent_status: list[dict[str, Any]]
+    vote_casts: list[dict[str, Any]]
+    integrity: str
+
+
+class Dump:
     """dump."""
 
-    def dump(self) -> dict[str, Any]:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def dump(self) -> Dumped:
         """Every table that says what happened, and what SQLite thinks of its file."""
-        with self.db.transaction("BEGIN") as connection:
+        with self.store.snapshot() as tx:
             return {
-                "messages": _rows(connection, "SELECT * FROM messages ORDER BY rowid"),
-                "deliveries": _rows(connection, "SELECT * FROM message_deliveries ORDER BY message_id, agent_id"),
-                "dead_letter_queue": _rows(connection, "SELECT * FROM dead_letter_queue ORDER BY id"),
-                "channel_subscriptions": _rows(
-                    connection, "SELECT * FROM channel_subscriptions ORDER BY channel_name, agent_id"
+                "messages": tx.dicts("SELECT * FROM messages ORDER BY rowid"),
+                "deliveries": tx.dicts("SELECT * FROM message_deliveries ORDER BY message_id, agent_id"),
+                "dead_letter_queue": tx.dicts("SELECT * FROM dead_letter_queue ORDER BY id"),
+                "channel_subscriptions": tx.dicts(
+                    "SELECT * FROM channel_subscriptions ORDER BY channel_name, agent_id"
                 ),
-                "agent_status": _rows(connection, "SELECT * FROM agent_status ORDER BY agent_id"),
-                "vote_casts": _rows(connection, "SELECT * FROM vote_casts ORDER BY vote_id, agent_id"),
-                "integrity": "; ".join(row[0] for row in connection.execute("PRAGMA integrity_check(10)")),
+                "agent_status": tx.dicts("SELECT * FROM agent_status ORDER BY agent_id"),
+                "vote_casts": tx.dicts("SELECT * FROM vote_casts ORDER BY vote_id, agent_id"),
+                "integrity": tx.integrity(),
             }
-
-
-def _rows(connection: sqlite3.Connection, sql: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]

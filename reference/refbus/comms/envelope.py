@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
 from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import BusError, InvalidArgument
@@ -27,6 +27,22 @@ COLUMNS = (
 )
 
 
+class Message(TypedDict):
+    """An envelope as its reader sees it."""
+
+    id: str
+    type: str
+    version: str
+    timestamp: str
+    correlation_id: str | None
+    from_agent: str
+    to_agent: str | None  # None: a broadcast
+    channel: str
+    priority: int  # 1 to 10, 10 is the highest
+    payload: dict[str, Any]  # {} where payload_error is said
+    payload_error: NotRequired[Literal["decode_failed", "no_object"]]
+
+
 class Envelope(NamedTuple):
     """The columns of a message that its sender gives; `payload` as JSON text."""
 
@@ -45,7 +61,6 @@ class Envelope(NamedTuple):
 def draft(
     *,
     message_id: str | None,
-    now: str,
     message_type: str,
     correlation_id: str | None,
     from_agent: str,
@@ -54,7 +69,7 @@ def draft(
     priority: int,
     payload: dict[str, Any],
 ) -> Envelope:
-    """A new message. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
+    """A message before it has its `timestamp`. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
     limits.name("from_agent", from_agent)
     if to_agent is not None:
         limits.name("to_agent", to_agent)
@@ -73,7 +88,7 @@ def draft(
         message_id or str(uuid.uuid4()),
         message_type,
         VERSION,
-        now,
+        "",
         correlation_id,
         from_agent,
         to_agent,
@@ -83,15 +98,16 @@ def draft(
     )
 
 
-def as_message(row: tuple[Any, ...]) -> dict[str, Any]:
+def as_message(row: tuple[Any, ...]) -> Message:
     """A row of COLUMNS as its reader sees it. A payload that a stranger damaged is said to be so."""
-    message = dict(zip(COLUMNS, row, strict=True))
+    message = cast(Message, dict(zip(COLUMNS, row, strict=True)))
     try:
-        message["payload"] = jsontext.decode(message["payload"])
+        payload = jsontext.decode(row[-1])
     except (ValueError, TypeError):
         return {**message, "payload": {}, "payload_error": "decode_failed"}
-    if type(message["payload"]) is not dict:
+    if type(payload) is not dict:
         return {**message, "payload": {}, "payload_error": "no_object"}
+    message["payload"] = payload
     return message
 
 

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from typing import Any, TypedDict
 
-from refbus.comms.envelope import Envelope, draft, validate_message
-from refbus.comms.presence import Health
-from refbus.comms.store import SECONDS_MAX
+from refbus.comms import envelope as envelopes
+from refbus.comms.envelope import Envelope
+from refbus.comms.export import Audit
+from refbus.comms.limit import RateLimit
+from refbus.comms.presence import Presence
+from refbus.comms.store import SECONDS_MAX, Store
+from refbus.comms.vote import Votes
 from refbus.kernel import iso, jsontext
-from refbus.kernel.errors import IdConflict, RateLimited
-from refbus.kernel.rules import bucket
+from refbus.kernel.errors import IdConflict
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
 
 TTL_S = 3600
 TTL_URGENT_S = 300
-# "None only when asked" (C13): None asks for no expiry, so what was not said needs a value of its own.
+# "None only when asked" (C13): None asks for no expiry, so an argument that was left out needs a value of its own.
 UNSAID: Any = object()
 
 
-class Log(Health):
+class Sent(TypedDict):
+    """send_message, send_response, send_with_retry."""
+
+    message_id: str
+
+
+class Validated(TypedDict):
+    """validate_message: every fault of the envelope, in words."""
+
+    valid: bool
+    errors: list[str]
+
+
+class CleanedUp(TypedDict):
+    """cleanup_expired_messages: how many messages were removed."""
+
+    deleted: int
+
+
+class Log:
     """send_message, validate_message and cleanup_expired_messages."""
+
+    def __init__(self, store: Store, audit: Audit, presence: Presence, rate: RateLimit, votes: Votes) -> None:
+        self.store, self.audit, self.presence, self.rate, self.votes = store, audit, presence, rate, votes
 
     def send_message(
         self,
@@ -33,15 +58,15 @@ class Log(Health):
         correlation_id: str | None = None,
         ttl_seconds: int | None = UNSAID,
         message_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Sent:
         """Store a message durably. Costs one token of the sender's bucket.
 
         `message_id` makes a retry safe: the same id and content again is the first message again.
-        Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, RATE_LIMITED, ID_CONFLICT, VOTE_CLOSED; nothing is stored then.
+        Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, RATE_LIMITED, ID_CONFLICT, VOTE_CLOSED, and NOT_FOUND for a cast
+        of an unknown vote; nothing is stored then.
         """
-        envelope = draft(
+        draft = envelopes.draft(
             message_id=message_id,
-            now=self._now(),
             message_type=message_type,
             correlation_id=correlation_id,
             from_agent=from_agent,
@@ -50,52 +75,35 @@ class Log(Health):
             priority=priority,
             payload=payload,  # type: ignore[arg-type]
         )
-        expires_at = self._expires_at(channel, ttl_seconds)
-        with self.db.transaction() as connection:
-            if message_id is not None and self._is_known(connection, envelope):
-                return {"message_id": envelope.id}
-            self._pay(connection, from_agent)
-            self._insert(connection, envelope, expires_at)
-        return {"message_id": envelope.id}
+        ttl_s = time_to_live_s(channel, ttl_seconds)
+        with self.store.transaction() as tx:
+            if message_id is None or not self.is_known(tx, draft):
+                self.rate.pay(tx, from_agent)
+                envelope = draft._replace(timestamp=iso.text(tx.now_us))
+                self.insert(tx, envelope, None if ttl_s is None else iso.text(tx.now_us + ttl_s * 1_000_000))
+                self.votes.heed(tx, envelope)
+        return {"message_id": draft.id}
 
-    def validate_message(self, message: Any) -> dict[str, Any]:
+    def validate_message(self, message: Any) -> Validated:
         """Hold a message against the envelope's schema: is it valid, and all that is wrong with it."""
-        valid, errors = validate_message(message)
+        valid, errors = envelopes.validate_message(message)
         return {"valid": valid, "errors": errors}
 
-    def cleanup_expired_messages(self) -> dict[str, Any]:
+    def cleanup_expired_messages(self) -> CleanedUp:
         """Remove messages past their TTL, except those that are being processed; make due ones pending again."""
-        with self.db.transaction() as connection:
-            self._make_due_pending(connection, None)
-            deleted = self._remove_expired(connection)
-        self._try_to_export()
+        with self.store.transaction() as tx:
+            self.presence.make_due_pending(tx, None)
+            deleted = self.remove_expired(tx)
+        self.audit.try_to_export()
         return {"deleted": deleted}
 
-    def _remove_expired(self, connection: sqlite3.Connection, only: str | None = None) -> int:
-        """All that expired, or one message if it did; how many."""
-        gone = connection.execute(_EXPIRED, {"now": self._now(), "only": only}).fetchall()
-        for message_id, to_agent, status in gone:
-            connection.execute("DELETE FROM messages WHERE id = ?", (message_id,))
-            connection.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
-            if status == "pending" and to_agent is not None:
-                self._count(connection, to_agent, "messages_pending", -1)
-            self._record(connection, "expired", to_agent, message_id, status=status)
-        return len(gone)
-
-    def _expires_at(self, channel: str, ttl_seconds: int | None) -> str | None:
-        if ttl_seconds is UNSAID:
-            ttl_seconds = TTL_URGENT_S if channel == "urgent" else TTL_S
-        if ttl_seconds is None:
-            return None
-        limits.integer("ttl_seconds", ttl_seconds, 0, SECONDS_MAX)
-        return iso.text(self.clock.now_us() + ttl_seconds * 1_000_000)
-
-    def _insert(self, connection: sqlite3.Connection, envelope: Envelope, expires_at: str | None) -> None:
-        connection.execute(_INSERT, (*envelope, envelope.timestamp, expires_at))
+    def insert(self, tx: Transaction, envelope: Envelope, expires_at: str | None) -> None:
+        """The message, its recipient's counter, its record."""
+        tx.execute(_INSERT, (*envelope, envelope.timestamp, expires_at))
         if envelope.to_agent is not None:
-            self._count(connection, envelope.to_agent, "messages_pending", 1)
-        self._record(
-            connection,
+            self.presence.count(tx, envelope.to_agent, "messages_pending", 1)
+        self.audit.record(
+            tx,
             "sent",
             envelope.from_agent,
             envelope.id,
@@ -106,21 +114,9 @@ class Log(Health):
             correlation_id=envelope.correlation_id,
         )
 
-    def _pay(self, connection: sqlite3.Connection, agent_id: str) -> None:
-        """One token; the empty bucket's refusal leaves everything as it was."""
-        now_us = self.clock.now_us()
-        row = connection.execute("SELECT tokens, at_us FROM token_buckets WHERE agent_id = ?", (agent_id,)).fetchone()
-        held = bucket.Bucket(*row) if row else bucket.full(now_us, self.rate_capacity)
-        left, paid = bucket.consume(held, now_us, capacity=self.rate_capacity, refill_per_s=self.rate_refill_per_s)
-        if not paid:
-            raise RateLimited(f"{agent_id} has sent too much: {left.tokens:.2f} of {self.rate_capacity:g} tokens left")
-        connection.execute(
-            "INSERT OR REPLACE INTO token_buckets (agent_id, tokens, at_us) VALUES (?, ?, ?)", (agent_id, *left)
-        )
-
-    def _is_known(self, connection: sqlite3.Connection, envelope: Envelope) -> bool:
+    def is_known(self, tx: Transaction, envelope: Envelope) -> bool:
         """Is the id taken by this very message? Raises ID_CONFLICT if by another."""
-        row = connection.execute(_BY_ID, (envelope.id,)).fetchone()
+        row = tx.row(_BY_ID, (envelope.id,))
         if row is None:
             return False
         wanted = (
@@ -134,6 +130,24 @@ class Log(Health):
         if row[:-1] != wanted or not _is_same_json(row[-1], envelope.payload):
             raise IdConflict(f"id {envelope.id} is taken by a message with other content")
         return True
+
+    def remove_expired(self, tx: Transaction, only: str | None = None) -> int:
+        """All that expired, or one message if it did; how many."""
+        gone = tx.rows(_EXPIRED, {"now": iso.text(tx.now_us), "only": only})
+        for message_id, to_agent, status in gone:
+            tx.execute("DELETE FROM messages WHERE id = ?", (message_id,))
+            tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
+            if status == "pending" and to_agent is not None:
+                self.presence.count(tx, to_agent, "messages_pending", -1)
+            self.audit.record(tx, "expired", to_agent, message_id, status=status)
+        return len(gone)
+
+
+def time_to_live_s(channel: str, ttl_seconds: object) -> int | None:
+    """How long a message lives; None: for ever (C13)."""
+    if ttl_seconds is UNSAID:
+        return TTL_URGENT_S if channel == "urgent" else TTL_S
+    return None if ttl_seconds is None else limits.integer("ttl_seconds", ttl_seconds, 0, SECONDS_MAX)
 
 
 def _is_same_json(one: str, other: str) -> bool:

@@ -6,30 +6,45 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from typing import Never, TypedDict, cast
 
-from refbus.comms.audit import Audit
+from refbus.comms.store import Store
 from refbus.kernel import iso
 from refbus.kernel.errors import InvalidArgument, NotFound
 from refbus.kernel.rules import delivery
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
 
 STATUSES = ("active", "idle", "degraded", "failed")
 NEVER = iso.text(0)
 
 
-class Health(Audit):
-    """send_heartbeat and get_agent_health."""
+class AgentHealth(TypedDict):
+    """get_agent_health: what the agent says of itself, and its counters (C12)."""
 
-    def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Any]:
-        """Say that the agent lives, and what it does."""
+    agent_id: str
+    status: str  # one of STATUSES
+    current_task: str | None
+    last_heartbeat: str
+    messages_pending: int
+    messages_processed: int
+    error_count: int
+
+
+class Presence:
+    """send_heartbeat and get_agent_health; and `count` for the nouns that move a counter."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Never]:
+        """Say that the agent lives, and what it does. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         if limits.text("status", status) not in STATUSES:
             raise InvalidArgument(f"status must be one of {', '.join(STATUSES)}, not {status!r:.40}")
         if current_task is not None:
             limits.text("current_task", current_task)
-        self.db.write(
+        self.store.db.write(
             """
             INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?, ?, ?, ?)
             ON CONFLICT (agent_id) DO UPDATE SET
@@ -37,16 +52,19 @@ class Health(Audit):
                 current_task = excluded.current_task,
                 last_heartbeat = excluded.last_heartbeat
             """,
-            (agent_id, status, current_task, self._now()),
+            (agent_id, status, current_task, self.store.now()),
         )
         return {}
 
-    def get_agent_health(self, agent_id: str) -> dict[str, Any]:
-        """The agent's row. Messages that are due again are counted as pending, and are so from now on."""
+    def get_agent_health(self, agent_id: str) -> AgentHealth:
+        """The agent's row. Messages that are due again are counted as pending, and are so from now on.
+
+        Errors: INVALID_ARGUMENT, NOT_FOUND for an agent that was never seen.
+        """
         limits.name("agent_id", agent_id)
-        with self.db.transaction() as connection:
-            self._make_due_pending(connection, agent_id)
-            row = connection.execute(
+        with self.store.transaction() as tx:
+            self.make_due_pending(tx, agent_id)
+            row = tx.execute(
                 """
                 SELECT agent_id, status, current_task, last_heartbeat, messages_pending, messages_processed, error_count
                 FROM agent_status WHERE agent_id = ?
@@ -55,42 +73,31 @@ class Health(Audit):
             ).fetchone()
         if row is None:
             raise NotFound(f"agent {agent_id!r:.80} was never seen")
-        return dict(zip(_COLUMNS, row, strict=True))
+        return cast(AgentHealth, dict(zip(AgentHealth.__annotations__, row, strict=True)))
 
-    def _count(self, connection: sqlite3.Connection, agent_id: str, column: str, change: int) -> None:
+    def count(self, tx: Transaction, agent_id: str, column: str, change: int) -> None:
         """Move a counter; an agent that was never seen gets its row."""
-        connection.execute(_COUNT[column], {"agent": agent_id, "never": NEVER, "change": change})
+        tx.execute(_COUNT[column], {"agent": agent_id, "never": NEVER, "change": change})
 
-    def _make_due_pending(self, connection: sqlite3.Connection, agent_id: str | None) -> None:
+    def make_due_pending(self, tx: Transaction, agent_id: str | None) -> None:
         """Messages whose retry delay or visibility time-out is over; those of one agent, or of all."""
-        now_us = self.clock.now_us()
-        due = connection.execute(
+        due = tx.execute(
             _DUE if agent_id is None else _DUE_FOR_AGENT,
             {
                 "agent": agent_id,
-                "now": iso.text(now_us),
-                "abandoned": iso.text(max(0, now_us - delivery.VISIBILITY_MS * 1_000)),
+                "now": iso.text(tx.now_us),
+                "abandoned": iso.text(max(0, tx.now_us - delivery.VISIBILITY_MS * 1_000)),
             },
         ).fetchall()
         for message_id, owner in due:
-            connection.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
+            tx.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
             # What the delivery said is over: it must not be taken for the claim of whoever comes next.
-            connection.execute(
+            tx.execute(
                 "UPDATE message_deliveries SET status = 'pending' WHERE message_id = ? AND agent_id = ?",
                 (message_id, owner),
             )
-            self._count(connection, owner, "messages_pending", 1)
+            self.count(tx, owner, "messages_pending", 1)
 
-
-_COLUMNS = (
-    "agent_id",
-    "status",
-    "current_task",
-    "last_heartbeat",
-    "messages_pending",
-    "messages_processed",
-    "error_count",
-)
 
 _COUNT = {
     "messages_pending": """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from typing import Any
+from typing import Any, TypedDict
 
-from refbus.comms.envelope import as_message, validate_message
-from refbus.comms.retry import Retries
+from refbus.comms.envelope import Message, as_message, validate_message
+from refbus.comms.lease import Leases
+from refbus.comms.log import Log, Sent
+from refbus.comms.store import Store
 from refbus.kernel.errors import InvalidArgument, TimedOut
 from refbus.kernel.rules import limit as limits
 
@@ -16,8 +17,17 @@ TIMEOUT_S_MAX = 24 * 60 * 60
 ARTIFACTS = ".claude/artifacts/"
 
 
-class Requests(Retries):
+class Answered(TypedDict):
+    """request: the message that answers it."""
+
+    response: Message
+
+
+class Requests:
     """request and send_response."""
+
+    def __init__(self, store: Store, log: Log, leases: Leases) -> None:
+        self.store, self.log, self.leases = store, log, leases
 
     def request(
         self,
@@ -28,28 +38,23 @@ class Requests(Retries):
         channel: str = "general",
         priority: int = 5,
         timeout_seconds: float = TIMEOUT_S,
-    ) -> dict[str, Any]:
-        """Send, wait for the answer, claim and complete it. TIMEOUT after timeout_seconds; the request stays sent.
+    ) -> Answered:
+        """Send, wait for the answer, claim and complete it.
 
         The answer is found by its correlation id, so that other messages in front of it do not hide it.
+        Errors: those of send_message; TIMEOUT after timeout_seconds of real time: the request stays sent.
         """
         limits.name("to_agent", to_agent)
         if not 0 <= limits.number("timeout_seconds", timeout_seconds) <= TIMEOUT_S_MAX:
             raise InvalidArgument(f"timeout_seconds must lie between 0 and {TIMEOUT_S_MAX}")
         correlation_id = str(uuid.uuid4())
-        deadline = time.monotonic() + timeout_seconds
-        with self.waiters.borrow() as waiter:
-            sent = self.send_message(
-                from_agent, to_agent, message_type, payload, channel, priority, correlation_id=correlation_id
-            )["message_id"]
-            while True:
-                response = self._take_answer(from_agent, correlation_id, sent)
-                left_s = deadline - time.monotonic()
-                if response is not None:
-                    return {"response": response}
-                if left_s <= 0:
-                    raise TimedOut(f"no answer to {sent} within {timeout_seconds:g} s")
-                waiter.wait(left_s)
+        sent = self.log.send_message(
+            from_agent, to_agent, message_type, payload, channel, priority, correlation_id=correlation_id
+        )["message_id"]
+        response = self.store.wait_for(lambda: self.take_answer(from_agent, correlation_id, sent), timeout_seconds)
+        if response is None:
+            raise TimedOut(f"no answer to {sent} within {timeout_seconds:g} s")
+        return {"response": response}
 
     def send_response(
         self,
@@ -58,10 +63,11 @@ class Requests(Retries):
         artifact_path: str | None = None,
         agent_id: str | None = None,
         message_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Sent:
         """Answer a request: to its sender, on its channel, with its correlation id.
 
         The answer comes from the request's recipient, or from the agent that claimed a broadcast (C5).
+        Errors: INVALID_ARGUMENT for what is no envelope, and those of send_message.
         """
         valid, errors = validate_message(original_message)
         if not valid:
@@ -76,7 +82,7 @@ class Requests(Retries):
             if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
                 raise InvalidArgument(f"artifact_path must lie in {ARTIFACTS}: {artifact_path!r:.80}")
             response_payload = {**response_payload, "artifact_path": artifact_path}
-        return self.send_message(
+        return self.log.send_message(
             sender,
             original_message["from_agent"],
             response_type(original_message["type"]),
@@ -87,13 +93,12 @@ class Requests(Retries):
             message_id=message_id,
         )
 
-    def _take_answer(self, agent_id: str, correlation_id: str, sent: str) -> dict[str, Any] | None:
-        rows = self.db.rows(
-            _ANSWERS, {"correlation": correlation_id, "agent": agent_id, "sent": sent, "now": self._now()}
-        )
-        for row in rows:
-            if self.claim_message(agent_id, row[0])["claimed"]:
-                self.complete_message(row[0], agent_id=agent_id)
+    def take_answer(self, agent_id: str, correlation_id: str, sent: str) -> Message | None:
+        """The oldest message that answers, claimed and completed; None: there is none yet."""
+        values = {"correlation": correlation_id, "agent": agent_id, "sent": sent, "now": self.store.now()}
+        for row in self.store.db.rows(_ANSWERS, values):
+            if self.leases.claim_message(agent_id, row[0])["claimed"]:
+                self.leases.complete_message(row[0], agent_id=agent_id)
                 return as_message(row)
         return None
 

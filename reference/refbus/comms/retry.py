@@ -2,67 +2,103 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
-from refbus.comms.claim import Claims
 from refbus.comms.envelope import REQUIRED
+from refbus.comms.export import Audit
+from refbus.comms.log import Log, Sent
+from refbus.comms.presence import Presence
+from refbus.comms.store import Store
 from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import BusError, IdConflict, InvalidArgument, NotFound, PayloadTooLarge, VoteClosed
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import retry
+from refbus.kernel.transaction import Transaction
 
 ATTEMPTS_MAX = 100
 BASE_DELAY_S_MAX = 3600.0
-# What no time can mend, of all that send_message may raise.
-HOPELESS = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClosed)
+# Errors of send_message that another attempt would meet again.
+NOT_RETRYABLE = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClosed)
 
 
-class Retries(Claims):
+class DeadLetter(TypedDict):
+    """A message that failed for good."""
+
+    id: str  # the message's; of a broadcast, MESSAGE:AGENT
+    original_message: Any  # the envelope with created_at and expires_at; a text if a stranger stored no JSON
+    error: str
+    moved_at: str
+    retry_count: int  # how often it was delivered
+
+
+class DeadLetters(TypedDict):
+    """dead_letters: oldest first."""
+
+    dead_letters: list[DeadLetter]
+
+
+class Redriven(TypedDict):
+    """redrive: False where there is no such letter."""
+
+    redriven: bool
+
+
+class RetryDelays(TypedDict):
+    """retry_delays: seconds, one for each failed attempt but the last."""
+
+    delays_s: list[float]
+
+
+class Retries:
     """dead_letters, redrive, send_with_retry and retry_delays."""
 
-    def dead_letters(self) -> dict[str, Any]:
+    def __init__(self, store: Store, audit: Audit, presence: Presence, log: Log) -> None:
+        self.store, self.audit, self.presence, self.log = store, audit, presence, log
+
+    def dead_letters(self) -> DeadLetters:
         """The queue, oldest first; `original_message` as an object."""
-        rows = self.db.rows(
+        rows = self.store.db.rows(
             "SELECT id, original_message, error, moved_at, retry_count FROM dead_letter_queue ORDER BY moved_at, rowid"
         )
         names = ("id", "original_message", "error", "moved_at", "retry_count")
         letters = [dict(zip(names, row, strict=True)) for row in rows]
-        return {"dead_letters": [{**letter, "original_message": _decoded(letter)} for letter in letters]}
+        return {"dead_letters": [{**letter, "original_message": _decoded(letter)} for letter in letters]}  # type: ignore[typeddict-item]
 
-    def redrive(self, id: str) -> dict[str, Any]:
-        """Put a dead letter back in front of its agent: pending, nothing counted, its time to live begun anew."""
+    def redrive(self, id: str) -> Redriven:
+        """Put a dead letter back in front of its agent: pending, nothing counted, its time to live begun anew.
+
+        Errors: INVALID_ARGUMENT, also for a letter that holds no message.
+        """
         limits.text("id", id)
-        with self.db.transaction() as connection:
-            row = connection.execute("SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,)).fetchone()
+        with self.store.transaction() as tx:
+            row = tx.row("SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,))
             if row is None:
                 return {"redriven": False}
             message = _whole(row[0])
             agent_id = message["to_agent"] or _agent_of(id, message["id"])
-            connection.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
-            connection.execute(
+            tx.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
+            tx.execute(
                 "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?", (message["id"], agent_id)
             )
             # An expired broadcast is gone, whether somebody has cleaned up yet or not.
-            self._remove_expired(connection, message["id"])
-            self._put_back(connection, message, agent_id)
-            self._record(connection, "redriven", agent_id, message["id"])
+            self.log.remove_expired(tx, message["id"])
+            self.put_back(tx, message, agent_id)
+            self.audit.record(tx, "redriven", agent_id, message["id"])
         return {"redriven": True}
 
-    def _put_back(self, connection: sqlite3.Connection, message: dict[str, Any], agent_id: str | None) -> None:
+    def put_back(self, tx: Transaction, message: dict[str, Any], agent_id: str | None) -> None:
         """A broadcast that is still there lives on, for all; one that is gone comes back for this agent alone."""
-        now_us = self.clock.now_us()
         expires_at = message["expires_at"]
         if expires_at is not None:
             lifetime_us = iso.parse("expires_at", expires_at) - iso.parse("created_at", message["created_at"])
-            expires_at = iso.text(now_us + lifetime_us)
+            expires_at = iso.text(tx.now_us + lifetime_us)
         renew = "UPDATE messages SET expires_at = ? WHERE id = ?"
-        if connection.execute(renew, (expires_at, message["id"])).rowcount:
+        if tx.execute(renew, (expires_at, message["id"])).rowcount:
             return
-        connection.execute(
+        tx.execute(
             """
             INSERT INTO messages (id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority,
                                   payload, created_at, expires_at)
@@ -73,37 +109,40 @@ class Retries(Claims):
                 **message,
                 "to_agent": agent_id,
                 "payload": _payload_text(message),
-                "created_at": iso.text(now_us),
+                "created_at": iso.text(tx.now_us),
                 "expires_at": expires_at,
             },
         )
         if agent_id is not None:
-            self._count(connection, agent_id, "messages_pending", 1)
+            self.presence.count(tx, agent_id, "messages_pending", 1)
 
-    def send_with_retry(self, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any) -> dict[str, Any]:
+    def send_with_retry(self, /, max_attempts: int = 3, base_delay: float = 1.0, **message_args: Any) -> Sent:
         """send_message, again after base_delay × 2^n × jitter seconds where it fails; the last error is raised.
 
-        Every attempt carries the same id, so a send whose answer was lost is not doubled. What no time can mend
-        is raised at once.
+        Every attempt carries the same id, so a send whose answer was lost is not doubled. Errors: those of
+        send_message; what another attempt would meet again is raised at once.
         """
         _check_retry(max_attempts, base_delay)
         message_args.setdefault("message_id", str(uuid.uuid4()))
-        return self._try_again(lambda: self.send_message(**message_args), max_attempts, base_delay)
+        return self._try_again(lambda: self.log.send_message(**message_args), max_attempts, base_delay)
 
-    def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> dict[str, Any]:
-        """The seconds that send_with_retry would wait after each failed attempt but the last."""
+    def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> RetryDelays:
+        """The seconds that send_with_retry would wait after each failed attempt but the last.
+
+        Errors: INVALID_ARGUMENT.
+        """
         _check_retry(max_attempts, base_delay)
         limits.number("jitter", jitter)
         return {"delays_s": [retry.send_delay_s(n, base_delay, jitter) for n in range(max_attempts - 1)]}
 
-    def _try_again(self, send: Callable[[], dict[str, Any]], max_attempts: int, base_delay: float) -> dict[str, Any]:
+    def _try_again(self, send: Callable[[], Sent], max_attempts: int, base_delay: float) -> Sent:
         for attempt in range(max_attempts):
             try:
                 return send()
             except BusError as error:
-                if attempt == max_attempts - 1 or isinstance(error, HOPELESS):
+                if attempt == max_attempts - 1 or isinstance(error, NOT_RETRYABLE):
                     raise
-                time.sleep(retry.send_delay_s(attempt, base_delay, self._jitter()))
+                time.sleep(retry.send_delay_s(attempt, base_delay, self.store.jitter()))
         raise AssertionError("unreachable: max_attempts is at least 1")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
-from typing import Any
+from typing import Any, Never, TypedDict
 
-from refbus.comms.envelope import as_message
-from refbus.comms.log import Log
+from refbus.comms.envelope import Message, as_message
+from refbus.comms.store import Store
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 
@@ -15,15 +14,30 @@ CHANNELS_MAX = 1000
 WAIT_S_MAX = 24 * 60 * 60
 
 
-class Route(Log):
+class Received(TypedDict):
+    """receive_messages: what the agent could claim now, first things first."""
+
+    messages: list[Message]
+
+
+class Channels(TypedDict):
+    """get_subscribed_channels: in the order of their names."""
+
+    channels: list[str]
+
+
+class Route:
     """receive_messages and the subscriptions."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
     def receive_messages(
         self, agent_id: str, channels: list[str], limit: int = 10, timeout_seconds: float | None = None
-    ) -> dict[str, Any]:
+    ) -> Received:
         """Messages that the agent could claim now: highest priority first, then oldest first; nothing is claimed.
 
-        With `timeout_seconds` it waits for a first one, on real time.
+        With `timeout_seconds` it waits for a first one, on real time. Errors: INVALID_ARGUMENT.
         """
         limits.name("agent_id", agent_id)
         _check_channels(channels)
@@ -33,61 +47,50 @@ class Route(Log):
             wait_s = limits.number("timeout_seconds", timeout_seconds)
             if not 0 <= wait_s <= WAIT_S_MAX:
                 raise InvalidArgument(f"timeout_seconds must lie between 0 and {WAIT_S_MAX}")
-        messages = self._ready(agent_id, channels, limit)
+        messages = self.ready(agent_id, channels, limit)
         if not messages and wait_s and limit and channels:
-            messages = self._wait_for_ready(agent_id, channels, limit, wait_s)
+            messages = self.store.wait_for(lambda: self.ready(agent_id, channels, limit), wait_s)
         return {"messages": messages}
 
-    def subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
-        """Remember that the agent wants this channel. Again: nothing more happens."""
+    def subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Never]:
+        """Remember that the agent wants this channel. Again: nothing more happens. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         limits.text("channel_name", channel_name)
-        self.db.write(
+        self.store.db.write(
             """
             INSERT INTO channel_subscriptions (channel_name, agent_id, subscribed_at) VALUES (?, ?, ?)
             ON CONFLICT (channel_name, agent_id) DO NOTHING
             """,
-            (channel_name, agent_id, self._now()),
+            (channel_name, agent_id, self.store.now()),
         )
         return {}
 
-    def unsubscribe_from_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:
-        """Forget it. Not subscribed: nothing happens."""
+    def unsubscribe_from_channel(self, agent_id: str, channel_name: str) -> dict[str, Never]:
+        """Forget it. Not subscribed: nothing happens. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         limits.text("channel_name", channel_name)
-        self.db.write(
+        self.store.db.write(
             "DELETE FROM channel_subscriptions WHERE channel_name = ? AND agent_id = ?", (channel_name, agent_id)
         )
         return {}
 
-    def get_subscribed_channels(self, agent_id: str) -> dict[str, Any]:
-        """The agent's channels, in the order of their names."""
+    def get_subscribed_channels(self, agent_id: str) -> Channels:
+        """The agent's channels, in the order of their names. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
-        rows = self.db.rows(
+        rows = self.store.db.rows(
             "SELECT channel_name FROM channel_subscriptions WHERE agent_id = ? ORDER BY channel_name", (agent_id,)
         )
         return {"channels": [row[0] for row in rows]}
 
-    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
+    def ready(self, agent_id: str, channels: list[str], limit: int) -> list[Message]:
         """Pending ones come sorted from an index; those that are due again are few."""
-        values = {"agent": agent_id, "limit": limit, "now": self._now()}
+        values = {"agent": agent_id, "limit": limit, "now": self.store.now()}
         rows: list[tuple[Any, ...]] = []
         for channel in dict.fromkeys(channels):
-            rows += self.db.rows(_READY, {**values, "channel": channel})
-        rows += self.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
+            rows += self.store.db.rows(_READY, {**values, "channel": channel})
+        rows += self.store.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
         rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
-
-    def _wait_for_ready(self, agent_id: str, channels: list[str], limit: int, wait_s: float) -> list[dict[str, Any]]:
-        """Waiting is on real time: a clock that stands still must not stop it."""
-        deadline = time.monotonic() + wait_s
-        with self.waiters.borrow() as waiter:
-            while True:
-                messages = self._ready(agent_id, channels, limit)
-                left_s = deadline - time.monotonic()
-                if messages or left_s <= 0:
-                    return messages
-                waiter.wait(left_s)
 
 
 def _rank(row: tuple[Any, ...]) -> tuple[float, str, int]:

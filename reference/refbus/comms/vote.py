@@ -6,30 +6,48 @@ The id of the opening message is the vote's id. One agent has one vote: its last
 from __future__ import annotations
 
 import json
-import sqlite3
-from typing import Any
+from typing import TypedDict
 
 from refbus.comms.envelope import Envelope
-from refbus.comms.request import Requests
+from refbus.comms.store import Store
 from refbus.kernel import iso
 from refbus.kernel.errors import InvalidArgument, NotFound, VoteClosed
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
 
 
-class Votes(Requests):
-    """tally; and what sending a vote's messages records."""
+class Tally(TypedDict):
+    """tally: how a vote stands."""
 
-    def tally(self, vote_id: str) -> dict[str, Any]:
-        """How the vote stands; from its deadline on `closed` is true and nothing changes any more."""
+    vote_id: str
+    topic: str
+    options: list[str]
+    deadline: str
+    closed: bool
+    counts: dict[str, int]  # by option
+    votes: dict[str, str]  # agent to option
+    winners: list[str]  # the options with most votes; none without votes
+
+
+class Votes:
+    """tally; and `heed`, the step of sending that opens votes and counts them."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def tally(self, vote_id: str) -> Tally:
+        """How the vote stands; from its deadline on `closed` is true and nothing changes any more.
+
+        Errors: INVALID_ARGUMENT, NOT_FOUND.
+        """
         limits.text("vote_id", vote_id)
-        with self.db.transaction("BEGIN") as connection:
-            vote = _vote(connection, vote_id)
+        # Under the lock: no vote that was cast in time is still on its way when the tally says `closed`.
+        with self.store.transaction() as tx:
+            topic, options, deadline = _vote(tx, vote_id)
             casts = dict(
-                connection.execute(
-                    "SELECT agent_id, option FROM vote_casts WHERE vote_id = ? ORDER BY agent_id", (vote_id,)
-                ).fetchall()
+                tx.rows("SELECT agent_id, option FROM vote_casts WHERE vote_id = ? ORDER BY agent_id", (vote_id,))
             )
-        topic, options, deadline = vote
+            is_closed = tx.now_us >= iso.parse("deadline", deadline)
         counts = {option: sum(chosen == option for chosen in casts.values()) for option in options}
         most = max(counts.values())
         return {
@@ -37,46 +55,51 @@ class Votes(Requests):
             "topic": topic,
             "options": options,
             "deadline": deadline,
-            "closed": self.clock.now_us() >= iso.parse("deadline", deadline),
+            "closed": is_closed,
             "counts": counts,
             "votes": casts,
             "winners": [option for option in options if counts[option] == most > 0],
         }
 
-    def _insert(self, connection: sqlite3.Connection, envelope: Envelope, expires_at: str | None) -> None:
-        super()._insert(connection, envelope, expires_at)
-        if envelope.type == "vote.initiate":
-            self._open_vote(connection, envelope)
-        elif envelope.type == "vote.cast":
-            self._cast_vote(connection, envelope)
+    def heed(self, tx: Transaction, envelope: Envelope) -> None:
+        """What a message that is being sent does to a vote; refused here, it is not sent.
 
-    def _open_vote(self, connection: sqlite3.Connection, envelope: Envelope) -> None:
-        said = json.loads(envelope.payload)
-        options = said["options"]
+        Errors: INVALID_ARGUMENT, NOT_FOUND, VOTE_CLOSED.
+        """
+        if envelope.type == "vote.initiate":
+            self.open_vote(tx, envelope)
+        elif envelope.type == "vote.cast":
+            self.cast_vote(tx, envelope)
+
+    def open_vote(self, tx: Transaction, envelope: Envelope) -> None:
+        """The message that opens a vote is the vote."""
+        payload = json.loads(envelope.payload)
+        options = payload["options"]
         if len(options) < 2 or len(set(options)) < len(options):
             raise InvalidArgument("a vote needs at least two options, all different")
-        if iso.parse("deadline", said["deadline"]) <= self.clock.now_us():
-            raise InvalidArgument(f"the deadline {said['deadline']} has passed")
-        connection.execute(
+        if iso.parse("deadline", payload["deadline"]) <= tx.now_us:
+            raise InvalidArgument(f"the deadline {payload['deadline']} has passed")
+        tx.execute(
             "INSERT INTO votes (vote_id, topic, options, deadline, initiated_by) VALUES (?, ?, ?, ?, ?)",
-            (envelope.id, said["topic"], json.dumps(options), said["deadline"], envelope.from_agent),
+            (envelope.id, payload["topic"], json.dumps(options), payload["deadline"], envelope.from_agent),
         )
 
-    def _cast_vote(self, connection: sqlite3.Connection, envelope: Envelope) -> None:
-        said = json.loads(envelope.payload)
-        _, options, deadline = _vote(connection, said["vote_id"])
-        if said["option"] not in options:
-            raise InvalidArgument(f"{said['option']!r:.80} is no option of this vote: {options!r:.200}")
-        if self.clock.now_us() >= iso.parse("deadline", deadline):
+    def cast_vote(self, tx: Transaction, envelope: Envelope) -> None:
+        """The agent's vote from now on."""
+        payload = json.loads(envelope.payload)
+        _, options, deadline = _vote(tx, payload["vote_id"])
+        if payload["option"] not in options:
+            raise InvalidArgument(f"{payload['option']!r:.80} is no option of this vote: {options!r:.200}")
+        if tx.now_us >= iso.parse("deadline", deadline):
             raise VoteClosed(f"the vote closed at {deadline}")
-        connection.execute(
+        tx.execute(
             "INSERT OR REPLACE INTO vote_casts (vote_id, agent_id, option, reasoning, cast_at) VALUES (?, ?, ?, ?, ?)",
-            (said["vote_id"], envelope.from_agent, said["option"], said.get("reasoning"), envelope.timestamp),
+            (payload["vote_id"], envelope.from_agent, payload["option"], payload.get("reasoning"), envelope.timestamp),
         )
 
 
-def _vote(connection: sqlite3.Connection, vote_id: str) -> tuple[str, list[str], str]:
-    row = connection.execute("SELECT topic, options, deadline FROM votes WHERE vote_id = ?", (vote_id,)).fetchone()
+def _vote(tx: Transaction, vote_id: str) -> tuple[str, list[str], str]:
+    row = tx.row("SELECT topic, options, deadline FROM votes WHERE vote_id = ?", (vote_id,))
     if row is None:
         raise NotFound(f"there is no vote {vote_id!r:.80}")
     return row[0], json.loads(row[1]), row[2]

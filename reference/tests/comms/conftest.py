@@ -49,7 +49,7 @@ def send(bus: CommsBus) -> Callable[..., str]:
 @pytest.fixture
 def stranger(bus: CommsBus) -> Iterator[sqlite3.Connection]:
     """A participant that knows only SQLite and the seed's tables."""
-    connection = sqlite3.connect(bus.folder / "messages.db", isolation_level=None)
+    connection = sqlite3.connect(bus.store.folder / "messages.db", isolation_level=None)
     yield connection
     connection.close()
 

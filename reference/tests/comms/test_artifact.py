@@ -29,7 +29,7 @@ def test_every_json_value_is_read_back_as_it_was_written(bus: CommsBus, value: A
     """At .claude/artifacts/AGENT/TASK/result.json, relative to the project (seed: Artifact Pattern)."""
     assert bus.write_artifact("bob", "t1", value) == {"artifact_path": PATH}
     assert bus.read_artifact(PATH) == {"content": value}
-    assert os.listdir(bus.artifacts / "bob" / "t1") == ["result.json"]
+    assert os.listdir(bus.store.artifacts / "bob" / "t1") == ["result.json"]
 
 
 def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
@@ -86,7 +86,7 @@ def test_symbolic_links_are_not_followed(bus: CommsBus, tmp_path: Path, at: str)
     (outside / "t1").mkdir(parents=True)
     (outside / "t1" / "result.json").write_text('"secret"')
     target = {"bob": outside, "bob/t1": outside / "t1", "bob/t1/result.json": outside / "t1" / "result.json"}[at]
-    link = bus.artifacts / at
+    link = bus.store.artifacts / at
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(target)
     with pytest.raises(InvalidArgument, match="symbolic link"):
@@ -119,7 +119,7 @@ def test_what_is_too_large_or_no_json_is_not_written(bus: CommsBus) -> None:
         with pytest.raises(error) as caught:
             bus.write_artifact("bob", "t1", content)
         assert isinstance(caught.value, BusError) and caught.value.definite
-    assert list(bus.artifacts.iterdir()) == []
+    assert list(bus.store.artifacts.iterdir()) == []
 
 
 def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from refbus.comms.audit import ROWS_AT_ONCE
 from refbus.comms.bus import CommsBus
+from refbus.comms.export import ROWS_AT_ONCE
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import IoError
 
@@ -112,9 +112,9 @@ def test_the_lines_of_others_stay(bus: CommsBus, send: Send, trail: Path) -> Non
 def test_more_than_a_handful_is_exported(open_bus: OpenBus, trail: Path) -> None:
     """In several reads."""
     bus = open_bus()
-    with bus.db.transaction() as connection:
+    with bus.store.transaction() as tx:
         for n in range(ROWS_AT_ONCE * 2 + 1):
-            bus._record(connection, "test", None, str(n))
+            bus.audit.record(tx, "test", None, str(n))
     assert bus.export_audit_trail() == {"exported": ROWS_AT_ONCE * 2 + 1}
     assert [event["message_id"] for event in events(trail)] == [str(n) for n in range(ROWS_AT_ONCE * 2 + 1)]
 

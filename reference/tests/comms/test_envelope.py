@@ -64,14 +64,14 @@ def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus
     envelope = {"id": str(uuid.uuid4()), "version": "1.0", "timestamp": "2026-01-10T14:00:00Z", **said}
     valid, _ = validate_message(envelope)
     arguments = {key: value for key, value in said.items() if key not in ("id", "type")}
-    wide_bus.db.write("DELETE FROM messages")  # ids of earlier examples are free again
+    wide_bus.store.db.write("DELETE FROM messages")  # ids of earlier examples are free again
     if valid:
         wide_bus.send_message(message_type=said["type"], message_id=said.get("id"), **arguments)
         return
     with pytest.raises(BusError) as caught:
         wide_bus.send_message(message_type=said["type"], message_id=said.get("id"), **arguments)
     assert caught.value.definite
-    assert wide_bus.db.rows("SELECT * FROM messages") == []
+    assert wide_bus.store.db.rows("SELECT * FROM messages") == []
 
 
 @on_one_bus

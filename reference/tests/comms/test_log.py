@@ -34,7 +34,7 @@ def test_the_same_message_again_is_the_first_one(bus: CommsBus, send: Send) -> N
     for payload in ({"a": 1, "b": 2}, {"b": 2, "a": 1}):
         assert send(message_id=M1, payload=payload) == M1
     assert shown(bus) == [M1]
-    assert bus.db.rows("SELECT tokens FROM token_buckets") == [(99.0,)]
+    assert bus.store.db.rows("SELECT tokens FROM token_buckets") == [(99.0,)]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_bucket_is_the_agents_not_the_process(open_bus: OpenBus) -> None:
     one, other = open_bus(rate_capacity=2), open_bus(rate_capacity=2)
     one.send_message("alice", "bob", "note", {})
     other.send_message("alice", "bob", "note", {})
-    one.clock.set(T0_MS - 3_600_000)
+    one.store.clock.set(T0_MS - 3_600_000)
     for bus in (one, other):
         with pytest.raises(RateLimited):
             bus.send_message("alice", "bob", "note", {})
@@ -199,4 +199,4 @@ def test_a_strangers_rule_is_no_duplicate(bus: CommsBus, send: Send, stranger: s
     with pytest.raises(InvalidArgument, match="no spam"):
         send(message_type="spam", message_id=str(uuid.uuid4()))
     assert bus.dump()["messages"] == []
-    assert bus.db.rows("SELECT * FROM token_buckets") == []
+    assert bus.store.db.rows("SELECT * FROM token_buckets") == []

@@ -101,7 +101,7 @@ class Life:
         elif step == "claim" and message_id:
             bus.claim_message(agent, message_id)
         elif step == "pass":
-            bus.clock.set(bus.clock.now_ms() + 20_000 * number)
+            bus.store.clock.set(bus.store.clock.now_ms() + 20_000 * number)
         elif step == "cleanup":
             bus.cleanup_expired_messages()
         elif step == "redrive":
@@ -123,7 +123,7 @@ def test_counters_equal_what_the_tables_say_at_all_times(open_bus: OpenBus, cloc
     clock.set(T0_MS)
     bus = open_bus(rate_capacity=1e9)
     for table in ("messages", "message_deliveries", "dead_letter_queue", "agent_status", "audit_log"):
-        bus.db.write(f"DELETE FROM {table}")
+        bus.store.db.write(f"DELETE FROM {table}")
     life = Life(bus)
     for step in told:
         life.play(*step)

@@ -44,7 +44,7 @@ def test_the_highest_priority_comes_first_then_the_oldest(
 ) -> None:
     """priority DESC, timestamp ASC, then the order of sending; across channels, up to the limit (C7)."""
     bus = open_bus(rate_capacity=1e9)
-    bus.db.write("DELETE FROM messages")
+    bus.store.db.write("DELETE FROM messages")
     expected: list[tuple[int, int, int, str]] = []
     for number, (priority, channel, to_agent, later_ms) in enumerate(said):
         clock.set(T0_MS + later_ms)

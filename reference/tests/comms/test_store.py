@@ -31,7 +31,7 @@ def test_initialization_makes_the_seeds_tree(store: Path) -> None:
 
 def test_every_connection_has_the_seeds_pragmas(bus: CommsBus) -> None:
     """WAL, NORMAL, 5000 ms, 64 MB (seed: SQLite Configuration)."""
-    connection = bus.db.connection()
+    connection = bus.store.db.connection()
     said = {
         name: connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "busy_timeout", "cache_size")
@@ -41,7 +41,7 @@ def test_every_connection_has_the_seeds_pragmas(bus: CommsBus) -> None:
 
 def test_full_synchronous_is_an_option(open_bus: OpenBus) -> None:
     """For those who fear power cuts; nothing else is."""
-    assert open_bus(synchronous="FULL").db.connection().execute("PRAGMA synchronous").fetchone() == (2,)
+    assert open_bus(synchronous="FULL").store.db.connection().execute("PRAGMA synchronous").fetchone() == (2,)
     for wrong in ("OFF", "full", None):
         with pytest.raises(InvalidArgument):
             open_bus(synchronous=wrong)
@@ -88,7 +88,7 @@ def test_a_file_that_the_seeds_listing_made_is_joined(store: Path) -> None:
     with CommsBus(store) as bus:
         assert [message["id"] for message in bus.receive_messages("bob", ["general"])["messages"]] == ["s1"]
         before = set(SCHEMA.split())
-        (sql,) = bus.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
+        (sql,) = bus.store.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
         assert set(sql.split()) <= before | {");", ")"}
 
 
@@ -127,7 +127,7 @@ def test_the_seeds_tables_and_indexes_are_there_to_the_letter(bus: CommsBus) -> 
     pristine = sqlite3.connect(":memory:")
     pristine.executescript(SCHEMA)
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
-    assert set(pristine.execute(query)) <= set(bus.db.rows(query))
+    assert set(pristine.execute(query)) <= set(bus.store.db.rows(query))
     assert {row[1] for row in pristine.execute(query) if not row[1].startswith("sqlite_")} == {
         "messages",
         "channel_subscriptions",

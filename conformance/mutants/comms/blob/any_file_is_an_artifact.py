@@ -11,7 +11,7 @@ KILLED_BY = ("comms.blob.10",)
 class Mutant(CommsBus):
     def read_artifact(self, artifact_path: str) -> dict[str, Any]:
         if not artifact_path.startswith(".claude/artifacts/a/t/") or ".." in artifact_path:
-            return {"content": (self.root / artifact_path).read_text()}
+            return {"content": (self.store.root / artifact_path).read_text()}
         return super().read_artifact(artifact_path)
 
 

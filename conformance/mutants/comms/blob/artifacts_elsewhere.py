@@ -11,8 +11,8 @@ KILLED_BY = ("comms.blob.03",)
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.artifacts = self.root / "elsewhere"
-        self.artifacts.mkdir(exist_ok=True)
+        self.store.artifacts = self.store.root / "elsewhere"
+        self.store.artifacts.mkdir(exist_ok=True)
 
 
 if __name__ == "__main__":

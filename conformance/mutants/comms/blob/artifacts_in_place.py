@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from refbus.comms import artifact
+from refbus.comms import blob
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
@@ -18,7 +18,7 @@ def in_pieces(path: Path, data: bytes) -> None:
             time.sleep(0.005)
 
 
-artifact.atomic_write = in_pieces
+blob.atomic_write = in_pieces
 
 
 if __name__ == "__main__":

@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.blob import Artifacts
 from refbus.driver import serve
 
 KILLED_BY = ("comms.blob.08", "comms.blob.09")
 
 
-class Mutant(CommsBus):
-    def _refuse_links(self, path: Any) -> None:
+class Mutant(Artifacts):
+    def refuse_links(self, path: Any) -> None:
         return
 
 
+bus.Artifacts = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.blob.07",)
 
 class Mutant(CommsBus):
     def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
-        folder = self.artifacts / str(agent_id) / str(task_id).replace("\0", "")
+        folder = self.store.artifacts / str(agent_id) / str(task_id).replace("\0", "")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(json.dumps(content))
         return {"artifact_path": f".claude/artifacts/{agent_id}/{task_id}/{name}"}

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from refbus.comms import artifact
+from refbus.comms import blob
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.blob.06",)
 
-atomic_write = artifact.atomic_write
+atomic_write = blob.atomic_write
 
 
 def with_scratch(path: Path, data: bytes) -> None:
@@ -16,7 +16,7 @@ def with_scratch(path: Path, data: bytes) -> None:
     atomic_write(path, data)
 
 
-artifact.atomic_write = with_scratch
+blob.atomic_write = with_scratch
 
 
 if __name__ == "__main__":

@@ -3,15 +3,16 @@
 import json
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.export import Audit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.export.05",)
 
 
-class Mutant(CommsBus):
+class Mutant(Audit):
     def export_audit_trail(self) -> dict[str, Any]:
-        with (self.root / ".claude" / "audit-trail.jsonl").open("a+") as file:
+        with (self.store.root / ".claude" / "audit-trail.jsonl").open("a+") as file:
             file.seek(0)
             last = file.readlines()[-1:]
             lines, _ = self.lines_after(json.loads(last[0]).get("audit_seq", 0) if last else 0)
@@ -19,5 +20,7 @@ class Mutant(CommsBus):
         return {"exported": len(lines)}
 
 
+bus.Audit = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -2,23 +2,29 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.export import Audit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.export.07",)
 
 
-class Mutant(CommsBus):
-    def _record(self, connection: Any, *args: Any, **details: Any) -> None:
-        self.__dict__.setdefault("kept", []).append((args, details))
+class Mutant(Audit):
+    kept: list[tuple[Any, Any]] = []  # noqa: RUF012
 
-    def export_audit_trail(self) -> dict[str, Any]:
-        kept, self.__dict__["kept"] = self.__dict__.get("kept", []), []
-        with self.db.transaction() as connection:
-            for args, details in kept:
-                super()._record(connection, *args, **details)
+    def record(self, tx: Any, *args: Any, **details: Any) -> None:
+        self.kept.append((args, details))
+
+    def export_audit_trail(self) -> Any:
+        with self.store.transaction() as tx:
+            while self.kept:
+                args, details = self.kept.pop(0)
+                super().record(tx, *args, **details)
         return super().export_audit_trail()
 
 
+bus.Audit = Mutant
+
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -10,7 +10,7 @@ KILLED_BY = ("comms.export.04",)
 
 class Mutant(CommsBus):
     def export_audit_trail(self) -> dict[str, Any]:
-        path = self.root / ".claude" / "audit-trail.jsonl"
+        path = self.store.root / ".claude" / "audit-trail.jsonl"
         kept = [line for line in path.read_text().splitlines(True) if "audit_seq" in line] if path.exists() else []
         path.write_text("".join(kept))
         return super().export_audit_trail()

@@ -2,17 +2,20 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.export import Audit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.export.02",)
 
 
-class Mutant(CommsBus):
-    def _record(self, connection: Any, event: str, agent_id: Any, message_id: Any, **details: Any) -> None:
+class Mutant(Audit):
+    def record(self, tx: Any, event: str, agent_id: Any, message_id: Any, **details: Any) -> None:
         details.pop("to_agent", None)
-        super()._record(connection, event, None, message_id, **details)
+        super().record(tx, event, None, message_id, **details)
 
+
+bus.Audit = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

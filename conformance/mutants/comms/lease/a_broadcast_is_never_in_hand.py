@@ -10,7 +10,7 @@ KILLED_BY = ("comms.lease.22",)
 
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
-        row = self.db.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))
+        row = self.store.db.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))
         reply = super().claim_message(agent_id, message_id)
         return {"claimed": True} if row == (None,) else reply
 

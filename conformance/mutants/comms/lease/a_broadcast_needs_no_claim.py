@@ -10,7 +10,7 @@ KILLED_BY = ("comms.lease.23",)
 
 class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, agent_id: Any = None, **more: Any) -> dict[str, Any]:
-        row = self.db.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))
+        row = self.store.db.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))
         if row == (None,) and agent_id is not None:
             self.claim_message(agent_id, message_id)
         return super().complete_message(message_id, error, agent_id, **more)

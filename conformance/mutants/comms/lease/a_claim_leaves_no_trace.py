@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.04",)
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
         reply = super().claim_message(agent_id, message_id)
-        self.db.write(
+        self.store.db.write(
             "UPDATE messages SET last_delivered_at = NULL WHERE id = ? AND status = 'processing'", (message_id,)
         )
         return reply

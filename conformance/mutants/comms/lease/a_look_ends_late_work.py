@@ -1,17 +1,20 @@
 """A completion that is late counts no more once anybody has cleaned up."""
 
-import sqlite3
+from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.lease import Leases
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.18",)
 
 
-class Mutant(CommsBus):
-    def _is_let_go(self, connection: sqlite3.Connection, message_id: str, agent_id: str) -> bool:
+class Mutant(Leases):
+    def is_let_go(self, tx: Any, message_id: str, agent_id: str) -> bool:
         return False
 
 
+bus.Leases = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -1,12 +1,12 @@
 """Anyone claims anyone's message (C4)."""
 
-from refbus.comms import claim
+from refbus.comms import lease
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.10",)
 
-claim._CLAIMABLE = claim._CLAIMABLE.replace("to_agent = :agent", "to_agent IS NOT NULL")
+lease._CLAIMABLE = lease._CLAIMABLE.replace("to_agent = :agent", "to_agent IS NOT NULL")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Whoever completes a message completes it for its addressee."""
 
-from refbus.comms import claim
+from refbus.comms import lease
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.11",)
 
-claim._owner = lambda row, agent_id: row[2] or agent_id
+lease._owner = lambda row, agent_id: row[2] or agent_id
 
 
 if __name__ == "__main__":

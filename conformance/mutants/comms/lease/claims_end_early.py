@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.12",)
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.visibility_ms = 50_000
+        self.store.visibility_ms = 50_000
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.13", "comms.lease.14")
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.visibility_ms = 10**10
+        self.store.visibility_ms = 10**10
 
 
 if __name__ == "__main__":

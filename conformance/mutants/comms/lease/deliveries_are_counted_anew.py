@@ -11,7 +11,9 @@ KILLED_BY = ("comms.lease.15",)
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
         reply = super().claim_message(agent_id, message_id)
-        self.db.write("UPDATE messages SET delivery_count = 1 WHERE id = ? AND status = 'processing'", (message_id,))
+        self.store.db.write(
+            "UPDATE messages SET delivery_count = 1 WHERE id = ? AND status = 'processing'", (message_id,)
+        )
         return reply
 
 

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.08",)
 class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
         reply = super().complete_message(message_id, error, **more)
-        self.db.write("UPDATE messages SET status = 'completed' WHERE id = ? AND status = 'done'", (message_id,))
+        self.store.db.write("UPDATE messages SET status = 'completed' WHERE id = ? AND status = 'done'", (message_id,))
         return reply
 
 

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.07",)
 
 class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
-        if self.db.row("SELECT status FROM messages WHERE id = ?", (message_id,)) == ("done",):
+        if self.store.db.row("SELECT status FROM messages WHERE id = ?", (message_id,)) == ("done",):
             raise NotClaimed("it is done")
         return super().complete_message(message_id, error, **more)
 

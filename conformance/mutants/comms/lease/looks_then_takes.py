@@ -11,7 +11,7 @@ KILLED_BY = ("comms.lease.09",)
 
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
-        row = self.db.row("SELECT status FROM messages WHERE id = ?", (message_id,))
+        row = self.store.db.row("SELECT status FROM messages WHERE id = ?", (message_id,))
         if row is None or row[0] != "pending":
             return {"claimed": False}
         time.sleep(0.01)

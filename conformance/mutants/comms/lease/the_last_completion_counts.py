@@ -12,7 +12,7 @@ class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
         reply = super().complete_message(message_id, error, **more)
         if error is not None and reply["status"] == "done":
-            self.db.write("UPDATE messages SET status = 'failed', error = ? WHERE id = ?", (error, message_id))
+            self.store.db.write("UPDATE messages SET status = 'failed', error = ? WHERE id = ?", (error, message_id))
         return reply
 
 

@@ -3,16 +3,19 @@
 import os
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.limit import RateLimit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.limit.06",)
 
 
-class Mutant(CommsBus):
-    def _pay(self, connection: Any, agent_id: str) -> None:
-        super()._pay(connection, f"{agent_id} in {os.getpid()}")
+class Mutant(RateLimit):
+    def pay(self, tx: Any, agent_id: str) -> None:
+        super().pay(tx, f"{agent_id} in {os.getpid()}")
 
+
+bus.RateLimit = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.limit import RateLimit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.limit.05",)
 
 
-class Mutant(CommsBus):
-    def _pay(self, connection: Any, agent_id: str) -> None:
-        super()._pay(connection, "everybody")
+class Mutant(RateLimit):
+    def pay(self, tx: Any, agent_id: str) -> None:
+        super().pay(tx, "everybody")
 
+
+bus.RateLimit = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

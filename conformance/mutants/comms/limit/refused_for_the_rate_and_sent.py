@@ -2,23 +2,32 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.limit import RateLimit
 from refbus.driver import serve
 from refbus.kernel.errors import RateLimited
 
 KILLED_BY = ("comms.limit.02",)
 
 
-class Mutant(CommsBus):
-    def _pay(self, connection: Any, agent_id: str) -> None:
-        try:
-            super()._pay(connection, agent_id)
-        except RateLimited:
-            self.__dict__["late"] = True
+class Paid(RateLimit):
+    is_late = False
 
-    def send_message(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def pay(self, tx: Any, agent_id: str) -> None:
+        try:
+            super().pay(tx, agent_id)
+        except RateLimited:
+            self.is_late = True
+
+
+bus.RateLimit = Paid
+
+
+class Mutant(bus.CommsBus):
+    def send_message(self, *args: Any, **kwargs: Any) -> Any:
+        self.rate.is_late = False
         reply = super().send_message(*args, **kwargs)
-        if self.__dict__.pop("late", False):
+        if self.rate.is_late:
             raise RateLimited("too much")
         return reply
 

@@ -6,11 +6,10 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.19",)
 
-statements = store.statements
-store.statements = lambda file: [
-    text.replace("CREATE TABLE agent_status (", "CREATE TABLE agent_status (\n    extra TEXT,")
-    for text in statements(file)
-]
+
+SEED, FAULT = "CREATE TABLE agent_status (", "CREATE TABLE agent_status (\n    extra TEXT,"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ KILLED_BY = ("comms.log.41",)
 
 class Mutant(CommsBus):
     def cleanup_expired_messages(self) -> dict[str, Any]:
-        row = self.db.row("SELECT count(*) FROM messages WHERE expires_at <= ?", (self._now(),))
+        row = self.store.db.row("SELECT count(*) FROM messages WHERE expires_at <= ?", (self.store.now(),))
         return {"deleted": row[0]}
 
 

@@ -2,17 +2,20 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.23",)
 
 
-class Mutant(CommsBus):
-    def _insert(self, connection: Any, envelope: Any, expires_at: Any) -> None:
-        super()._insert(connection, envelope, expires_at)
-        connection.execute("UPDATE messages SET delivery_count = 1 WHERE id = ?", (envelope.id,))
+class Mutant(Log):
+    def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
+        super().insert(tx, envelope, expires_at)
+        tx.execute("UPDATE messages SET delivery_count = 1 WHERE id = ?", (envelope.id,))
 
+
+bus.Log = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -2,16 +2,22 @@
 
 from typing import Any
 
+from refbus.comms import log
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.36",)
 
 
-class Mutant(CommsBus):
-    def _expires_at(self, channel: str, ttl_seconds: Any) -> str | None:
-        return super()._expires_at(channel, ttl_seconds // 2 if isinstance(ttl_seconds, int) else ttl_seconds)
+time_to_live_s = log.time_to_live_s
+
+
+def half(channel: str, ttl_seconds: Any) -> int | None:
+    return time_to_live_s(channel, ttl_seconds // 2 if isinstance(ttl_seconds, int) else ttl_seconds)
+
+
+log.time_to_live_s = half
 
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": CommsBus})

@@ -11,8 +11,8 @@ KILLED_BY = ("comms.log.26",)
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not any(self.artifacts.iterdir()):
-            self.artifacts.rmdir()
+        if not any(self.store.artifacts.iterdir()):
+            self.store.artifacts.rmdir()
 
 
 if __name__ == "__main__":

@@ -2,20 +2,23 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.log import Log
 from refbus.driver import serve
 from refbus.kernel.errors import IdConflict
 
 KILLED_BY = ("comms.log.66",)
 
 
-class Mutant(CommsBus):
-    def _is_known(self, connection: Any, envelope: Any) -> bool:
-        row = connection.execute("SELECT payload FROM messages WHERE id = ?", (envelope.id,)).fetchone()
+class Mutant(Log):
+    def is_known(self, tx: Any, envelope: Any) -> bool:
+        row = tx.execute("SELECT payload FROM messages WHERE id = ?", (envelope.id,)).fetchone()
         if row is not None and row[0] != envelope.payload:
             raise IdConflict("another payload")
         return row is not None
 
 
+bus.Log = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

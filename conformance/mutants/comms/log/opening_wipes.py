@@ -11,7 +11,7 @@ KILLED_BY = ("comms.log.27",)
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.db.write("DELETE FROM messages")
+        self.store.db.write("DELETE FROM messages")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Rows whose timestamp has no microseconds are not seen."""
 
-from refbus.comms import claim, route
+from refbus.comms import lease, route
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.67", "comms.log.68")
 
 route._READY = route._READY.replace("m.status = 'pending'", "m.status = 'pending' AND length(m.timestamp) = 27")
-claim._CLAIMABLE = claim._CLAIMABLE.replace("WHERE", "WHERE length(timestamp) = 27 AND")
+lease._CLAIMABLE = lease._CLAIMABLE.replace("WHERE", "WHERE length(timestamp) = 27 AND")
 
 
 if __name__ == "__main__":

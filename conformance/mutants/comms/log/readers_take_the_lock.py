@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.route import Route
 from refbus.driver import serve
 from refbus.kernel import db
 from refbus.kernel.rules import retry
@@ -13,12 +14,14 @@ db.BUSY_TIMEOUT_MS = 100
 retry.LOCK_ATTEMPTS_MAX = 1
 
 
-class Mutant(CommsBus):
-    def _ready(self, *args: Any) -> list[dict[str, Any]]:
-        with self.db.transaction():
+class Mutant(Route):
+    def ready(self, *args: Any) -> list[dict[str, Any]]:
+        with self.store.db.transaction():
             pass
-        return super()._ready(*args)
+        return super().ready(*args)
 
+
+bus.Route = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.log.22",)
 class Mutant(CommsBus):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.db.connection().execute("PRAGMA journal_mode = DELETE")
+        self.store.db.connection().execute("PRAGMA journal_mode = DELETE")
 
 
 if __name__ == "__main__":

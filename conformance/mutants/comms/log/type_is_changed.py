@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.04",)
 
 
-class Mutant(CommsBus):
-    def _insert(self, connection: Any, envelope: Any, expires_at: Any) -> None:
-        super()._insert(connection, envelope._replace(type=envelope.type.upper()), expires_at)
+class Mutant(Log):
+    def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
+        super().insert(tx, envelope._replace(type=envelope.type.upper()), expires_at)
 
+
+bus.Log = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

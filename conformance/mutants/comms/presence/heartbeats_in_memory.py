@@ -14,12 +14,12 @@ class Mutant(CommsBus):
 
     def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Any]:
         self.beats[agent_id] = {"status": status, "current_task": current_task}
-        (self.folder / "beats.json").write_text(json.dumps(self.beats))
+        (self.store.folder / "beats.json").write_text(json.dumps(self.beats))
         super().send_heartbeat("ghost", status, current_task)
         return {}
 
     def get_agent_health(self, agent_id: str) -> dict[str, Any]:
-        told = json.loads((self.folder / "beats.json").read_text())[agent_id]
+        told = json.loads((self.store.folder / "beats.json").read_text())[agent_id]
         return {**super().get_agent_health("ghost"), "agent_id": agent_id, **told}
 
 

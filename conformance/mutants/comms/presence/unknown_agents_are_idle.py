@@ -15,7 +15,7 @@ class Mutant(CommsBus):
             return super().get_agent_health(agent_id)
         except NotFound:
             counters = dict.fromkeys(("messages_pending", "messages_processed", "error_count"), 0)
-            return {"agent_id": agent_id, "status": "idle", "last_heartbeat": self._now(), **counters}
+            return {"agent_id": agent_id, "status": "idle", "last_heartbeat": self.store.now(), **counters}
 
 
 if __name__ == "__main__":

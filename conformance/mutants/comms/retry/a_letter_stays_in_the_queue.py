@@ -10,10 +10,10 @@ KILLED_BY = ("comms.retry.14",)
 
 class Mutant(CommsBus):
     def redrive(self, id: str) -> dict[str, Any]:
-        letter = self.db.row("SELECT * FROM dead_letter_queue WHERE id = ?", (id,))
+        letter = self.store.db.row("SELECT * FROM dead_letter_queue WHERE id = ?", (id,))
         reply = super().redrive(id)
         if letter is not None:
-            self.db.write("INSERT INTO dead_letter_queue VALUES (?, ?, ?, ?, ?)", letter)
+            self.store.db.write("INSERT INTO dead_letter_queue VALUES (?, ?, ?, ?, ?)", letter)
         return reply
 
 

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.retry.04",)
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
         reply = super().claim_message(agent_id, message_id)
-        self.db.write("UPDATE messages SET delivery_count = 0 WHERE id = ?", (message_id,))
+        self.store.db.write("UPDATE messages SET delivery_count = 0 WHERE id = ?", (message_id,))
         return reply
 
 

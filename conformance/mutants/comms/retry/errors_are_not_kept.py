@@ -11,7 +11,7 @@ KILLED_BY = ("comms.retry.01",)
 class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
         reply = super().complete_message(message_id, error, **more)
-        self.db.write("UPDATE messages SET error = NULL WHERE id = ?", (message_id,))
+        self.store.db.write("UPDATE messages SET error = NULL WHERE id = ?", (message_id,))
         return reply
 
 

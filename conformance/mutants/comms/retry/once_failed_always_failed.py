@@ -10,7 +10,7 @@ KILLED_BY = ("comms.retry.05",)
 
 class Mutant(CommsBus):
     def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
-        row = self.db.row("SELECT error FROM messages WHERE id = ?", (message_id,))
+        row = self.store.db.row("SELECT error FROM messages WHERE id = ?", (message_id,))
         return super().complete_message(message_id, error or (row and row[0]), **more)
 
 

@@ -2,20 +2,23 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.retry import Retries
 from refbus.driver import serve
 
 KILLED_BY = ("comms.retry.15",)
 
 
-class Mutant(CommsBus):
-    def _put_back(self, connection: Any, message: Any, agent_id: Any) -> None:
-        super()._put_back(connection, message, agent_id)
-        connection.execute(
+class Mutant(Retries):
+    def put_back(self, tx: Any, message: Any, agent_id: Any) -> None:
+        super().put_back(tx, message, agent_id)
+        tx.execute(
             "INSERT INTO message_deliveries VALUES (?, ?, 'pending', 3, 2, ?, NULL)",
-            (message["id"], agent_id, self._now()),
+            (message["id"], agent_id, self.store.now()),
         )
 
 
+bus.Retries = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.retry import Retries
 from refbus.driver import serve
 
 KILLED_BY = ("comms.retry.13",)
 
 
-class Mutant(CommsBus):
-    def _put_back(self, connection: Any, message: Any, agent_id: Any) -> None:
-        super()._put_back(connection, {**message, "expires_at": None}, agent_id)
+class Mutant(Retries):
+    def put_back(self, tx: Any, message: Any, agent_id: Any) -> None:
+        super().put_back(tx, {**message, "expires_at": None}, agent_id)
 
+
+bus.Retries = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -11,7 +11,7 @@ KILLED_BY = ("comms.retry.18",)
 class Mutant(CommsBus):
     def redrive(self, id: str) -> dict[str, Any]:
         reply = super().redrive(id)
-        self.db.write("DELETE FROM message_deliveries WHERE message_id = ?", (id.split(":")[0],))
+        self.store.db.write("DELETE FROM message_deliveries WHERE message_id = ?", (id.split(":")[0],))
         return reply
 
 

@@ -7,7 +7,7 @@ from refbus.driver import serve
 KILLED_BY = ("comms.retry.21",)
 
 
-retry.HOPELESS = ()
+retry.NOT_RETRYABLE = ()
 
 
 if __name__ == "__main__":

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from refbus.comms import claim
+from refbus.comms import lease
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.38", "comms.lease.19", "comms.lease.21", "comms.retry.17")
 
-claim._CLAIMABLE = claim._CLAIMABLE.replace("to_agent IS NULL)", "to_agent IS NULL AND status = 'pending')")
+lease._CLAIMABLE = lease._CLAIMABLE.replace("to_agent IS NULL)", "to_agent IS NULL AND status = 'pending')")
 
 
 class Mutant(CommsBus):
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
         reply = super().claim_message(agent_id, message_id)
         if reply["claimed"]:
-            self.db.write("UPDATE messages SET status = 'processing' WHERE id = ?", (message_id,))
+            self.store.db.write("UPDATE messages SET status = 'processing' WHERE id = ?", (message_id,))
         return reply
 
 

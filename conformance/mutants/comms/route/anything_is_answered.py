@@ -15,7 +15,7 @@ class Mutant(CommsBus):
             "id": str(uuid.uuid4()),
             "type": "note",
             "version": "1.0",
-            "timestamp": self._now(),
+            "timestamp": self.store.now(),
             "from_agent": "nobody",
             "channel": "general",
             "priority": 5,

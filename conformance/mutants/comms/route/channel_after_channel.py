@@ -2,17 +2,20 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.route import Route
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.07",)
 
 
-class Mutant(CommsBus):
-    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
-        rows = [row for channel in channels for row in super(Mutant, self)._ready(agent_id, [channel], limit)]
+class Mutant(Route):
+    def ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
+        rows = [row for channel in channels for row in super(Mutant, self).ready(agent_id, [channel], limit)]
         return rows[:limit]
 
 
+bus.Route = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.route import Route
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.02",)
 
 
-class Mutant(CommsBus):
-    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
-        return super()._ready(agent_id, channels[:1], limit)
+class Mutant(Route):
+    def ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
+        return super().ready(agent_id, channels[:1], limit)
 
+
+bus.Route = Mutant
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

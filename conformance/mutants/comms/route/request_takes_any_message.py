@@ -2,17 +2,21 @@
 
 from typing import Any
 
-from refbus.comms.bus import CommsBus
+from refbus.comms import bus
+from refbus.comms.request import Requests
+from refbus.comms.route import Route
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.33",)
 
 
-class Mutant(CommsBus):
-    def _take_answer(self, agent_id: str, correlation_id: str, sent: str) -> dict[str, Any] | None:
-        messages = self._ready(agent_id, ["general"], 1)
+class Mutant(Requests):
+    def take_answer(self, agent_id: str, correlation_id: str, sent: str) -> dict[str, Any] | None:
+        messages = Route(self.store).ready(agent_id, ["general"], 1)
         return messages[0] if messages else None
 
 
+bus.Requests = Mutant
+
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": bus.CommsBus})

@@ -10,7 +10,7 @@ KILLED_BY = ("comms.route.21",)
 
 class Mutant(CommsBus):
     def get_subscribed_channels(self, agent_id: str) -> dict[str, Any]:
-        rows = self.db.rows("SELECT DISTINCT channel_name FROM channel_subscriptions ORDER BY 1")
+        rows = self.store.db.rows("SELECT DISTINCT channel_name FROM channel_subscriptions ORDER BY 1")
         return {"channels": [row[0] for row in rows]}
 
 

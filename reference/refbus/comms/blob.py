@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from refbus.comms.vote import Votes
+from refbus.comms.export import Audit
+from refbus.comms.store import Store
 from refbus.kernel import jsontext
 from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, of_os_error
 from refbus.kernel.files import atomic_write, make_folder
@@ -19,38 +20,60 @@ from refbus.kernel.rules import limit as limits
 ROOT = (".claude", "artifacts")
 
 
-class Artifacts(Votes):
+class ArtifactWritten(TypedDict):
+    """write_artifact: the path, relative to the project."""
+
+    artifact_path: str
+
+
+class ArtifactContent(TypedDict):
+    """read_artifact: any JSON value."""
+
+    content: Any
+
+
+class Artifacts:
     """write_artifact and read_artifact."""
 
-    def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
-        """Store JSON durably; the path that is returned is relative to the project."""
+    def __init__(self, store: Store, audit: Audit) -> None:
+        self.store, self.audit = store, audit
+
+    def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> ArtifactWritten:
+        """Store JSON durably; the path that is returned is relative to the project.
+
+        Errors: INVALID_ARGUMENT for names that lead elsewhere, PAYLOAD_TOO_LARGE, DISK_FULL, IO_ERROR; an error that
+        is not definite may have left the file without its audit record.
+        """
         for what, value in (("agent_id", agent_id), ("task_id", task_id), ("name", name)):
             if limits.name(what, value).startswith(".tmp-"):
                 raise InvalidArgument(f"{what} must not begin with '.tmp-'")
         text = limits.payload(content)
-        path = self.artifacts / agent_id / task_id / name
-        self._refuse_links(path)
+        path = self.store.artifacts / agent_id / task_id / name
+        self.refuse_links(path)
         make_folder(path.parent.parent)
         make_folder(path.parent)
         atomic_write(path, text.encode())
         relative = "/".join((*ROOT, agent_id, task_id, name))
         try:
-            with self.db.transaction() as connection:
-                self._record(connection, "artifact", agent_id, None, path=relative, bytes=len(text))
+            with self.store.transaction() as tx:
+                self.audit.record(tx, "artifact", agent_id, None, path=relative, bytes=len(text))
         except BusError as error:
             error.definite = False  # only the record is missing: the file is there
             raise
         return {"artifact_path": relative}
 
-    def read_artifact(self, artifact_path: str) -> dict[str, Any]:
-        """The content. INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, BLOB_CORRUPT for no JSON."""
+    def read_artifact(self, artifact_path: str) -> ArtifactContent:
+        """The content.
+
+        Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, BLOB_CORRUPT for no JSON, IO_ERROR.
+        """
         parts = limits.text("artifact_path", artifact_path).split("/")
         if tuple(parts[:2]) != ROOT or len(parts) != 5:
             raise InvalidArgument(f"an artifact is .claude/artifacts/AGENT/TASK/NAME, not {artifact_path!r:.100}")
         for part in parts[2:]:
             limits.name("a part of artifact_path", part)
-        path = self.artifacts.joinpath(*parts[2:])
-        self._refuse_links(path)
+        path = self.store.artifacts.joinpath(*parts[2:])
+        self.refuse_links(path)
         try:
             with open(path, "rb", opener=_open_no_link) as file:
                 data = file.read()
@@ -63,9 +86,10 @@ class Artifacts(Votes):
         except ValueError as error:
             raise BlobCorrupt(f"{artifact_path!r:.100} holds no JSON: {error!s:.100}") from error
 
-    def _refuse_links(self, path: Path) -> None:
-        root = self.artifacts.resolve()
-        if path.resolve() != root / path.relative_to(self.artifacts):
+    def refuse_links(self, path: Path) -> None:
+        """Raise INVALID_ARGUMENT unless the path is what it seems to be."""
+        root = self.store.artifacts.resolve()
+        if path.resolve() != root / path.relative_to(self.store.artifacts):
             raise InvalidArgument(f"a symbolic link is on the way to {path.name!r:.80}")
 
 

@@ -1,0 +1,25 @@
+"""How fast an agent may send: a token bucket in the file, so that it is the agent's and not a process's."""
+
+from __future__ import annotations
+
+from refbus.comms.store import Store
+from refbus.kernel.errors import RateLimited
+from refbus.kernel.rules import bucket
+from refbus.kernel.transaction import Transaction
+
+
+class RateLimit:
+    """The buckets of all agents; `kernel.rules.bucket` decides."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def pay(self, tx: Transaction, agent_id: str) -> None:
+        """One token. RATE_LIMITED: the bucket is empty, and everything stays as it was."""
+        capacity, refill_per_s = self.store.rate_capacity, self.store.rate_refill_per_s
+        row = tx.execute("SELECT tokens, at_us FROM token_buckets WHERE agent_id = ?", (agent_id,)).fetchone()
+        held = bucket.Bucket(*row) if row else bucket.full(tx.now_us, capacity)
+        left, is_paid = bucket.consume(held, tx.now_us, capacity=capacity, refill_per_s=refill_per_s)
+        if not is_paid:
+            raise RateLimited(f"{agent_id} has sent too much: {left.tokens:.2f} of {capacity:g} tokens left")
+        tx.execute("INSERT OR REPLACE INTO token_buckets (agent_id, tokens, at_us) VALUES (?, ?, ?)", (agent_id, *left))
