@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof.checks import CHECKS, EXTRACT, Verdict
+from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
 from busproof.explore.stage import Specification
 from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
@@ -84,6 +85,7 @@ register(
         CHECKS["comms"],
         comms_oddities.ODDITIES,
         comms_oddities.NOTES,
+        COMMS_SPECIFICATION,
     ),
     System(
         CONTRACTS["topics"],

@@ -74,12 +74,18 @@ class Cited:
     value: Any
     rows: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
 
 @dataclass(frozen=True)
 class Told:
     """A part that a bus need not tell: absent, null, or this."""
 
     value: Any
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,9 @@ class Json:
 
     value: Any
     are_doubles: bool = False
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,14 @@ class Fits:
         return f"<{self.words}>"
 
 
+class Part:
+    """A part of an answer with a comparison of its own."""
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """The first difference, None if there is none."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Difference:
     """Where an answer is not the model's."""
@@ -126,6 +143,8 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
     """The first difference, None if there is none. Binds free values. Members that the model lacks are ignored."""
     if isinstance(expected, Cited):
         return differs(expected.value, actual, path, expected.rows)
+    if isinstance(expected, Part):
+        return expected.differs(actual, path, rows)
     if isinstance(expected, Told):
         return None if actual is None else differs(expected.value, actual, path, rows)
     if isinstance(expected, AnyOrder):
@@ -190,11 +209,11 @@ class DoesNotApply(Exception):
 
 
 class Refuse(Exception):
-    """The model refuses a call, definitely: it changed nothing."""
+    """The model refuses a call: definitely, for it changed nothing, unless it says otherwise."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, *, definite: bool = True) -> None:
         super().__init__(code)
-        self.code = code
+        self.code, self.definite = code, definite
 
 
 @dataclass(frozen=True)
@@ -204,14 +223,15 @@ class Answer:
     value: Any
     refused: str | None
     rows: tuple[str, ...]
+    definite: bool = True
 
     def differs(self, seen: Any) -> Difference | None:
         """Hold what came against it: a reply, or a `Refusal`."""
         if self.refused is None and not isinstance(seen, Refusal):
             return differs(self.value, seen, "reply", self.rows)
         if self.refused is not None and isinstance(seen, Refusal):
-            if not seen.definite:
-                return Difference("error", "a definite refusal", str(seen), self.rows)
+            if seen.definite != self.definite:
+                return Difference("error", str(self), str(seen), self.rows)
             if seen.code == self.refused or (self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")):
                 return None
         return Difference("reply", str(self), str(seen) if isinstance(seen, Refusal) else _told(seen), self.rows)
@@ -219,6 +239,8 @@ class Answer:
     def __str__(self) -> str:
         if self.refused is None:
             return _told(self.value)
+        if not self.definite:
+            return f"an indefinite refusal {self.refused}"
         return f"a definite refusal {self.refused}" if self.refused else "a definite refusal with a code of its own"
 
 
@@ -232,6 +254,9 @@ class Refusal:
 
     def __str__(self) -> str:
         return f"{'' if self.definite else 'indefinite '}refusal {self.code}: {self.message:.300}"
+
+
+_OF_THE_CALL = frozenset({"last_rows", "_rows", "_step", "_births", "at", "now_ms", "consulted", "frees"})
 
 
 class Model:
@@ -280,7 +305,7 @@ class Model:
                     self._rows, self._births = rows, births
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
-            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)))
+            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)), refusal.definite)
             return
         yield Answer(value, None, tuple(dict.fromkeys(self._rows)))
 
@@ -299,6 +324,10 @@ class Model:
     def in_words(self) -> str:
         """The state, for a reader of a failure."""
         return ""
+
+    def fingerprint(self) -> str:
+        """The same text for states that no later answer can tell apart."""
+        return repr(sorted((name, value) for name, value in vars(self).items() if name not in _OF_THE_CALL))
 
     # -- for branches
 

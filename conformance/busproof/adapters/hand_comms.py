@@ -1,0 +1,95 @@
+"""The kit's hand on a `comms` project: a stranger's writes, links, and what a reader of the files finds."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.hand import Hand
+
+_COLUMNS = (
+    "id",
+    "type",
+    "version",
+    "timestamp",
+    "correlation_id",
+    "from_agent",
+    "to_agent",
+    "channel",
+    "priority",
+    "payload",
+    "created_at",
+)
+REQUEST_S_MAX = 5.0
+OUTSIDE = {"secret": "of another project"}
+
+
+class CommsHand(Hand):
+    """By the letter of seed 001, without any bus."""
+
+    DATABASE = ".claude/communications/messages.db"
+
+    @property
+    def trail(self) -> Path:
+        """The audit trail's file."""
+        return self.store / ".claude" / "audit-trail.jsonl"
+
+    def stranger_sends(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The seed's own statements: the message, and its recipient's count."""
+        told = {"version": "1.0", "created_at": row["timestamp"], **row, "payload": json.dumps(row["payload"])}
+        places = ", ".join("?" * len(_COLUMNS))
+        self.db.execute(
+            f"INSERT INTO messages ({', '.join(_COLUMNS)}) VALUES ({places})", [told.get(name) for name in _COLUMNS]
+        )
+        if row.get("to_agent") is not None:
+            self.db.execute(
+                "INSERT INTO agent_status (agent_id, status, last_heartbeat, messages_pending) VALUES (?, 'idle', ?, 1)"
+                " ON CONFLICT(agent_id) DO UPDATE SET messages_pending = messages_pending + 1",
+                (row["to_agent"], row["timestamp"]),
+            )
+        return {}
+
+    def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
+        """Once a request lies in front of the agent: an answer to another one, then the one that is waited for."""
+        query = "SELECT correlation_id, from_agent, channel FROM messages WHERE to_agent = ? AND status = 'pending'"
+        until = time.monotonic() + REQUEST_S_MAX
+        while (found := self.db.execute(f"{query} ORDER BY rowid DESC", (agent_id,)).fetchone()) is None:
+            assert time.monotonic() < until, "no request came"
+            time.sleep(0.002)
+        for name, link in zip(ids, ("another", found[0]), strict=True):
+            told = {"from_agent": agent_id, "to_agent": found[1], "channel": found[2], "correlation_id": link}
+            payload: dict[str, Any] = {"context": {}}
+            row = {"id": name, "type": "context.response", "timestamp": at, "priority": 5, "payload": payload, **told}
+            self.stranger_sends(row)
+        return {}
+
+    def link_artifact(self, artifact_path: str) -> dict[str, Any]:
+        """In place of the file, a link to one outside of the project that holds JSON, too."""
+        path = self.store / artifact_path
+        if path.exists() and not path.is_symlink():
+            outside = self.store.parent / "outside.json"
+            outside.write_text(json.dumps(OUTSIDE), encoding="utf-8")
+            path.unlink()
+            path.symlink_to(outside)
+        return {}
+
+    def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
+        """Another program tells something."""
+        with self.trail.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        return {}
+
+    def audit_lines(self) -> dict[str, Any]:
+        """Every line; one that is no JSON object as a text."""
+        text = self.trail.read_text(encoding="utf-8") if self.trail.exists() else ""
+        return {"lines": [_decoded(line) for line in text.splitlines()]}
+
+
+def _decoded(line: str) -> Any:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    return value if isinstance(value, dict) else line

@@ -1,0 +1,925 @@
+"""Programs for `comms`: what matters now is drawn from the model's state.
+
+Every program has a theme, so that rare states are reached on purpose: dead letters, broadcasts, an empty bucket. A
+step that was drawn for an edge says so in a tag; `EDGES` lists them all, and the corpus must hold each.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from busproof.adapters.hand_comms import CommsHand
+from busproof.explore.script import Step, call, changed
+from busproof.explore.stage import Specification
+from busproof.models.comms import CommsModel
+from busproof.models.comms_state import Delivery, Due, Message
+from busproof.models.comms_values import STANDARD
+from busproof.models.parts import text_of
+from busproof.models.spec import Free, plain
+from busproof.protocol.comms import CONTRACT
+
+NAMES = (
+    *("ann", "Ann", "ANN", "ann ", " ann", "an_", "an%", "bob", "caf\u00e9", "cafe\u0301", "a.b", "a b", "ann\u200d"),
+    *(
+        "'x",
+        '"',
+        "0",
+        "null",
+        "a:b",
+        "n" * 199,
+        "n" * 200,
+        "\u00e9" * 100,
+        "\u6f22\u5b57",
+        "*",
+        "-",
+        ".hidden",
+        "\U0001f600",
+    ),
+)
+BAD_NAMES = (
+    "a/b",
+    "a\\b",
+    "..",
+    "a..b",
+    ".",
+    "",
+    "a\x00b",
+    "a\nb",
+    "\x7f",
+    "\ud800",
+    5,
+    True,
+    ["a"],
+    "\x85",
+    "n" * 201,
+)
+BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {}, "y" * 1025)
+CHANNELS = ("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general ", "y" * 1024)
+LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "caf\u00e9", "cafe\u0301")
+LOOKALIKES: tuple[Any, ...] = (
+    *(0, 0.0, False, "", None, [], {}, 1, 1.0, True, "1", "true", "null", 2**31, 2**53, 2**53 + 1, 2**63, 1e308, -1),
+    *(
+        "\u00e9",
+        "e\u0301",
+        "\u2028",
+        "\U0001f600",
+        [0],
+        [False],
+        [None],
+        {"": None},
+        {"a": 1, "b": 2},
+        [[]],
+        "a\x00b",
+        "a\nb",
+    ),
+)
+JUNK: tuple[Any, ...] = (True, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
+TTLS_S = (0, 1, 10, 59, 60, 61, 3600, 2**31)
+STATUSES = ("active", "idle", "degraded", "failed")
+FILES = ("result.json", "Result.json", "a b", ".hidden", "result.json.tmp", "caf\u00e9")
+THEMES = (
+    *("all", "lease", "retry", "retry", "broadcast", "broadcast", "expiry", "votes", "rate", "route", "answers"),
+    *("presence", "blob", "export", "arguments", "ids"),
+)
+NEAR = (("-1", -1), ("+0", 0), ("+1", 1))
+
+EDGES = (
+    *(f"{what}{at}" for what in ("claim", "retry", "expiry", "deadline", "token") for at in ("-1", "+0", "+1")),
+    *("clock back", "clock forward", "restart", "kill", "reopen", "second process", "race", "wait", "answered request"),
+    *(
+        "broadcast",
+        "to oneself",
+        "priority 1",
+        "priority 10",
+        "priority 0",
+        "priority 11",
+        "no expiry",
+        "ttl 0",
+        "urgent",
+    ),
+    *(
+        "given id",
+        "id in upper case",
+        "id of the bus",
+        "retry",
+        "retry with another field",
+        "retry with another payload",
+    ),
+    *("retry of a dead letter", "retry of what was cleaned up", "retry of what is done", "retry with an empty bucket"),
+    *("retry after the vote", "claim another's", "claim again", "claim what is done", "claim what is expired"),
+    *("claim of an unknown id", "late completion", "stale count", "count to come", "completes another's", "nobody's"),
+    *(
+        "completes what is over",
+        "completes a dead letter",
+        "third failure",
+        "redrive",
+        "redrive twice",
+        "redrive unknown",
+    ),
+    *("redrive of a living broadcast", "redrive of an expired broadcast", "falsy", "look-alike", "limit 0", "limit 1"),
+    *("as many as there are", "one more than there are", "no channels", "a channel twice", "two channels", "tie"),
+    *(
+        "standard type",
+        "broken standard type",
+        "vote",
+        "cast",
+        "cast again",
+        "cast late",
+        "no option",
+        "no vote",
+        "tie vote",
+    ),
+    *("answer", "answer to a broadcast", "answer by another", "answer of nobody", "artifact told", "bad artifact path"),
+    *(
+        "not an envelope",
+        "valid envelope",
+        "two faults",
+        "bad name",
+        "bad text",
+        "junk",
+        "no such field",
+        "field missing",
+    ),
+    *("artifact replaced", "artifact linked", "artifact of another", "path elsewhere", "no artifact", "never seen"),
+    *(
+        "bad status",
+        "clean up",
+        "held past its time",
+        "stranger",
+        "strangers' line",
+        "empty bucket",
+        "patience",
+        "breaker",
+    ),
+    *("answer costs a token", "unanswered request", "65536 characters", "200 bytes", "1024 characters"),
+)
+
+Drawn = tuple[str, dict[str, Any]]
+
+
+class CommsGenerator:
+    """Draws the steps of one program."""
+
+    def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
+        self.r, self.features = rng, features
+        self.theme = rng.choice(THEMES)
+        self.agents = rng.sample(NAMES, 3) if rng.random() < 0.35 else ["ann", "bob", "cy"]
+        self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
+        self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
+        self.processes = rng.choice((2, 2, 3))
+        self.queue: list[Step] = []
+        self.tags: list[str] = []
+        self.serial = 0
+
+    # -- a program
+
+    def start(self) -> Iterator[Step]:
+        """Two or three processes; in some programs an agent that has nearly used up its bucket."""
+        for at in range(self.processes):
+            yield Step("open", at, params={"options": {}})
+        if self.theme == "rate":
+            for number in range(self.r.choice((97, 98, 99, 100))):
+                yield call(number % 2, "send_message", **self._said(self.agents[0], self.agents[1]))
+
+    def draw(self, model: Any, now_ms: int) -> Step:
+        """The next step."""
+        self.model: CommsModel = model
+        self.now_ms, self.tags = now_ms, []
+        if self.queue:
+            return self.queue.pop(0)
+        what = self.r.random()
+        if what < 0.12:
+            return self._clock()
+        if what < 0.15:
+            return self._mischief()
+        if what < 0.18:
+            return self._race()
+        if what < 0.187:
+            return self._wait()
+        if what < (0.35 if self.theme == "arguments" else 0.22):
+            return self._spoiled()
+        if what < 0.27:
+            return call(self.r.randrange(self.processes), "dump")
+        return self._call(*self._operation())
+
+    def end(self) -> Iterator[Step]:
+        """Everything once more."""
+        yield call(1, "export_audit_trail")
+        yield call("hand", "audit_lines")
+        yield call(0, "dead_letters")
+        for agent in self.agents:
+            yield call(0, "receive_messages", agent_id=agent, channels=self.channels, limit=1000)
+            yield call(1, "get_agent_health", agent_id=agent)
+            yield call(0, "get_subscribed_channels", agent_id=agent)
+        for vote in self.model.votes:
+            yield call(1, "tally", vote_id=vote.id)
+        for path in self.model.artifacts:
+            yield call(0, "read_artifact", artifact_path=path)
+        yield call(1, "dump")
+
+    def _call(self, method: str, params: dict[str, Any]) -> Step:
+        at = self.r.randrange(self.processes)
+        if at:
+            self.tags.append("second process")
+        return Step("call", at, method, params, tags=tuple(self.tags))
+
+    def _tag(self, tag: str, value: Any = None) -> Any:
+        """The value, drawn for an edge."""
+        self.tags.append(tag)
+        return value
+
+    # -- what happens around the calls
+
+    def _clock(self) -> Step:
+        """To a moment that decides something, or far, or back; and then whom it concerns does something."""
+        r = self.r
+        edges: list[tuple[str, int, Step | None]] = []
+        for message in self.model.messages:
+            for agent, delivery in message.deliveries.items():
+                if delivery.status in ("processing", "failed"):
+                    edges += self._due_edges(message, agent, delivery)
+            if message.expires_us is not None:
+                edges += [
+                    ("expiry" + at, message.expires_us // 1000 + d, self._after_expiry(message)) for at, d in NEAR
+                ]
+        for vote in self.model.votes:
+            who = r.choice(self.agents)
+            cast = self._said(who, None, "vote.cast", {"vote_id": vote.id, "option": r.choice(vote.options)})
+            after = call(0, r.choice(("send_message", "tally")), **cast)
+            after = after if after.method == "send_message" else call(1, "tally", vote_id=vote.id)
+            edges += [("deadline" + at, vote.deadline_us // 1000 + d, after) for at, d in NEAR] * 2
+        for agent, (tokens, at_us) in self.model.buckets.items():
+            if tokens < 1:
+                full_ms = at_us // 1000 + int((1 - tokens) * 100)
+                sends = call(0, "send_message", **self._said(agent, r.choice(self.agents)))
+                edges += [("token" + at, full_ms + d, sends) for at, d in NEAR] * 3
+        if edges and r.random() < 0.8:
+            tag, now_ms, step = r.choice(edges)
+            if step is not None and r.random() < 0.85:
+                step.at = r.randrange(self.processes)
+                self.queue.append(step)
+        else:
+            now_ms = self.now_ms + r.choice((1, 99, 100, 499, 1500, 3000, 60_000, 300_000, 10**7, -1, -500, -60_000))
+            tag = "clock back" if now_ms < self.now_ms else "clock forward"
+        return Step("clock", params={"now_ms": min(max(now_ms, 0), 2**43)}, tags=(tag,))
+
+    def _due_edges(self, message: Message, agent: str, delivery: Delivery) -> list[tuple[str, int, Step | None]]:
+        due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
+        what = "claim" if delivery.status == "processing" else "retry"
+        at_ms = -(-due // 1000)
+        steps = [
+            call(0, "claim_message", agent_id=agent, message_id=message.id),
+            call(0, "receive_messages", agent_id=agent, channels=[message.channel], limit=100),
+            call(0, "get_agent_health", agent_id=agent),
+            call(0, "complete_message", ("late completion",), message_id=message.id, agent_id=agent),
+        ]
+        return [(what + at, at_ms + d, self.r.choice(steps)) for at, d in NEAR]
+
+    def _after_expiry(self, message: Message) -> Step:
+        agent = message.to or self.r.choice(self.agents)
+        return self.r.choice(
+            (
+                call(0, "claim_message", ("claim what is expired",), agent_id=agent, message_id=message.id),
+                call(0, "receive_messages", agent_id=agent, channels=[message.channel], limit=100),
+                call(0, "cleanup_expired_messages", ("clean up",)),
+            )
+        )
+
+    def _mischief(self) -> Step:
+        """Restarts and strangers."""
+        r, at = self.r, self.r.randrange(self.processes)
+        what = r.random()
+        if what < 0.45:
+            is_kill = r.random() < 0.3
+            return Step("restart", at, params={"kill": is_kill}, tags=("kill" if is_kill else "restart",))
+        if what < 0.55:
+            return Step("open", at, params={"options": {}}, tags=("reopen",))
+        if what < 0.65:
+            self.serial += 1
+            line = {"ts": 1, "event": "theirs", "n": self.serial, **({"id": "a b"} if r.random() < 0.5 else {})}
+            return call("hand", "strangers_line", ("strangers' line",), line=line)
+        if what < 0.8 and self.model.artifacts:
+            path = r.choice(sorted(self.model.artifacts))
+            agent, task, name = path.split("/")[2:]
+            self.queue.append(
+                r.choice(
+                    (
+                        call(at, "read_artifact", artifact_path=path),
+                        call(at, "write_artifact", agent_id=agent, task_id=task, content=1, name=name),
+                    )
+                )
+            )
+            return call("hand", "link_artifact", ("artifact linked",), artifact_path=path)
+        return self._stranger()
+
+    def _stranger(self) -> Step:
+        """A row by the seed's tables alone."""
+        r = self.r
+        row = {
+            "id": str(uuid.UUID(int=r.getrandbits(128), version=4)),
+            "type": "note",
+            "timestamp": text_of(self.now_ms * 1000),
+            "correlation_id": r.choice((None, "req-001")),
+            "from_agent": "stranger",
+            "to_agent": r.choice((None, *self.agents)),
+            "channel": r.choice(self.channels),
+            "priority": r.randint(1, 10),
+            "payload": {"n": r.choice(LOOKALIKES)},
+        }
+        return call("hand", "stranger_sends", ("stranger",), row=row)
+
+    def _race(self) -> Step:
+        """Two processes at the same lock, mostly at the same thing."""
+        pure = ("validate_message", "retry_delays", "circuit_breaker", "send_with_retry", "request")
+        drawn: list[Drawn] = []
+        while len(drawn) < 2:
+            self.tags.clear()
+            method, params = self._operation()
+            if method not in pure:
+                drawn.append((method, params))
+        (method, params), (other, others) = drawn
+        if self.r.random() < 0.65:
+            other, others = method, copy.deepcopy(params)
+            for name in ("agent_id", "from_agent"):
+                if name in others and self.r.random() < 0.5:
+                    others[name] = self.r.choice(self.agents)
+        elif self.r.random() < 0.6 and "message_id" in params:
+            other, others = self.r.choice(
+                (
+                    ("complete_message", {"message_id": params["message_id"], "agent_id": self.r.choice(self.agents)}),
+                    ("claim_message", {"message_id": params["message_id"], "agent_id": self.r.choice(self.agents)}),
+                    ("cleanup_expired_messages", {}),
+                    ("get_agent_health", {"agent_id": self.r.choice(self.agents)}),
+                )
+            )
+        first, second = self.r.sample(range(self.processes), 2)
+        calls = [Step("call", first, method, params), Step("call", second, other, others)]
+        return Step("race", calls=calls, tags=("race",))
+
+    def _wait(self) -> Step:
+        """A reader waits; another process writes, for it or for somebody else."""
+        if self.r.random() < 0.4:
+            return self._answered()
+        agent, other = self.agents[0], self.r.choice(self.agents)
+        channel = self.r.choice(self.channels)
+        to = self.r.choice((agent, agent, agent, None, other))
+        waits = 0.3 if to not in (agent, None) else 5
+        first = call(0, "receive_messages", agent_id=agent, channels=[channel], limit=3, timeout_seconds=waits)
+        sends = call(1, "send_message", **{**self._said(other, to), "channel": channel})
+        return Step("wait", calls=[first, sends], tags=("wait",))
+
+    def _answered(self) -> Step:
+        """A request whose answer comes, after that to another request. Nothing else may lie before the answerer."""
+        self.serial += 1
+        said = self._said(self.r.choice(self.agents), f"answerer {self.serial}", "context.query", {"query": "q"})
+        asks = call(0, "request", **said, timeout_seconds=8)
+        ids = [str(uuid.UUID(int=self.r.getrandbits(128), version=4)) for _ in range(2)]
+        at = text_of(self.now_ms * 1000)
+        answers = call("hand", "stranger_answers", agent_id=said["to_agent"], ids=ids, at=at)
+        return Step("wait", calls=[asks, answers], tags=("wait", "answered request"))
+
+    # -- calls
+
+    def _operation(self) -> Drawn:
+        """One of all, with a liking for the theme's."""
+        r, theme = self.r, self.theme
+        weights: dict[Callable[[], Drawn], float] = {
+            self._send: 14,
+            self._retry: 5 if self.model.sent else 0,
+            self._further: 16 if self.model.messages else 0,
+            self._claim: 5,
+            self._complete: 5,
+            self._receive: 9,
+            self._redrive: 2,
+            self._subscription: 2,
+            self._heartbeat: 2,
+            self._health: 4,
+            self._vote: 3,
+            self._artifact: 3,
+            self._answer: 4 if self.model.messages else 0,
+            self._small: 5,
+        }
+        liked = {
+            "lease": (self._claim, self._complete, self._further),
+            "retry": (self._further, self._redrive),
+            "broadcast": (self._further, self._receive, self._redrive),
+            "expiry": (self._small, self._send, self._further),
+            "votes": (self._vote,),
+            "rate": (self._send, self._small),
+            "route": (self._receive, self._send, self._subscription),
+            "answers": (self._answer, self._send),
+            "presence": (self._heartbeat, self._health, self._further),
+            "blob": (self._artifact,),
+            "ids": (self._retry, self._further),
+        }.get(theme, ())
+        for one in liked:
+            weights[one] *= 4
+        return r.choices(list(weights), list(weights.values()))[0]()
+
+    def _payload(self) -> dict[str, Any]:
+        r = self.r
+        kind = r.random()
+        if kind < 0.5:
+            return {"n": r.choice(LOOKALIKES)}
+        if kind < 0.7:
+            self._tag("falsy")
+            falsy: tuple[Any, ...] = ("", None, 0, False, [], {})
+            return {r.choice(("", "a")): r.choice(falsy)} if r.random() < 0.8 else {}
+        if kind < 0.97:
+            return {r.choice(("a", "b", "\u00e9", "e\u0301")): r.choice(LOOKALIKES) for _ in range(2)}
+        return {"text": "x" * r.choice((4096, 10_240, 70_000))}
+
+    def _said(self, sender: str, to: str | None, kind: str = "note", payload: Any = None) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "from_agent": sender,
+            "message_type": kind,
+            "payload": {} if payload is None else payload,
+        }
+        return said if to is None else {**said, "to_agent": to}
+
+    def _send(self) -> Drawn:
+        """A new message."""
+        r = self.r
+        sender = self.agents[0] if self.theme == "rate" and r.random() < 0.8 else r.choice(self.agents)
+        to = None if r.random() < (0.7 if self.theme == "broadcast" else 0.25) else r.choice(self.agents)
+        self._tag("broadcast") if to is None else self._tag("to oneself") if to == sender else None
+        said = self._said(sender, to, "note", self._payload())
+        if r.random() < 0.12:
+            said["message_type"], said["payload"] = self._standard()
+        if r.random() < 0.45:
+            said["channel"] = r.choice(self.channels)
+            if said["channel"] == "urgent":
+                self._tag("urgent")
+        if r.random() < 0.4:
+            said["priority"] = priority = r.choice((1, 2, 5, 5, 9, 10, 10, *((0, 11) if r.random() < 0.1 else ())))
+            if priority in (0, 1, 10, 11):
+                self._tag(f"priority {priority}")
+        if r.random() < (0.6 if self.theme == "expiry" else 0.15):
+            said["ttl_seconds"] = r.choice((None, *TTLS_S))
+            self._tag({None: "no expiry", 0: "ttl 0"}.get(said["ttl_seconds"], "expiry"))
+        if r.random() < 0.2:
+            said["correlation_id"] = r.choice(LINKS)
+        if r.random() < (0.6 if self.theme == "ids" else 0.15):
+            said["message_id"] = self._tag("given id", r.choice(self.ids))
+            if r.random() < 0.2:
+                said["message_id"] = self._tag("id in upper case", said["message_id"].upper())
+        if any(m.at_us == self.now_ms * 1000 for m in self.model.messages):
+            self._tag("tie")
+        if 0 < self.model.buckets.get(sender, (1, 0))[0] < 1:
+            self._tag("empty bucket")
+        return "send_message", said
+
+    def _standard(self) -> tuple[str, dict[str, Any]]:
+        r, samples = (
+            self.r,
+            {"text": "x", "texts": ["x", ""], "number": 0.5, "object": {}, "time": "2099-01-01T00:00:00Z"},
+        )
+        kind = r.choice([name for name in STANDARD if not name.startswith("vote")])
+        members = STANDARD[kind][1]
+        payload = {
+            m.removesuffix("?"): samples[of] for m, of in members.items() if not m.endswith("?") or r.random() < 0.6
+        }
+        self._tag("standard type")
+        if r.random() < 0.4:
+            self._tag("broken standard type")
+            name = r.choice(sorted(payload))
+            if r.random() < 0.5:
+                del payload[name]
+            else:
+                payload[name] = r.choice((None, 5, True, "5", ["x", 5], {}))
+        elif r.random() < 0.3:
+            payload["more"] = None
+        return kind, payload
+
+    def _retry(self) -> Drawn:
+        """Something that was sent before, to the letter or with one thing changed."""
+        r, old = self.r, self.r.choice(self.model.sent[-8:])
+        said = self._as_said(old)
+        self._tag("retry")
+        if isinstance(old.id, Free):
+            self._tag("id of the bus")
+        if any(letter.message.id is old.id or letter.message.id == old.id for letter in self.model.letters):
+            self._tag("retry of a dead letter")
+        elif self.model.by_id(plain(old.id)) is None:
+            self._tag("retry of what was cleaned up")
+        elif any(d.status == "done" for d in old.deliveries.values()):
+            self._tag("retry of what is done")
+        if self.model.buckets.get(old.sender, (1, 0))[0] < 1:
+            self._tag("retry with an empty bucket")
+        change = r.random()
+        if change < 0.2:
+            said["payload"] = self._tag("retry with another payload", {**said["payload"], "n": r.choice(LOOKALIKES)})
+        elif change < 0.45:
+            self._tag("retry with another field")
+            name, value = r.choice(
+                (
+                    ("from_agent", r.choice(self.agents)),
+                    ("to_agent", r.choice((None, *self.agents))),
+                    ("message_type", "note2"),
+                    ("channel", r.choice(self.channels)),
+                    ("priority", r.choice((4, 6))),
+                    ("correlation_id", r.choice((None, "req-002"))),
+                )
+            )
+            said[name] = value
+        elif change < 0.55:
+            said["ttl_seconds"] = r.choice((None, 5))
+        return "send_message", said
+
+    def _as_said(self, old: Message) -> dict[str, Any]:
+        said = {
+            "from_agent": old.sender,
+            "to_agent": old.to,
+            "message_type": old.type,
+            "payload": old.payload,
+            "channel": old.channel,
+            "priority": old.priority,
+            "correlation_id": old.correlation_id,
+        }
+        return {**{name: value for name, value in said.items() if value is not None}, "message_id": old.id}
+
+    def _further(self) -> Drawn:
+        """One message, one step further on its way to the end."""
+        r = self.r
+        message = r.choice(self.model.messages[-6:])
+        agent = message.to or r.choice(self.agents)
+        delivery = message.deliveries.get(agent, Delivery())
+        there = delivery.there(self.now_ms * 1000)
+        if delivery.status == "processing" and not there:
+            if r.random() < 0.25 or self.theme not in ("retry", "broadcast", "presence"):
+                return "complete_message", self._completion(message, agent)
+            if delivery.failures == 2:
+                self._tag("third failure")
+            return "complete_message", {**self._completion(message, agent), "error": self._error(agent)}
+        if delivery.status == "failed" and not there and r.random() < 0.8:
+            due = delivery.due.high_us if isinstance(delivery.due, Due) else delivery.due
+            self.queue.append(Step("clock", params={"now_ms": min(-(-due // 1000), 2**43)}, tags=("retry+0",)))
+            self.queue.append(call(0, "claim_message", agent_id=agent, message_id=message.id))
+            return "get_agent_health", {"agent_id": agent}
+        if delivery.status in ("done", "dead"):
+            self._tag("claim what is done")
+        return "claim_message", {"agent_id": agent, "message_id": message.id}
+
+    def _error(self, agent: str) -> str:
+        self.serial += 1
+        if self.r.random() < 0.02:
+            return str(self._tag("65536 characters", "e" * 65_536))
+        return f"{self.r.choice(('it broke', '0', 'e' * 300))} {agent[:20]} {self.serial}"
+
+    def _completion(self, message: Message, agent: str) -> dict[str, Any]:
+        r, delivery = self.r, message.deliveries.get(agent, Delivery())
+        params: dict[str, Any] = {"message_id": message.id}
+        if message.to is None or r.random() < 0.7:
+            params["agent_id"] = agent
+        if r.random() < 0.4 and delivery.count:
+            params["delivery_count"] = delivery.count
+        return params
+
+    def _claim(self) -> Drawn:
+        """Anybody's, any."""
+        r, agent = self.r, self.r.choice(self.agents)
+        if not self.model.messages or r.random() < 0.06:
+            gone = [m.id for m in self.model.sent]
+            unknown = self._tag("claim of an unknown id", r.choice([*gone, self.ids[0], "x"]))
+            return "claim_message", {"agent_id": agent, "message_id": unknown}
+        message = r.choice(self.model.messages)
+        if not message.is_for(agent):
+            self._tag("claim another's")
+        elif message.deliveries.get(agent, Delivery()).status == "processing":
+            self._tag("claim again")
+        elif message.deliveries.get(agent, Delivery()).status == "done":
+            self._tag("claim what is done")
+        spoiled = isinstance(message.id, Free) and r.random() < 0.05
+        return "claim_message", {
+            "agent_id": agent,
+            "message_id": changed(message.id, how="upper") if spoiled else message.id,
+        }
+
+    def _complete(self) -> Drawn:
+        """By the holder, by others, late, with an old count."""
+        r = self.r
+        if (not self.model.messages or r.random() < 0.1) and self.model.letters:
+            letter = r.choice(self.model.letters)
+            return "complete_message", self._tag(
+                "completes a dead letter", {"message_id": letter.message.id, "agent_id": letter.agent}
+            )
+        if not self.model.messages:
+            return "complete_message", self._tag("nobody's", {"message_id": self.ids[0]})
+        held = [m for m in self.model.messages if any(d.count for d in m.deliveries.values())]
+        message = r.choice(held if held and r.random() < 0.8 else self.model.messages)
+        agent = message.to or r.choice([*message.deliveries, *self.agents])
+        if r.random() < 0.12:
+            agent = self._tag("completes another's", r.choice(self.agents))
+        params = self._completion(message, agent)
+        delivery = message.deliveries.get(agent, Delivery())
+        if delivery.count == 0:
+            self._tag("nobody's")
+        elif delivery.status in ("done", "failed"):
+            self._tag("completes what is over")
+        elif delivery.there(self.now_ms * 1000):
+            self._tag("late completion")
+        if r.random() < 0.15:
+            count = delivery.count + r.choice((-1, 1))
+            if count > 0:
+                params["delivery_count"] = self._tag(
+                    "stale count" if count < delivery.count else "count to come", count
+                )
+        if r.random() < 0.35:
+            params["error"] = self._error(agent)
+            if delivery.failures == 2:
+                self._tag("third failure")
+        if message.to is None and r.random() < 0.05:
+            params.pop("agent_id", None)
+        return "complete_message", params
+
+    def _receive(self) -> Drawn:
+        """Some channels, few or many."""
+        r, agent = self.r, self.r.choice(self.agents)
+        channels: list[Any] = r.sample(self.channels, r.choice((1, 2, 3, 3)))
+        if len(channels) == 2:
+            self._tag("two channels")
+        if r.random() < 0.06:
+            channels = self._tag("a channel twice", [*channels, channels[0]])
+        if r.random() < 0.03:
+            channels = self._tag("no channels", [])
+        params: dict[str, Any] = {"agent_id": agent, "channels": channels}
+        there = len(self.model.listing(agent, channels))
+        if r.random() < 0.6:
+            named = (
+                ("limit 0", 0),
+                ("limit 1", 1),
+                ("as many as there are", there),
+                ("one more than there are", there + 1),
+            )
+            tag, params["limit"] = r.choice((*named, ("", 100), ("", 2), ("", max(there - 1, 0))))
+            if tag:
+                self._tag(tag)
+        if r.random() < 0.05:
+            params["timeout_seconds"] = r.choice((0, 0.0, 0.02))
+        return "receive_messages", params
+
+    def _redrive(self) -> Drawn:
+        """A letter, one that was, or none."""
+        letters = self.model.letters
+        if not letters or self.r.random() < 0.15:
+            name = self.r.choice([m.id for m in self.model.sent] + [self.ids[0]])
+            return "redrive", self._tag("redrive unknown", {"id": name})
+        letter = self.r.choice(letters)
+        if letter.message.to is None:
+            living = self.model.by_id(plain(letter.message.id)) is not None
+            expired = letter.message.is_expired(self.now_ms * 1000)
+            self._tag("redrive of an expired broadcast" if expired or not living else "redrive of a living broadcast")
+        if self.r.random() < 0.25:
+            self.queue.append(call(0, "redrive", ("redrive twice",), id=letter.id))
+        return "redrive", self._tag("redrive", {"id": letter.id})
+
+    def _subscription(self) -> Drawn:
+        r, params = self.r, {"agent_id": self.r.choice(self.agents), "channel_name": self.r.choice(self.channels)}
+        method = r.choice(("subscribe_to_channel", "subscribe_to_channel", "unsubscribe_from_channel", ""))
+        return (method, params) if method else ("get_subscribed_channels", {"agent_id": params["agent_id"]})
+
+    def _heartbeat(self) -> Drawn:
+        r = self.r
+        params: dict[str, Any] = {"agent_id": r.choice(self.agents), "status": r.choice(STATUSES)}
+        if r.random() < 0.12:
+            params["status"] = self._tag("bad status", r.choice(("Active", "dead", "", "active ", "working")))
+        if r.random() < 0.5:
+            params["current_task"] = r.choice(("t", "0", "k" * 1024, None, "\u00e9"))
+        return "send_heartbeat", params
+
+    def _health(self) -> Drawn:
+        if self.r.random() < 0.06:
+            return "get_agent_health", self._tag("never seen", {"agent_id": "nobody"})
+        return "get_agent_health", {"agent_id": self.r.choice(self.agents)}
+
+    def _vote(self) -> Drawn:
+        """Open one, cast, count."""
+        r, votes = self.r, self.model.votes
+        kind, who = r.random(), r.choice(self.agents)
+        if not votes or kind < 0.15:
+            self._tag("vote")
+            options = r.choice((["x", "y"], ["x", "X"], ["0", ""], ["x", "y", "z"], ["x"], [], ["x", "x"], ["x", "y"]))
+            at = text_of((self.now_ms + r.choice((1, 1000, 60_000, 60_000, 0, -1))) * 1000)
+            at = r.choice((at, at, at.replace("Z", "+00:00"), at.split(".")[0], "soon"))
+            said = self._said(who, None, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
+            return "send_message", said
+        vote = r.choice(votes)
+        if kind < 0.4:
+            return "tally", {"vote_id": vote.id if r.random() < 0.9 else self._tag("no vote", "x")}
+        self._tag("cast")
+        if who in vote.casts:
+            self._tag("cast again")
+        if self.now_ms * 1000 >= vote.deadline_us:
+            self._tag("cast late")
+        payload: dict[str, Any] = {"vote_id": vote.id, "option": r.choice(vote.options)}
+        if r.random() < 0.12:
+            payload["option"] = self._tag("no option", r.choice(("w", "X ", vote.options[0].upper() + "_")))
+        if r.random() < 0.08:
+            payload["vote_id"] = self._tag("no vote", r.choice(self.ids))
+        if r.random() < 0.3:
+            payload["reasoning"] = r.choice(("because", ""))
+        return "send_message", self._said(who, r.choice((None, *self.agents)), "vote.cast", payload)
+
+    def _artifact(self) -> Drawn:
+        """Write, replace, read, read what is not there."""
+        r, known = self.r, sorted(self.model.artifacts)
+        if known and r.random() < 0.5:
+            path = r.choice(known)
+            if r.random() < 0.3:
+                spoiled = (
+                    path + "/",
+                    path.upper(),
+                    path[1:],
+                    "../" + path,
+                    path.replace("artifacts/", "artifacts/../artifacts/"),
+                )
+                more = (path.replace(".claude/", ".claude//"), "/etc/passwd", path.rpartition("/")[0], "./" + path)
+                path = self._tag("path elsewhere", r.choice((*spoiled, *more)))
+            return "read_artifact", {"artifact_path": path}
+        agent, task = r.choice(self.agents), r.choice(("t1", "T1", "t 2", *self.agents))
+        if r.random() < 0.15:
+            return "read_artifact", self._tag(
+                "no artifact", {"artifact_path": f".claude/artifacts/{agent}/{task}/none"}
+            )
+        params = {
+            "agent_id": agent,
+            "task_id": task,
+            "content": r.choice((*LOOKALIKES, "\ud800", {"a": float("1e300")})),
+        }
+        if r.random() < 0.5:
+            params["name"] = r.choice(FILES)
+        if any(path.startswith(f".claude/artifacts/{agent}/{task}/") for path in known):
+            self._tag("artifact replaced")
+        return "write_artifact", params
+
+    def _answer(self) -> Drawn:
+        """To a request, by whom it was addressed to, or not."""
+        r, message = self.r, self.r.choice(self.model.messages)
+        original = self._envelope(message)
+        agent: Any = message.to or r.choice(self.agents)
+        self._tag("answer" if message.to else "answer to a broadcast")
+        payload: dict[str, Any] = {"context": {}} if message.type == "context.query" else {"ok": True}
+        params: dict[str, Any] = {"original_message": original, "response_payload": payload}
+        if message.to is None or r.random() < 0.4:
+            params["agent_id"] = agent
+        if r.random() < 0.12:
+            params["agent_id"] = self._tag("answer by another", r.choice(self.agents))
+        if r.random() < 0.08:
+            params.pop("agent_id", None)
+            self._tag("answer of nobody")
+        if r.random() < 0.3:
+            path = self._tag("artifact told", f".claude/artifacts/{agent}/t/result.json")
+            params["artifact_path"] = path
+            if r.random() < 0.3:
+                bad: tuple[Any, ...] = (
+                    "/etc/passwd",
+                    "result.json",
+                    ".claude/artifacts/../x",
+                    "",
+                    5,
+                    ".claude/communications/messages.db",
+                )
+                params["artifact_path"] = self._tag("bad artifact path", r.choice(bad))
+        if r.random() < 0.2:
+            params["message_id"] = str(r.choice(self.ids))
+        if r.random() < 0.1:
+            self._tag("not an envelope")
+            original.pop(
+                r.choice(("id", "type", "version", "timestamp", "from_agent", "channel", "priority", "payload"))
+            )
+        return "send_response", params
+
+    def _envelope(self, message: Message) -> dict[str, Any]:
+        whole = {
+            "id": message.id,
+            "type": message.type,
+            "version": "1.0",
+            "timestamp": text_of(message.at_us),
+            "correlation_id": message.correlation_id,
+            "from_agent": message.sender,
+            "to_agent": message.to,
+            "channel": message.channel,
+            "priority": message.priority,
+            "payload": message.payload,
+        }
+        optional = ("correlation_id", "to_agent")
+        return {k: v for k, v in whole.items() if v is not None or k not in optional or self.r.random() < 0.5}
+
+    def _small(self) -> Drawn:
+        """What stands for itself."""
+        r = self.r
+        weights = {"cleanup_expired_messages": 5, "dead_letters": 3, "export_audit_trail": 2, "circuit_breaker": 1}
+        weights |= {"retry_delays": 1, "validate_message": 3, "request": 2, "send_with_retry": 2}
+        method = r.choices(list(weights), list(weights.values()))[0]
+        if method == "cleanup_expired_messages":
+            self._tag("clean up")
+            if any(m.is_expired(self.now_ms * 1000) and not self.model.is_to_go(m) for m in self.model.messages):
+                self._tag("held past its time")
+        elif method == "export_audit_trail":
+            self.queue.append(call("hand", "audit_lines"))
+        elif method == "circuit_breaker":
+            return method, self._breaker()
+        elif method == "retry_delays":
+            return method, {
+                "max_attempts": r.choice((1, 2, 3, 5, 100, 0, 101)),
+                "base_delay": r.choice((0, 0.5, 1.0, 3, -1)),
+                "jitter": r.choice((0.5, 1.0, 1.5)),
+            }
+        elif method == "validate_message":
+            return method, {"message": self._candidate()}
+        elif method == "request":
+            self._tag("unanswered request")
+            said = self._said(r.choice(self.agents), r.choice(self.agents), "context.query", {"query": "q"})
+            return method, {**said, "timeout_seconds": 0}
+        elif method == "send_with_retry":
+            self._tag("patience")
+            said = self._said(self.agents[0], r.choice(self.agents))
+            return method, {**said, "max_attempts": r.choice((1, 2, 3)), "base_delay": r.choice((0, 0.001))}
+        return method, {}
+
+    def _breaker(self) -> dict[str, Any]:
+        r, at_ms, events = self.r, 0, []
+        for _ in range(r.choice((4, 8, 14, 20))):
+            at_ms += r.choice((0, 0, 1, 59_999, 60_000, 60_001))
+            events.append({"at_ms": at_ms, "event": r.choice(("call", "failure", "failure", "failure", "success"))})
+        return self._tag("breaker", {"events": events})  # type: ignore[no-any-return]
+
+    def _candidate(self) -> Any:
+        """An envelope with no fault, one, or several."""
+        r = self.r
+        whole: dict[str, Any] = {
+            "id": self.ids[0],
+            "type": "note",
+            "version": "1.0",
+            "timestamp": r.choice(("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+02:00")),
+            "from_agent": self.agents[0],
+            "channel": "c1",
+            "priority": r.choice((1, 5, 10)),
+            "payload": {},
+        }
+        if r.random() < 0.4:
+            whole |= {"to_agent": r.choice((None, "b")), "correlation_id": r.choice((None, "req-001"))}
+        faults = r.choice((0, 1, 1, 1, 2, 3))
+        self._tag({0: "valid envelope", 1: "not an envelope"}.get(faults, "two faults"))
+        for name in r.sample(sorted(whole), faults):
+            if r.random() < 0.4:
+                del whole[name]
+            else:
+                whole[name] = r.choice((5, True, "", None, [], 0, 11, 5.0, "5", "1.1", "yesterday", {"a": 1}))
+        return whole if r.random() < 0.96 else r.choice(([], "x", None, 5))
+
+    def _spoiled(self) -> Step:
+        """A good call with one parameter wrong, missing or too many."""
+        r = self.r
+        method, params = self._operation()
+        params = copy.copy(params)
+        self.tags.clear()
+        how, names = r.random(), {"agent_id", "from_agent", "to_agent", "task_id", "name"}
+        texts = {
+            "message_type",
+            "channel",
+            "correlation_id",
+            "channel_name",
+            "message_id",
+            "current_task",
+            "status",
+            "id",
+        }
+        if how < 0.15 or not params:
+            params[r.choice(("x", "agent", "limit_"))] = self._tag("no such field", 1)
+        elif how < 0.3:
+            name = r.choice(sorted(params))
+            del params[name]
+            self._tag("field missing")
+        else:
+            key = r.choice(sorted(params.keys() | CONTRACT.methods[method].params.model_fields.keys()))
+            if key in names:
+                params[key] = self._tag("bad name", r.choice(BAD_NAMES))
+            elif key in texts:
+                params[key] = self._tag("bad text", r.choice(BAD_TEXTS))
+            elif key in ("timeout_seconds", "base_delay", "max_attempts"):
+                params[key] = self._tag("junk", r.choice((-1, True, "1", [], 2**63)))
+            elif key == "artifact_path":
+                params[key] = self._tag("path elsewhere", r.choice(("/etc/passwd", "", 5, "a/../b")))
+            else:
+                params[key] = self._tag("junk", r.choice(JUNK))
+        if method == "request":
+            params["timeout_seconds"] = params.get("timeout_seconds") if params.get("timeout_seconds") == -1 else 0
+        return self._call(method, params)
+
+
+def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in ("agent_id", "from_agent", "to_agent"):
+        if type(params.get(name)) is str:
+            yield "agent", params[name]
+    for name in ("message_id", "vote_id", "id"):
+        if type(params.get(name)) is str:
+            yield "message", params[name]
+    yield "store", ""
+
+
+SPECIFICATION = Specification("comms", CommsModel, CommsHand, CommsGenerator, _things, EDGES)

@@ -1,0 +1,917 @@
+"""The specification of `comms` (seed 001), run: what every call answers, in any state, at any time, to any agent.
+
+A message lies in front of each of its readers as a `Delivery` of their own: of a message to one agent there is one,
+of a broadcast one an agent (C3). Each branch names its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, is_text_of, letter_key
+from busproof.models.comms_state import Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Session, Vote
+from busproof.models.comms_values import (
+    ENVELOPE_ROWS,
+    STANDARD,
+    breaks_standard,
+    envelope_faults,
+    is_name,
+    is_text,
+    is_uuid,
+    json_fault,
+)
+from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, us_of
+from busproof.models.spec import Cited, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
+from busproof.protocol.comms import CONTRACT
+
+S = 1_000_000
+VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
+TTL_S, TTL_URGENT_S = 3600, 300
+CAPACITY, REFILL_PER_S = 100.0, 10.0
+BREAKER_FAILURES, BREAKER_MS = 5, 60_000
+STATUSES = ("active", "idle", "degraded", "failed")
+ARTIFACTS = ".claude/artifacts/"
+ERROR_CHARS_MAX = 65_536
+YEARS_10_S = 10 * 365 * 24 * 3600
+ARGUMENTS = ("comms.limit.15",)
+UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
+
+CLAIM_ROWS = {
+    "pending": ("comms.lease.01",),
+    "processing": ("comms.lease.02", "comms.lease.12", "comms.lease.13", "comms.lease.14", "comms.lease.22"),
+    "failed": ("comms.retry.02", "comms.retry.03"),
+    "done": ("comms.lease.06", "comms.lease.20"),
+    "dead": ("comms.retry.08",),
+}
+
+
+class CommsModel(Model):
+    """One project, as all its processes see it."""
+
+    SYSTEM = "comms"
+
+    def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
+        super().__init__(features, limits, dialects)
+        self.sessions: dict[int | str, Session] = {}
+        self.messages: list[Message] = []  # in the order of their rows
+        self.sent: list[Message] = []  # all that ever were accepted: an id is used once (C16)
+        self.letters: list[Letter] = []
+        self.agents: dict[str, Agent] = {}
+        self.subscriptions: dict[tuple[str, str], int] = {}
+        self.buckets: dict[str, tuple[Fraction, int]] = {}
+        self.votes: list[Vote] = []
+        self.artifacts: dict[str, Any] = {}
+        self.linked: set[str] = set()
+        self.strangers: list[dict[str, Any]] = []  # their lines in the trail
+        self.trail: list[Event] = []
+        self.exported = 0
+        self.is_silent = False  # is there a choice of the bus that no reply told?
+
+    @property
+    def now_us(self) -> int:
+        """The caller's clock."""
+        return self.now_ms * 1000
+
+    @property
+    def session(self) -> Session:
+        """The caller's."""
+        return self.sessions[self.at]
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """All that is required, and nothing unknown."""
+        if self.at != "hand" and method != "open":
+            known = CONTRACT.methods[method].params.model_fields
+            required = {name for name, member in known.items() if member.is_required()}
+            if not required <= params.keys() <= known.keys():
+                self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        return params
+
+    def wants_look(self) -> str | None:
+        """A retry delay, a request's id and a broadcast's letter are told by the dump alone."""
+        return "dump" if self.is_silent else None
+
+    def fingerprint(self) -> str:
+        """The order of rows decides ties; that of everything else nothing."""
+        parts = (
+            self.messages,
+            sorted(map(repr, self.sent)),
+            sorted(map(repr, self.trail)),
+            sorted(map(repr, self.letters)),
+        )
+        sets = (self.agents, self.subscriptions, self.buckets, self.artifacts)
+        return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], self.linked, self.exported))
+
+    def open(self, options: dict[str, Any]) -> dict[str, Any]:
+        """A session; opening again keeps what is there."""
+        self.row("comms.log.27")
+        jitter = options.get("retry_jitter")
+        self.sessions[self.at] = Session(
+            options.get("visibility_ms", VISIBILITY_MS) * 1000,
+            jitter,
+            Fraction(options.get("rate_capacity", CAPACITY)),
+            Fraction(options.get("rate_refill_per_s", REFILL_PER_S)),
+        )
+        return {}
+
+    # -- sending
+
+    def send_message(
+        self,
+        from_agent: Any,
+        message_type: Any,
+        payload: Any,
+        to_agent: Any = None,
+        channel: Any = "general",
+        priority: Any = 5,
+        correlation_id: Any = None,
+        ttl_seconds: Any = UNSAID,
+        message_id: Any = None,
+    ) -> dict[str, Any]:
+        """Store one message; one token of its sender's."""
+        self.row("comms.log.01", "comms.log.02", "comms.log.13")
+        self.envelope_of(from_agent, message_type, payload, to_agent, channel, priority, correlation_id)
+        if message_id is not None and not is_uuid(message_id):
+            self.refuse("INVALID_ARGUMENT", "comms.log.64")
+        expires_us = self.expiry(channel, ttl_seconds)
+        new = Message(
+            message_id, message_type, self.now_us, correlation_id, from_agent, to_agent, channel, priority, payload
+        )
+        new.created_us, new.expires_us = self.now_us, expires_us
+        return {"message_id": self.post(new)}
+
+    def post(self, new: Message) -> Any:
+        """Its id; a retry's is that of the first message, whatever became of it since (C16)."""
+        first = next((m for m in self.sent if new.id is not None and plain(m.id) == new.id), None)
+        if first is not None:
+            *others, payload = first.content()
+            *said, again = new.content()
+            if others != said or not same_json(payload, again):
+                self.refuse("ID_CONFLICT", "comms.log.66")
+            self.row("comms.log.65")
+            return first.id
+        tokens = self.tokens(new.sender)
+        if tokens < 1:
+            self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03")
+        if new.id is None:
+            new.id = self.born(AnyUuid, "id")
+        if new.type == "vote.initiate":
+            self.open_vote(new)
+        elif new.type == "vote.cast":
+            self.cast_vote(new)
+        self.buckets[new.sender] = tokens - 1, max(self.now_us, self.buckets.get(new.sender, (0, 0))[1])
+        self.insert(new)
+        self.sent.append(new)
+        self.tell("sent", new.sender, new.id)
+        return new.id
+
+    def insert(self, message: Message) -> None:
+        """A row, and its addressee's (C12)."""
+        self.messages.append(message)
+        if message.to is not None:
+            self.agents.setdefault(message.to, Agent())
+
+    def tokens(self, agent: str) -> Fraction:
+        """In the bucket now: a hundred at first, ten more a second, a clock set back gives none (C22)."""
+        self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
+        if agent not in self.buckets:
+            return self.session.capacity
+        held, at_us = self.buckets[agent]
+        if self.now_us < at_us:
+            self.row("comms.limit.07")
+        grown = Fraction(max(0, self.now_us - at_us), S) * self.session.refill_per_s
+        return min(self.session.capacity, held + grown)
+
+    def expiry(self, channel: str, ttl_seconds: Any) -> int | None:
+        """An hour, five minutes on `urgent`, never only when asked (C13)."""
+        if ttl_seconds is UNSAID:
+            self.row("comms.log.42")
+            ttl_seconds = TTL_URGENT_S if channel == "urgent" else TTL_S
+        elif ttl_seconds is None:
+            self.row("comms.log.42")
+            return None
+        elif type(ttl_seconds) is not int or not 0 <= ttl_seconds <= YEARS_10_S:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        return self.now_us + int(ttl_seconds) * S
+
+    def validate_message(self, message: Any) -> dict[str, Any]:
+        """Valid, or every fault by the name of its member."""
+        faults = envelope_faults(message)
+        rows = tuple(row for row in ("comms.log.63", *faults.values()) if row)
+        names = "errors that name " + ", ".join(faults)
+
+        def tells(errors: Any) -> bool:
+            texts = [str(one) for one in errors] if isinstance(errors, list) else []
+            return bool(texts) == bool(faults) and all(any(name in text for text in texts) for name in faults)
+
+        return {
+            "valid": Cited(not faults, tuple(faults.values()) or ("comms.log.52",)),
+            "errors": Cited(Fits(names, tells), rows),
+        }
+
+    def cleanup_expired_messages(self) -> dict[str, Any]:
+        """Messages past their time to live go, but for those that somebody holds."""
+        self.row("comms.log.36", "comms.log.39", "comms.log.40", "comms.log.41")
+        self.sweep(None)
+        gone = [m for m in self.messages if self.is_to_go(m)]
+        for message in gone:
+            self.remove(message)
+        return {"deleted": len(gone)}
+
+    def is_to_go(self, message: Message) -> bool:
+        held = (d.status == "processing" and d.there(self.now_us) is False for d in message.deliveries.values())
+        return message.is_expired(self.now_us) and not any(held)
+
+    def remove(self, message: Message) -> None:
+        self.messages.remove(message)
+        self.tell("expired", message.to, message.id)
+
+    # -- votes (C15)
+
+    def open_vote(self, new: Message) -> None:
+        options, deadline_us = new.payload["options"], us_of(new.payload["deadline"]) or 0
+        if len(set(options)) < max(2, len(options)) or deadline_us <= self.now_us:
+            self.refuse("INVALID_ARGUMENT", "comms.log.59")
+        self.row("comms.log.47")
+        self.votes.append(Vote(new.id, options, deadline_us))
+
+    def cast_vote(self, new: Message) -> None:
+        vote = next((v for v in self.votes if plain(v.id) == new.payload["vote_id"]), None)
+        if vote is None:
+            self.refuse("NOT_FOUND", "comms.log.59")
+        if new.payload["option"] not in vote.options:
+            self.refuse("INVALID_ARGUMENT", "comms.log.59")
+        if self.now_us >= vote.deadline_us:
+            self.refuse("VOTE_CLOSED", "comms.log.61")
+        self.row("comms.log.50", "comms.log.60")
+        vote.casts[new.sender] = new.payload["option"]
+
+    def tally(self, vote_id: Any) -> dict[str, Any]:
+        """How the vote stands; final from its deadline on."""
+        self.text(vote_id)
+        vote = next((v for v in self.votes if plain(v.id) == vote_id), None)
+        if vote is None:
+            self.refuse("NOT_FOUND", "comms.log.59")
+        self.row("comms.log.60", "comms.log.62")
+        counts = {option: list(vote.casts.values()).count(option) for option in vote.options}
+        most = max(counts.values())
+        winners = sorted(option for option in vote.options if counts[option] == most > 0)
+        closed = self.now_us >= vote.deadline_us
+        return {
+            "vote_id": vote_id,
+            "closed": Cited(closed, ("comms.log.61",)),
+            "counts": Whole(counts),
+            "winners": Cited(InAnyOrder(winners), ("comms.log.62",)),
+        }
+
+    # -- receiving
+
+    def receive_messages(
+        self, agent_id: Any, channels: Any, limit: Any = LIMIT, timeout_seconds: Any = None
+    ) -> Iterator[None] | dict[str, Any]:
+        """What the agent could claim now: by priority, time and row. Nothing changes."""
+        self.name(agent_id)
+        if type(channels) is not list:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        for channel in channels:
+            self.text(channel)
+        self.whole(limit)
+        if timeout_seconds is not None:
+            self.seconds(timeout_seconds)
+        if timeout_seconds and limit and channels:
+            return self.waiting(agent_id, channels, limit)
+        return self.ready(agent_id, channels, limit)
+
+    def waiting(self, agent: str, channels: list[str], limit: int) -> Iterator[None]:
+        """With nothing there, until something is."""
+        self.row("comms.route.18")
+        found = self.listing(agent, channels)
+        if not any(there for _, there in found):
+            self.row("comms.route.16", "comms.route.17")
+            yield
+        return self.ready(agent, channels, limit)  # type: ignore[return-value]
+
+    def listing(self, agent: str, channels: list[str]) -> list[tuple[Message, bool | None]]:
+        """In order: what is there, and what may be (None)."""
+        found = [
+            (m, m.of(agent).there(self.now_us) if agent in m.deliveries else True)
+            for m in self.messages
+            if m.channel in channels and m.is_for(agent) and not m.is_expired(self.now_us)
+        ]
+        return sorted((one for one in found if one[1] is not False), key=lambda one: (-one[0].priority, one[0].at_us))
+
+    def ready(self, agent: str, channels: list[str], limit: int) -> dict[str, Any]:
+        self.row("comms.route.01", "comms.route.04", "comms.route.05", "comms.route.06", "comms.route.13")
+        self.row("comms.log.37", "comms.lease.03", "comms.route.11")
+        return {"messages": Shown(self, agent, channels, self.listing(agent, channels), limit)}
+
+    def subscribe_to_channel(self, agent_id: Any, channel_name: Any) -> dict[str, Any]:
+        """Once is enough."""
+        self.name(agent_id)
+        self.text(channel_name)
+        self.row("comms.route.20")
+        self.subscriptions.setdefault((channel_name, agent_id), self.now_us)
+        return {}
+
+    def unsubscribe_from_channel(self, agent_id: Any, channel_name: Any) -> dict[str, Any]:
+        """Where there is none: nothing."""
+        self.name(agent_id)
+        self.text(channel_name)
+        self.row("comms.route.22")
+        self.subscriptions.pop((channel_name, agent_id), None)
+        return {}
+
+    def get_subscribed_channels(self, agent_id: Any) -> dict[str, Any]:
+        """The agent's own, in any order."""
+        self.name(agent_id)
+        self.row("comms.route.19", "comms.route.21", "comms.route.23")
+        return {"channels": InAnyOrder(sorted(channel for channel, agent in self.subscriptions if agent == agent_id))}
+
+    # -- claiming and completing
+
+    def claim_message(self, agent_id: Any, message_id: Any) -> dict[str, Any]:
+        """Granted where it lies in front of the agent, and nobody else's hands are on it."""
+        self.name(agent_id)
+        self.text(message_id)
+        message = self.by_id(message_id)
+        if message is None:
+            self.row("comms.lease.05")
+            return {"claimed": False}
+        if not message.is_for(agent_id):
+            self.row("comms.lease.10")
+            return {"claimed": False}
+        if message.is_expired(self.now_us):
+            self.row("comms.log.38")
+            return {"claimed": False}
+        delivery = message.of(agent_id)
+        there = delivery.there(self.now_us)
+        self.row(*CLAIM_ROWS[delivery.status])
+        if there is None:
+            return {"claimed": Either(self, message, agent_id)}
+        return self.grant(message, agent_id) if there else {"claimed": False}
+
+    def grant(self, message: Message, agent: str) -> dict[str, Any]:
+        self.row("comms.lease.01", "comms.lease.19" if message.to is None else "comms.lease.10", "comms.lease.16")
+        delivery = message.of(agent)
+        delivery.status, delivery.error = "processing", None
+        delivery.count, delivery.due = delivery.count + 1, self.now_us + self.session.visibility_us
+        message.claimed_us = self.now_us
+        self.tell("claimed", agent, message.id)
+        return {
+            "claimed": True,
+            "delivery_count": Cited(Told(delivery.count), ("comms.lease.16", "comms.lease.15")),
+            "visible_at": Cited(Told(Instant(delivery.due)), ("comms.lease.12",)),
+        }
+
+    def complete_message(
+        self, message_id: Any, error: Any = None, agent_id: Any = None, delivery_count: Any = None
+    ) -> dict[str, Any]:
+        """Done or failed, by whom it lies with. What is over stays as it is (C18)."""
+        self.text(message_id)
+        if error is not None:
+            bad = type(error) is not str or not 0 < len(error) <= ERROR_CHARS_MAX or "\0" in error
+            if bad:
+                self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+            self.json(error)
+        if agent_id is not None:
+            self.name(agent_id)
+        if delivery_count is not None:
+            self.whole(delivery_count, 1)
+        message = self.by_id(message_id)
+        if message is None:
+            if any(plain(letter.id) == message_id for letter in self.letters):
+                self.row("comms.lease.07")
+                return {"status": Told("dead")}
+            self.refuse("NOT_CLAIMED", "comms.lease.23")
+        agent = self.owner(message, agent_id)
+        delivery = message.of(agent)
+        if delivery.count == 0:
+            self.refuse("NOT_CLAIMED", "comms.lease.23")
+        if delivery_count not in (None, delivery.count):
+            self.refuse("NOT_CLAIMED", "comms.lease.17")
+        if delivery.status == "pending" and delivery.error is not None:
+            self.refuse("NOT_CLAIMED", "comms.lease.23")
+        if delivery.status in ("failed", "done", "dead"):
+            self.row("comms.lease.07")
+            return {"status": Told(delivery.status)}
+        if delivery.there(self.now_us):
+            self.row("comms.lease.18")
+        return self.finish(message, agent, error)
+
+    def owner(self, message: Message, agent_id: Any) -> str:
+        """Whose delivery is completed."""
+        if message.to is None:
+            if agent_id is None:
+                self.refuse("INVALID_ARGUMENT", "comms.lease.20")
+            self.row("comms.lease.20", "comms.lease.21")
+            return str(agent_id)
+        if agent_id not in (None, message.to):
+            self.refuse("NOT_CLAIMED", "comms.lease.11")
+        return message.to
+
+    def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:
+        delivery, row = message.of(agent), self.agents.setdefault(agent, Agent())
+        delivery.error = error
+        if error is None:
+            self.row("comms.lease.06", "comms.lease.08")
+            row.processed += 1
+            delivery.status = "done"
+            self.tell("completed", agent, message.id)
+            return {"status": Told("done")}
+        row.errors += 1
+        delivery.failures += 1
+        self.tell("failed", agent, message.id)
+        if delivery.failures >= FAILURES_MAX:
+            self.row("comms.retry.07", "comms.retry.08", "comms.retry.16", "comms.retry.17")
+            self.bury(message, agent, error)
+            return {"status": Told("dead")}
+        self.row("comms.retry.01", "comms.retry.03")
+        delivery.status, delivery.due = "failed", self.retry_at(delivery.failures)
+        return {"status": Told("failed")}
+
+    def retry_at(self, failures: int) -> int | Due:
+        """1 s × 2^n × jitter from now (C1)."""
+        delay_us, jitter = S << (failures - 1), self.session.jitter
+        if jitter is not None:
+            return self.now_us + round(delay_us * jitter)
+        due: Due = self.born(Due, "due", self.now_us + delay_us // 2, self.now_us + delay_us * 3 // 2)
+        self.is_silent = True
+        return due
+
+    # -- the dead letter queue
+
+    def bury(self, message: Message, agent: str, error: str) -> None:
+        """Out of its agent's way, and kept whole. A broadcast stays for the others."""
+        delivery = message.of(agent)
+        delivery.status = "dead"
+        letter_id = message.id if message.to is not None else self.born(Free, "letter")
+        self.is_silent = message.to is None
+        kept = Message(**{**vars(message), "deliveries": {}})
+        self.letters = [one for one in self.letters if (one.message.id, one.agent) != (message.id, agent)]
+        self.letters.append(Letter(letter_id, kept, agent, error, self.now_us, delivery.count))
+        if message.to is not None:
+            self.messages.remove(message)
+        self.tell("dead_letter", agent, message.id)
+
+    def dead_letters(self) -> dict[str, Any]:
+        """Every letter, in any order."""
+        self.row("comms.retry.07", "comms.retry.27", "comms.retry.16")
+        return {"dead_letters": Rows(letter_key, [self.letter(one) for one in self.letters])}
+
+    def letter(self, one: Letter) -> dict[str, Any]:
+        message = one.message
+        return {
+            "id": Cited(one.id, ("comms.retry.09",)),
+            "original_message": Cited(Kept(self.envelope(message)), ("comms.retry.10",)),
+            "error": Cited(one.error, ("comms.retry.11",)),
+            "moved_at": Cited(Instant(one.moved_us), ("comms.retry.11",)),
+            "retry_count": Cited(one.retries, ("comms.retry.11",)),
+        }
+
+    def redrive(self, id: Any) -> dict[str, Any]:
+        """Back in front of its agent, whole, with three attempts and its time to live begun anew (C19)."""
+        self.text(id)
+        letter = next((one for one in self.letters if plain(one.id) == id), None)
+        if letter is None:
+            self.row("comms.retry.14")
+            return {"redriven": False}
+        self.row("comms.retry.13", "comms.retry.15", "comms.retry.18")
+        self.letters.remove(letter)
+        old = letter.message
+        lifetime_us = None if old.expires_us is None else old.expires_us - old.created_us
+        expires_us = None if lifetime_us is None else self.now_us + lifetime_us
+        there = self.by_id(plain(old.id))
+        if there is not None:
+            there.deliveries.pop(letter.agent, None)
+            if self.is_to_go(there):
+                self.remove(there)
+                there = None
+        if there is not None and there.is_for(letter.agent):
+            there.expires_us = expires_us
+        else:
+            again = Message(**{**vars(old), "to": letter.agent, "deliveries": {}})
+            again.created_us, again.expires_us, again.claimed_us = self.now_us, expires_us, None
+            self.insert(again)
+        self.tell("redriven", letter.agent, old.id)
+        return {"redriven": True}
+
+    # -- answers, requests, patience
+
+    def send_response(
+        self,
+        original_message: Any,
+        response_payload: Any,
+        artifact_path: Any = None,
+        agent_id: Any = None,
+        message_id: Any = None,
+    ) -> dict[str, Any]:
+        """From the request's addressee to its sender, with the request's link, channel and priority."""
+        if envelope_faults(original_message):
+            self.refuse("INVALID_ARGUMENT", "comms.route.31")
+        sender = original_message.get("to_agent")
+        if sender is None:
+            if agent_id is None:
+                self.refuse("INVALID_ARGUMENT", "comms.route.30")
+            self.row("comms.route.30")
+            sender = agent_id
+        elif agent_id not in (None, sender):
+            self.refuse("NOT_CLAIMED", "comms.route.25")
+        if type(response_payload) is not dict:
+            self.refuse("INVALID_ARGUMENT", "comms.log.31")
+        if artifact_path is not None:
+            self.text(artifact_path, "comms.route.31")
+            if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
+                self.refuse("INVALID_ARGUMENT", "comms.route.31")
+            self.row("comms.route.27")
+            response_payload = {**response_payload, "artifact_path": artifact_path}
+        self.row("comms.route.24", "comms.route.25", "comms.route.26", "comms.route.28", "comms.route.29")
+        return self.send_message(
+            sender,
+            original_message["type"].removesuffix(".query") + ".response",
+            response_payload,
+            original_message["from_agent"],
+            original_message["channel"],
+            original_message["priority"],
+            original_message.get("correlation_id") or original_message["id"],
+            message_id=message_id,
+        )
+
+    def request(
+        self,
+        from_agent: Any,
+        to_agent: Any,
+        message_type: Any,
+        payload: Any,
+        channel: Any = "general",
+        priority: Any = 5,
+        timeout_seconds: Any = TIMEOUT_S,
+    ) -> Iterator[None]:
+        """Send, wait for the answer with the same link, whatever lies in front of it, claim and complete it."""
+        self.name(to_agent)
+        self.seconds(timeout_seconds)
+        link = self.born(FreshId, "link")
+        self.send_message(from_agent, message_type, payload, to_agent, channel, priority)
+        asked = self.sent[-1]
+        asked.correlation_id = link
+        self.is_silent = True  # nobody was told the request's id
+        if timeout_seconds:
+            yield
+        self.row("comms.route.32", "comms.route.33")
+        answers = [m for m in self.messages if m.correlation_id is link]
+        answers = [m for m in answers if m.to == from_agent and m is not asked and not m.is_expired(self.now_us)]
+        for answer in sorted(answers, key=lambda m: m.at_us):
+            if answer.of(from_agent).there(self.now_us):
+                self.row("comms.route.34")
+                self.grant(answer, from_agent)
+                self.finish(answer, from_agent, None)
+                return {"response": self.envelope(answer)}  # type: ignore[return-value]
+        self.row("comms.route.35")
+        raise Refuse("TIMEOUT", definite=False)
+
+    def send_with_retry(self, max_attempts: Any = 3, base_delay: Any = 1.0, **message: Any) -> dict[str, Any]:
+        """send_message; what no time can mend is raised at once, anything else after the last attempt."""
+        self.patience(max_attempts, base_delay)
+        self.row("comms.retry.20", "comms.retry.21", "comms.retry.22")
+        return self.send_message(**self.checked("send_message", message))
+
+    def retry_delays(self, max_attempts: Any = 3, base_delay: Any = 1.0, jitter: Any = 1.0) -> dict[str, Any]:
+        """The pauses of send_with_retry."""
+        self.patience(max_attempts, base_delay)
+        self.row("comms.retry.23", "comms.retry.24", "comms.retry.25", "comms.retry.26")
+        self.number(jitter)
+        return {"delays_s": [Near(math.ldexp(base_delay, n) * jitter) for n in range(max_attempts - 1)]}
+
+    def patience(self, max_attempts: Any, base_delay: Any) -> None:
+        self.whole(max_attempts, 1, 100)
+        self.number(base_delay)
+        if not 0 <= base_delay <= 3600:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+
+    # -- health
+
+    def send_heartbeat(self, agent_id: Any, status: Any, current_task: Any = None) -> dict[str, Any]:
+        """The agent lives."""
+        self.name(agent_id)
+        self.text(status)
+        if status not in STATUSES:
+            self.refuse("INVALID_ARGUMENT", "comms.presence.04")
+        if current_task is not None:
+            self.text(current_task)
+        self.row("comms.presence.01", "comms.presence.03")
+        row = self.agents.setdefault(agent_id, Agent())
+        row.status, row.task, row.beat_us = status, current_task, self.now_us
+        return {}
+
+    def get_agent_health(self, agent_id: Any) -> dict[str, Any]:
+        """What it said last, and what the tables say of it (C12)."""
+        self.name(agent_id)
+        if agent_id not in self.agents:
+            self.refuse("NOT_FOUND", "comms.presence.07")
+        self.row("comms.presence.02")
+        self.sweep(agent_id)
+        return self.health(agent_id, surely := self.pending(agent_id, True), surely + self.pending(agent_id, None))
+
+    def sweep(self, agent: str | None) -> None:
+        """What is due again is pending from now on, even for a clock that is set back."""
+        for message in self.messages:
+            delivery = None if message.to is None else message.deliveries.get(message.to)
+            if delivery is not None and agent in (None, message.to) and delivery.there(self.now_us):
+                delivery.status = "pending"
+
+    def pending(self, agent: str, there: bool | None) -> int:
+        mine = [m.deliveries.get(agent, Delivery()) for m in self.messages if m.to == agent]
+        return sum(delivery.there(self.now_us) is there for delivery in mine)
+
+    def health(self, agent: str, low: int, high: int) -> dict[str, Any]:
+        row = self.agents[agent]
+        said = row.status is not None
+        return {
+            "agent_id": agent,
+            "status": Cited(row.status, ("comms.presence.02",)) if said else Fits("a status", lambda s: s in STATUSES),
+            "current_task": Cited(row.task, ("comms.presence.01",)),
+            "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if said else ANYTHING,
+            "messages_pending": Cited(Between(low, high), ("comms.presence.09",)),
+            "messages_processed": Cited(row.processed, ("comms.presence.09",)),
+            "error_count": Cited(row.errors, ("comms.presence.09",)),
+        }
+
+    # -- artifacts
+
+    def write_artifact(self, agent_id: Any, task_id: Any, content: Any, name: Any = "result.json") -> dict[str, Any]:
+        """JSON in a file of its own."""
+        for part in (agent_id, task_id, name):
+            self.name(part, "comms.blob.07")
+        self.json(content)
+        path = f"{ARTIFACTS}{agent_id}/{task_id}/{name}"
+        if path in self.linked:
+            self.refuse("INVALID_ARGUMENT", "comms.blob.08")
+        self.row("comms.blob.01", "comms.blob.03", "comms.blob.05")
+        self.artifacts[path] = content
+        self.tell("artifact", agent_id, path)
+        return {"artifact_path": path}
+
+    def read_artifact(self, artifact_path: Any) -> dict[str, Any]:
+        """The content."""
+        self.text(artifact_path, "comms.blob.10")
+        parts = artifact_path.removeprefix(ARTIFACTS).split("/")
+        if not artifact_path.startswith(ARTIFACTS) or len(parts) != 3:
+            self.refuse("INVALID_ARGUMENT", "comms.blob.10")
+        for part in parts:
+            self.name(part, "comms.blob.10")
+        if artifact_path in self.linked:
+            self.refuse("INVALID_ARGUMENT", "comms.blob.09")
+        if artifact_path not in self.artifacts:
+            self.refuse("NOT_FOUND", "comms.blob.11")
+        self.row("comms.blob.01", "comms.blob.02")
+        return {"content": Json(self.artifacts[artifact_path])}
+
+    # -- the breaker and the trail
+
+    def circuit_breaker(self, events: Any) -> dict[str, Any]:
+        """Five failures in a row open it; after a minute one probe decides (C8)."""
+        if type(events) is not list:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        state, failures, failed_ms, answers = "closed", 0, 0, []
+        for event in events:
+            good = type(event) is dict and event.keys() == {"at_ms", "event"}
+            if not good or event["event"] not in ("call", "success", "failure"):
+                self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+            at_ms, kind = self.whole(event["at_ms"], 0, 2**53), event["event"]
+            admitted: Any = None
+            if kind == "call":
+                probes = state == "open" and at_ms - failed_ms > BREAKER_MS
+                admitted = state == "closed" or probes
+                state = "half_open" if probes else state
+            elif kind == "failure":
+                failures, failed_ms = failures + 1, at_ms
+                state = "open" if state != "closed" or failures >= BREAKER_FAILURES else "closed"
+            elif state != "open":
+                state, failures = "closed", 0
+            answers.append({"state": state, "admitted": admitted})
+        self.row("comms.limit.08", "comms.limit.09", "comms.limit.10", "comms.limit.11")
+        return {"answers": answers}
+
+    def export_audit_trail(self) -> dict[str, Any]:
+        """The file tells every event."""
+        self.row("comms.export.01", "comms.export.03")
+        self.exported = len(self.trail)
+        return {}
+
+    def tell(self, kind: str, agent: str | None, about: Any) -> None:
+        """An event for the trail."""
+        self.trail.append(Event(kind, self.now_us, agent, about))
+
+    # -- what the kit's own hand does and finds
+
+    def audit_lines(self) -> dict[str, Any]:
+        """The trail's file. What came after the last export may be there, too."""
+        return {"lines": Trail(self.trail[: self.exported], self.trail[self.exported :])}
+
+    def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
+        """A line of another program in the trail."""
+        self.strangers.append(line)
+        return {}
+
+    def link_artifact(self, artifact_path: str) -> dict[str, Any]:
+        """The file is a link to one outside from now on (C9)."""
+        if artifact_path in self.artifacts:
+            self.linked.add(artifact_path)
+        return {}
+
+    def stranger_sends(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A program that knows only the seed's tables inserts a message, and counts it."""
+        self.row("comms.log.67", "comms.log.68")
+        at_us = us_of(row["timestamp"]) or 0
+        new = Message(
+            row["id"],
+            row["type"],
+            at_us,
+            row.get("correlation_id"),
+            row["from_agent"],
+            row.get("to_agent"),
+            row["channel"],
+            row["priority"],
+            row["payload"],
+            at_us,
+        )
+        self.sent.append(new)
+        self.insert(new)
+        return {}
+
+    def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
+        """By the seed's tables alone: an answer to another request, then the one to the latest request to the agent."""
+        self.row("comms.route.32", "comms.route.33")
+        asked = [m for m in self.sent if m.to == agent_id and isinstance(m.correlation_id, FreshId)]
+        if not asked:
+            self.refuse("NOT_FOUND")
+        for name, link in zip(ids, ("another", asked[-1].correlation_id), strict=True):
+            new = Message(
+                name,
+                "context.response",
+                us_of(at) or 0,
+                link,
+                agent_id,
+                asked[-1].sender,
+                asked[-1].channel,
+                5,
+                {"context": {}},
+            )
+            new.created_us = new.at_us
+            self.sent.append(new)
+            self.insert(new)
+        return {}
+
+    # -- the whole state
+
+    def dump(self) -> dict[str, Any]:
+        """Every table of the seed, and each agent's deliveries (0012)."""
+        self.is_silent = False
+        self.row("comms.log.16")
+        agents = [
+            self.health(agent, self.stored_pending(agent), self.stored_pending(agent) + self.maybe_pending(agent))
+            for agent in self.agents
+        ]
+        subscribed = [
+            {"channel_name": channel, "agent_id": agent, "subscribed_at": Instant(at_us)}
+            for (channel, agent), at_us in self.subscriptions.items()
+        ]
+        return {
+            "messages": Rows(lambda row: plain(row.get("id")), [self.message_row(m) for m in self.messages]),
+            "deliveries": Rows(delivery_key, self.delivery_rows(), may_lack=True),
+            "dead_letter_queue": Rows(letter_key, [self.letter(one) for one in self.letters]),
+            "agent_status": Rows(lambda row: row.get("agent_id"), agents),
+            "channel_subscriptions": Rows(lambda row: (row.get("channel_name"), row.get("agent_id")), subscribed),
+            "integrity": Told("ok"),
+        }
+
+    def stored_pending(self, agent: str) -> int:
+        """What is pending whether anybody looked or not."""
+        return sum(m.to == agent and m.deliveries.get(agent, Delivery()).status == "pending" for m in self.messages)
+
+    def maybe_pending(self, agent: str) -> int:
+        """What is due again, and pending once somebody looks."""
+        mine = [m.deliveries.get(agent, Delivery()) for m in self.messages if m.to == agent]
+        return sum(d.status in ("processing", "failed") and d.there(self.now_us) is not False for d in mine)
+
+    def status_of(self, delivery: Delivery) -> Any:
+        if delivery.status in ("processing", "failed") and delivery.there(self.now_us) is not False:
+            return Fits(f"{delivery.status} or pending", lambda seen: seen in (delivery.status, "pending"))
+        return delivery.status
+
+    def message_row(self, message: Message) -> dict[str, Any]:
+        mine = Delivery() if message.to is None else message.deliveries.get(message.to, Delivery())
+        expires = None if message.expires_us is None else Instant(message.expires_us)
+        row: dict[str, Any] = {
+            **self.envelope(message, Fits("the payload as JSON", lambda text: is_text_of(text, message.payload))),
+            "status": Cited(self.status_of(mine), ("comms.lease.04", "comms.lease.08", "comms.retry.01")),
+            "created_at": Cited(Stamp(message.created_us), ("comms.log.58",)),
+            "expires_at": Cited(expires, ("comms.log.42",)),
+        }
+        if message.to is not None:
+            row["delivery_count"] = Cited(mine.count, ("comms.retry.04",))
+            if message.claimed_us is not None:
+                row["last_delivered_at"] = Cited(Instant(message.claimed_us), ("comms.lease.04",))
+            if mine.status in ("failed", "done"):
+                row["error"] = Cited(mine.error, ("comms.retry.01",))
+        return row
+
+    def delivery_rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "message_id": message.id,
+                "agent_id": agent,
+                "status": Cited(self.status_of(delivery), ("comms.lease.13",)),
+                "delivery_count": Cited(delivery.count, ("comms.lease.15",)),
+                "failures": Cited(delivery.failures, ("comms.retry.07",)),
+                "visible_at": self.visible_at(delivery),
+            }
+            for message in self.messages
+            for agent, delivery in message.deliveries.items()
+            if delivery.count
+        ]
+
+    def visible_at(self, delivery: Delivery) -> Any:
+        if delivery.status == "processing":
+            return Cited(Instant(int(plain(delivery.due) if isinstance(delivery.due, int) else 0)), ("comms.lease.12",))
+        if delivery.status == "failed":
+            due = delivery.due if isinstance(delivery.due, Due) else Instant(delivery.due)
+            return Cited(due, ("comms.retry.06",))
+        return ANYTHING
+
+    def envelope(self, message: Message, payload: Any = None) -> dict[str, Any]:
+        """A message as its reader sees it, each member under its row."""
+        told = {
+            "id": message.id,
+            "type": message.type,
+            "version": "1.0",
+            "timestamp": Instant(message.at_us),
+            "correlation_id": message.correlation_id,
+            "from_agent": message.sender,
+            "to_agent": message.to,
+            "channel": message.channel,
+            "priority": message.priority,
+            "payload": Json(message.payload) if payload is None else payload,
+        }
+        return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
+
+    # -- arguments
+
+    def by_id(self, message_id: Any) -> Message | None:
+        """The message that has the id, if it is there."""
+        return next((m for m in self.messages if plain(m.id) == message_id), None)
+
+    def text(self, value: Any, *rows: str) -> None:
+        """Free text."""
+        if not is_text(value):
+            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS))
+
+    def name(self, value: Any, *rows: str) -> None:
+        """A name."""
+        if not is_name(value):
+            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS))
+
+    def whole(self, value: Any, low: int = 0, high: int = 2**63 - 1) -> int:
+        """A whole number; true is none."""
+        if type(value) is not int or not low <= value <= high:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        return int(value)
+
+    def number(self, value: Any) -> None:
+        """A finite number; true is none."""
+        if type(value) not in (int, float) or not math.isfinite(value):
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+
+    def seconds(self, value: Any) -> None:
+        """Up to a day."""
+        self.number(value)
+        if not 0 <= value <= 24 * 3600:
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+
+    def json(self, value: Any) -> None:
+        """A JSON value of a size that the bus carries."""
+        fault = json_fault(value)
+        if fault:
+            self.refuse(fault, "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17")
+
+    def envelope_of(
+        self, sender: Any, kind: Any, payload: Any, to: Any, channel: Any, priority: Any, link: Any
+    ) -> None:
+        """Is it what an envelope may hold?"""
+        self.name(sender, "comms.log.32")
+        if to is not None:
+            self.name(to)
+        self.text(kind, "comms.log.32")
+        self.text(channel, "comms.log.32")
+        if type(priority) is not int or not 1 <= priority <= 10:
+            self.refuse("INVALID_ARGUMENT", "comms.log.33" if type(priority) is bool else "comms.log.30")
+        if link is not None:
+            self.text(link)
+            self.row("comms.log.35")
+        if type(payload) is not dict:
+            self.refuse("INVALID_ARGUMENT", "comms.log.31")
+        self.json(payload)
+        if breaks_standard(kind, payload):
+            self.refuse("INVALID_ARGUMENT", "comms.log.89")
+        self.row(STANDARD[kind][0] if kind in STANDARD else "comms.log.51")

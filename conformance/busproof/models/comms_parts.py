@@ -1,0 +1,178 @@
+"""Parts of `comms` answers with a comparison of their own: what only the jitter knows, letters, the audit trail."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from busproof.models.comms_state import Delivery, Event, Message
+from busproof.models.parts import bare, us_of
+from busproof.models.spec import Difference, Part, differs, plain, same_json
+
+if TYPE_CHECKING:
+    from busproof.models.comms import CommsModel
+
+EVENT_ROWS = ("comms.export.01", "comms.export.02")
+
+
+class Shown(Part):
+    """What `receive_messages` shows: all that is there, none that is not, what only the jitter knows as it was seen."""
+
+    def __init__(
+        self, model: CommsModel, agent: str, channels: list[str], found: list[tuple[Message, bool | None]], limit: int
+    ) -> None:
+        self.model, self.agent, self.channels, self.found, self.limit = model, agent, channels, found, limit
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """The first difference, under the row of what is wrong."""
+        names = [row.get("id") for row in actual if isinstance(row, dict)] if isinstance(actual, list) else []
+        sure = [m for m, there in self.found if there or plain(m.id) in names][: self.limit]
+        wrong = self._row_of(names, sure)
+        wanted = [self.model.envelope(m) for m in sure]
+        found = differs(wanted, actual, path, (wrong,) if wrong else rows)
+        if found is not None:
+            return Difference(found.path, found.expected, found.actual, (wrong,)) if wrong else found
+        for message, there in self.found:
+            if there is None and (message in sure or len(sure) < self.limit):
+                message.of(self.agent).shows(message in sure, self.model.now_us)
+        return None
+
+    def _row_of(self, names: list[Any], sure: list[Message]) -> str | None:
+        """The sentence that another set, or another order, breaks."""
+        wanted = [plain(m.id) for m in sure]
+        if None in wanted or names == wanted:
+            return None
+        if len(names) > self.limit:
+            return "comms.route.11"
+        for name in names:
+            if name not in wanted:
+                return self._row_of_extra(name)
+        for message in sure:
+            if plain(message.id) not in names:
+                return self._row_of_missing(message)
+        ranks = {plain(m.id): (-m.priority, m.at_us) for m in sure}
+        tied = [ranks[name] for name in names] == [ranks[name] for name in wanted]
+        return "comms.route.10" if tied else "comms.route.07"
+
+    def _row_of_extra(self, name: Any) -> str:
+        message = self.model.by_id(name)
+        if message is None:
+            return "comms.log.16"
+        if not message.is_for(self.agent):
+            return "comms.route.05"
+        if message.channel not in self.channels:
+            return "comms.route.01"
+        if message.is_expired(self.model.now_us):
+            return "comms.log.37"
+        rows = {"processing": "comms.lease.03", "failed": "comms.retry.03", "done": "comms.lease.06"}
+        return rows.get(message.of(self.agent).status, "comms.route.09")
+
+    def _row_of_missing(self, message: Message) -> str:
+        rows = {"processing": "comms.lease.13", "failed": "comms.retry.02"}
+        there = "comms.route.06" if message.to is None else "comms.route.04"
+        return rows.get(message.deliveries.get(self.agent, Delivery()).status, there)
+
+    def __repr__(self) -> str:
+        return repr([plain(m.id) for m, there in self.found if there][: self.limit])
+
+
+class Either(Part):
+    """A claim while only the jitter knows whether the message is due: as it was seen, and so from then on."""
+
+    def __init__(self, model: CommsModel, message: Message, agent: str) -> None:
+        self.model, self.message, self.agent = model, message, agent
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Follow it."""
+        if type(actual) is not bool:
+            return Difference(path, "true or false", repr(actual), rows)
+        self.message.of(self.agent).shows(actual, self.model.now_us)
+        if actual:
+            self.model.grant(self.message, self.agent)
+        return None
+
+
+class Kept(Part):
+    """A dead letter's message: an object, or its text as in the table."""
+
+    def __init__(self, envelope: dict[str, Any]) -> None:
+        self.envelope = envelope
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Member by member."""
+        try:
+            said = json.loads(actual) if isinstance(actual, str) else actual
+        except ValueError:
+            said = actual
+        found = differs(self.envelope, said, path, rows)
+        return found and Difference(found.path, found.expected, found.actual, rows)
+
+
+class Trail(Part):
+    """Lines of the audit trail, of any format: every event has its own, which names its time, its thing and its agent;
+    and lines of different kinds can be told apart."""
+
+    def __init__(self, events: list[Event], later: list[Event]) -> None:
+        self.events, self.later = events, later
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Each event finds a line; no line about a message is left over."""
+        left = [line for line in actual if isinstance(line, dict)]
+        kinds: dict[str, set[frozenset[str]]] = {}
+        for event in self.events + self.later:
+            line = next((one for one in left if _tells(one, event)), None)
+            if line is None and event in self.later:
+                continue
+            if line is None:
+                if event.kind == "dead_letter":
+                    continue  # it may stand in the line of the failure
+                nearest = [one for one in left if str(plain(event.about)) in json.dumps(one)][:3]
+                return Difference(path, f"a line for {event}", f"{nearest}", EVENT_ROWS)
+            left.remove(line)
+            kinds.setdefault(event.kind, set()).add(_words(line, event))
+        for one, words in kinds.items():
+            same = [other for other in kinds if other != one and words & kinds[other]]
+            if same:
+                return Difference(path, f"lines that tell {one} from {same[0]}", f"{list(words)[:1]}", EVENT_ROWS)
+        known = {str(plain(event.about)) for event in self.events}
+        extra = [line for line in left if any(f'"{name}"' in json.dumps(line) for name in known)]
+        if extra:
+            return Difference(path, "each event once", f"also {extra[:2]}", ("comms.export.03",))
+        return None
+
+    def __repr__(self) -> str:
+        return repr(self.events)
+
+
+def _tells(line: dict[str, Any], event: Event) -> bool:
+    values = list(line.values())
+    at = any(us_of(value) == event.at_us for value in values)
+    return at and str(plain(event.about)) in values and (event.agent is None or event.agent in values)
+
+
+def _words(line: dict[str, Any], event: Event) -> frozenset[str]:
+    """The line's one-word values that are not what it is about."""
+    about = {event.agent, str(plain(event.about))}
+    first = next((v for v in line.values() if isinstance(v, str) and v not in about and us_of(v) is None), "")
+    return frozenset([first])
+
+
+def letter_key(row: dict[str, Any]) -> Any:
+    """The message, the error and the count tell letters apart: the id of a broadcast's is the bus's choice."""
+    original = row.get("original_message")
+    if isinstance(original, Kept):
+        name = bare(original.envelope["id"])
+    else:
+        name = (json.loads(original) if isinstance(original, str) else original or {}).get("id")
+    return name, row.get("error"), row.get("retry_count")
+
+
+def delivery_key(row: dict[str, Any]) -> Any:
+    return bare(row.get("message_id")), bare(row.get("agent_id"))
+
+
+def is_text_of(text: Any, value: Any) -> bool:
+    try:
+        return isinstance(text, str) and same_json(json.loads(text), value)
+    except ValueError:
+        return False

@@ -1,0 +1,155 @@
+"""What a `comms` store holds, as the specification sees it. Times are microseconds since 1970 (`_us`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from busproof.models.comms_values import is_uuid
+from busproof.models.parts import us_of
+from busproof.models.spec import Free, plain
+
+
+class AnyUuid(Free):
+    """An id of the bus's choice: a UUID."""
+
+    def fits(self, value: Any) -> bool:
+        """Of any version, written in the usual form."""
+        return is_uuid(value)
+
+
+class Due(Free):
+    """When a failed message may be claimed again: the jitter is the bus's. Bound to a text, from a dump."""
+
+    def __init__(self, name: str, low_us: int, high_us: int) -> None:
+        super().__init__(name)
+        self.low_us, self.high_us = low_us, high_us
+
+    def fits(self, value: Any) -> bool:
+        """Between the earliest and the latest."""
+        at = us_of(value)
+        return at is not None and self.low_us <= at <= self.high_us
+
+    def takes(self, value: Any) -> bool:
+        """Narrows to the one moment."""
+        if not super().takes(value):
+            return False
+        self.low_us = self.high_us = us_of(value) or 0
+        return True
+
+
+@dataclass
+class Session:
+    """What one process was opened with."""
+
+    visibility_us: int
+    jitter: float | None
+    capacity: Fraction
+    refill_per_s: Fraction
+
+
+@dataclass
+class Delivery:
+    """What one agent has done with one message."""
+
+    status: str = "pending"  # processing, failed, done, dead
+    count: int = 0
+    failures: int = 0
+    due: int | Due = 0  # in µs: when a claim runs out, or a retry delay
+    error: str | None = None
+
+    def there(self, now_us: int) -> bool | None:
+        """Can it be claimed? None: the jitter decides, and nothing has told it."""
+        if self.status == "pending":
+            return True
+        if self.status in ("done", "dead"):
+            return False
+        if isinstance(self.due, Due):
+            return True if now_us >= self.due.high_us else False if now_us < self.due.low_us else None
+        return now_us >= self.due
+
+    def shows(self, there: bool, now_us: int) -> None:
+        """What was seen narrows the moment."""
+        if isinstance(self.due, Due):
+            if there:
+                self.due.high_us = min(self.due.high_us, now_us)
+            else:
+                self.due.low_us = max(self.due.low_us, now_us + 1)
+
+
+@dataclass
+class Message:
+    """A row of `messages`, and its deliveries by agent."""
+
+    id: Any
+    type: str
+    at_us: int
+    correlation_id: Any
+    sender: str
+    to: str | None
+    channel: str
+    priority: int
+    payload: Any
+    created_us: int = 0
+    expires_us: int | None = None
+    claimed_us: int | None = None
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+
+    def of(self, agent: str) -> Delivery:
+        """The agent's delivery."""
+        return self.deliveries.setdefault(agent, Delivery())
+
+    def is_for(self, agent: str) -> bool:
+        """Its addressee's, or everybody's (C3, C4)."""
+        return self.to in (None, agent)
+
+    def is_expired(self, now_us: int) -> bool:
+        """Past its time to live, which ends at that very moment."""
+        return self.expires_us is not None and self.expires_us <= now_us
+
+    def content(self) -> tuple[Any, ...]:
+        """What a retry must repeat (C16)."""
+        return self.sender, self.to, self.type, plain(self.correlation_id), self.channel, self.priority, self.payload
+
+
+@dataclass
+class Agent:
+    """What `agent_status` says, apart from what is pending."""
+
+    status: str | None = None  # never said
+    task: str | None = None
+    beat_us: int = 0
+    processed: int = 0
+    errors: int = 0
+
+
+@dataclass
+class Vote:
+    """An open or closed vote."""
+
+    id: Any
+    options: list[str]
+    deadline_us: int
+    casts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Letter:
+    """A dead letter: one agent's third failure with one message."""
+
+    id: Any
+    message: Message
+    agent: str
+    error: str
+    moved_us: int
+    retries: int
+
+
+class Event(NamedTuple):
+    """What the audit trail must tell."""
+
+    kind: str
+    at_us: int
+    agent: str | None
+    about: Any  # a message's id, or an artifact's path

@@ -1,0 +1,120 @@
+"""Parts of an answer that are compared in a way of their own: rows in any order, times, ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from busproof.models.spec import Cited, Difference, Fits, Part, Told, differs, plain
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+ANYTHING = Fits("anything", lambda _: True)
+
+
+def bare(value: Any) -> Any:
+    """What stands inside a cited, told or free value."""
+    while isinstance(value, Cited | Told):
+        value = value.value
+    return plain(value)
+
+
+def us_of(value: Any) -> int | None:
+    """Epoch microseconds of an ISO 8601 time with its zone; None for anything else."""
+    try:
+        at = datetime.fromisoformat(value)
+    except (ValueError, TypeError):
+        return None
+    return None if at.tzinfo is None else (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def text_of(at_us: int) -> str:
+    """ISO 8601 in UTC with microseconds and Z."""
+    return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Instant(Fits):
+    """A time, in any ISO 8601 form."""
+
+    def __init__(self, at_us: int) -> None:
+        super().__init__(f"the time {text_of(at_us)}", lambda seen: us_of(seen) == at_us)
+
+
+class Stamp(Fits):
+    """A time in UTC with microseconds and Z."""
+
+    def __init__(self, at_us: int) -> None:
+        super().__init__(f"the text {text_of(at_us)}", lambda seen: bool(seen == text_of(at_us)))
+
+
+class Between(Fits):
+    """A whole number in a range."""
+
+    def __init__(self, low: int, high: int) -> None:
+        super().__init__(f"{low} to {high}", lambda seen: type(seen) is int and low <= seen <= high)
+
+
+class Near(Fits):
+    """A number, but for the last digits of a double."""
+
+    def __init__(self, number: float) -> None:
+        def test(seen: Any) -> bool:
+            return type(seen) in (int, float) and math.isclose(seen, number, rel_tol=1e-9, abs_tol=1e-12)
+
+        super().__init__(f"about {number}", test)
+
+
+class InAnyOrder(Fits):
+    """A list of texts as a set, each once."""
+
+    def __init__(self, members: list[str]) -> None:
+        def test(seen: Any) -> bool:
+            return isinstance(seen, list) and sorted(map(str, seen)) == sorted(members)
+
+        super().__init__(f"{members} in any order", test)
+
+
+class Whole(Fits):
+    """An object with exactly these members."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        super().__init__(f"exactly {value}", lambda seen: bool(seen == value))
+
+
+class Rows(Part):
+    """Rows of a table in any order. `key` finds a row's counterpart; where it is not known yet, the order does."""
+
+    def __init__(self, key: Callable[[Any], Any], expected: list[dict[str, Any]], *, may_lack: bool = False) -> None:
+        self.key, self.expected, self.may_lack = key, expected, may_lack
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """As the lists of both, put into one order."""
+        if self.may_lack and not actual:
+            return None
+        if not isinstance(actual, list) or not all(isinstance(row, dict) for row in actual):
+            return Difference(path, "a list of rows", repr(actual)[:200], rows)
+        wanted = [(self.key({name: bare(value) for name, value in row.items()}), row) for row in self.expected]
+        left = [(self.key(row), row) for row in actual]
+        pairs, unmatched = [], []
+        for key, row in wanted:
+            found = next((one for one in left if one[0] == key), None)
+            if found is None:
+                unmatched.append(row)
+            else:
+                left.remove(found)
+                pairs.append((row, found[1]))
+        if len(unmatched) != len(left):
+            words = (f"{len(wanted)} rows, {self._short(unmatched)} among them", f"{len(actual)}: {self._short(left)}")
+            return Difference(path, *words, rows)
+        pairs += [(row, other) for row, (_, other) in zip(unmatched, left, strict=True)]
+        found_at = (differs(row, other, f"{path}[{other.get('id', '')}]", rows) for row, other in pairs)
+        return next((one for one in found_at if one), None)
+
+    @staticmethod
+    def _short(some: list[Any]) -> str:
+        return repr(some)[:300]
+
+    def __repr__(self) -> str:
+        return f"<in any order {self.expected!r}>"

@@ -1,0 +1,171 @@
+"""The specification of comms, without a bus: it says what the decisions say, and comparisons see what differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.models.comms import CommsModel
+from busproof.models.comms_values import breaks_standard, envelope_faults, is_name, json_fault
+from busproof.models.parts import text_of, us_of
+from busproof.models.spec import Refusal
+
+T0_MS = 1_768_053_600_000
+ID = "550e8400-e29b-41d4-a716-446655440000"
+NOTE: dict[str, Any] = {"message_type": "note", "payload": {"n": 1}}
+
+
+class Project:
+    """A model with two processes and a clock."""
+
+    def __init__(self) -> None:
+        self.model, self.now_ms, self.step = CommsModel(frozenset(), {}, {}), T0_MS, 0
+        for at in (0, 1):
+            self.model.call(f"open{at}", at, "open", {"options": {}}, self.now_ms)
+
+    def answer(self, method: str, **params: Any) -> Any:
+        """What the model says."""
+        self.step += 1
+        return self.model.call(str(self.step), 0, method, params, self.now_ms)
+
+    def sent(self, to: str | None = "b", **more: Any) -> str:
+        """Send as a; the id is bound as a bus would."""
+        name = f"00000000-0000-4000-8000-{self.step:012}"
+        answer = self.answer("send_message", from_agent="a", **({"to_agent": to} if to else {}), **NOTE, **more)
+        assert answer.differs({"message_id": more.get("message_id", name)}) is None
+        return str(more.get("message_id", name))
+
+    def claims(self, agent: str, name: str) -> bool:
+        """Is the claim granted?"""
+        return bool(self.answer("claim_message", agent_id=agent, message_id=name).value["claimed"])
+
+    def fails(self, agent: str, name: str) -> Any:
+        """Claim and fail."""
+        assert self.claims(agent, name)
+        answer = self.answer("complete_message", agent_id=agent, message_id=name, error="it broke")
+        self.now_ms += 10_000
+        return answer.value["status"].value
+
+
+def test_a_claim_ends_exactly_with_its_visibility_time_out() -> None:
+    project = Project()
+    name = project.sent()
+    assert project.claims("b", name)
+    project.now_ms += 59_999
+    assert not project.claims("b", name)
+    project.now_ms += 1
+    assert project.claims("b", name)
+
+
+def test_only_the_addressee_claims_and_everybody_a_broadcast() -> None:
+    project = Project()
+    assert not project.claims("c", project.sent())
+    shared = project.sent(to=None)
+    assert project.claims("b", shared)
+    assert project.claims("c", shared)
+
+
+def test_the_third_failure_buries_and_a_redrive_gives_three_more() -> None:
+    project = Project()
+    name = project.sent()
+    assert [project.fails("b", name) for _ in range(3)] == ["failed", "failed", "dead"]
+    assert not project.claims("b", name)
+    assert project.answer("redrive", id=name).value == {"redriven": True}
+    assert project.answer("redrive", id=name).value == {"redriven": False}
+    assert [project.fails("b", name) for _ in range(3)] == ["failed", "failed", "dead"]
+
+
+def test_a_retry_is_the_first_message_whatever_became_of_it() -> None:
+    project = Project()
+    name = project.sent(message_id=ID)
+    for _ in range(3):
+        project.fails("b", name)
+    project.sent(message_id=ID)
+    assert project.model.messages == []
+    other = project.answer("send_message", from_agent="a", to_agent="b", message_type="x", payload={}, message_id=ID)
+    assert other.refused == "ID_CONFLICT"
+
+
+def test_while_only_the_jitter_knows_a_claim_may_go_either_way_and_is_followed() -> None:
+    for granted in (True, False):
+        project = Project()
+        name = project.sent()
+        project.claims("b", name)
+        project.answer("complete_message", message_id=name, error="it broke")
+        project.now_ms += 1_000
+        answer = project.answer("claim_message", agent_id="b", message_id=name)
+        assert answer.differs({"claimed": granted}) is None
+        assert project.model.messages[0].of("b").status == ("processing" if granted else "failed")
+        project.now_ms += 500
+        assert project.claims("b", name) is not granted
+
+
+def test_the_bucket_holds_a_hundred_and_gets_ten_a_second() -> None:
+    project = Project()
+    for _ in range(100):
+        project.sent()
+    said: dict[str, Any] = {"from_agent": "a", "to_agent": "b", **NOTE}
+    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+    project.now_ms += 99
+    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+    project.now_ms += 1
+    assert project.answer("send_message", **said).refused is None
+    project.now_ms -= 60_000
+    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+
+
+def test_a_wrong_order_blames_the_order_and_a_strangers_message_the_route() -> None:
+    project = Project()
+    low, high, foreign = project.sent(priority=1), project.sent(priority=9), project.sent(to="c")
+    shown = project.answer("receive_messages", agent_id="b", channels=["general"])
+    rows = {name: {**_plain(project, name)} for name in (low, high, foreign)}
+    assert shown.differs({"messages": [rows[high], rows[low]]}) is None
+    assert shown.differs({"messages": [rows[low], rows[high]]}).rows == ("comms.route.07",)
+    assert shown.differs({"messages": [rows[high], rows[low], rows[foreign]]}).rows == ("comms.route.05",)
+    assert shown.differs({"messages": [rows[high]]}).rows == ("comms.route.04",)
+
+
+def _plain(project: Project, name: str) -> dict[str, Any]:
+    message = project.model.by_id(name)
+    assert message is not None
+    return {
+        "id": name,
+        "type": message.type,
+        "version": "1.0",
+        "timestamp": text_of(message.at_us),
+        "from_agent": message.sender,
+        "to_agent": message.to,
+        "channel": message.channel,
+        "priority": message.priority,
+        "payload": message.payload,
+    }
+
+
+def test_an_indefinite_error_is_no_definite_refusal() -> None:
+    answer = Project().answer("get_agent_health", agent_id="nobody")
+    assert answer.differs(Refusal("NOT_FOUND", definite=True)) is None
+    assert answer.differs(Refusal("NOT_FOUND", definite=False)).rows == ("comms.presence.07",)
+
+
+@given(st.integers(0, 253_402_300_799_999_999))
+def test_times_survive_their_text(at_us: int) -> None:
+    assert us_of(text_of(at_us)) == at_us
+
+
+@pytest.mark.parametrize(
+    ("name", "is_good"), [("a" * 200, True), ("a" * 201, False), ("é" * 100, True), ("a..b", False), ("..", False)]
+)
+def test_names_are_counted_in_bytes_and_lead_nowhere(name: str, is_good: bool) -> None:
+    assert is_name(name) is is_good
+
+
+def test_values_are_judged_as_the_seed_and_c10_say() -> None:
+    assert envelope_faults({"priority": True})["priority"] == "comms.log.64"
+    assert json_fault({"n": float("nan")}) == "INVALID_ARGUMENT"
+    assert json_fault("x" * (4 * 1024 * 1024 - 2)) is None
+    assert json_fault("x" * (4 * 1024 * 1024 - 1)) == "PAYLOAD_TOO_LARGE"
+    assert breaks_standard("task.update", {"task_id": "t", "status": "s", "progress": True})
+    assert not breaks_standard("task.update", {"task_id": "t", "status": "s", "more": None})
