@@ -215,7 +215,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     if args.bus.startswith("sqlite:"):
         return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
     rows = catalogue(args.system).values()
-    names = {"history", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
+    names = {"history", "corpus", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
     unknown = [name for name in args.only if name not in names]
     if unknown:
         return f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"

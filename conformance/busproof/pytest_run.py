@@ -14,10 +14,14 @@ from busproof.catalogue import HISTORY, catalogue, kind_of
 from busproof.fleet import Fleet, reference
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
-from busproof.runner import RowResult, item_names, run_item
+from busproof.runner import CORPUS, RowResult, item_names, run_item
 from busproof.suite import rows_of
 
 PARTICIPANT = "sqlite:"
+
+
+def _is_long(item: str) -> bool:
+    return item == CORPUS or kind_of(item) == "machine"
 
 
 @dataclass
@@ -52,11 +56,11 @@ class Run:
         )
 
     def items(self) -> list[tuple[str, str]]:
-        """(fleet, item), after --only. Machines are long: they come first, so that two workers share the rest."""
+        """(fleet, item), after --only. What is long comes first, so that two workers share the rest."""
         names = [name for name in item_names(self.system) if self._wanted(name)]
-        names.sort(key=lambda name: kind_of(name) != "machine")
-        # Machines need restarts and refusals of one kind, so they stay on the bus alone.
-        mixed = [("mixed", name) for name in names if self.mixed_with and kind_of(name) != "machine"]
+        names.sort(key=lambda name: not _is_long(name))
+        # These need restarts and refusals of one kind, so they stay on the bus alone.
+        mixed = [("mixed", name) for name in names if self.mixed_with and not _is_long(name)]
         return [("bus", name) for name in names] + mixed
 
     def _wanted(self, item: str) -> bool:

@@ -1,6 +1,6 @@
 """Plays the items of a run and turns what they found into one outcome for each requirement row.
 
-An item is a scenario, the recorded workload with its history checks, or a machine. Six outcomes:
+An item is a scenario, the recorded workload with its history checks, a machine, or the corpus. Six outcomes:
 
     pass            every expectation of the row held
     fail            a MUST did not hold, or the bus broke a call that must succeed
@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
+from busproof.explore import corpus
 from busproof.fleet import Fleet
 from busproof.history import Event, read
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
@@ -31,6 +32,7 @@ from busproof.systems import SYSTEMS, play, run_checks
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
+CORPUS = "corpus"
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 
@@ -50,13 +52,15 @@ class RowResult(BaseModel):
 def item_names(system: str) -> list[str]:
     """Every check that `busproof check` plays, in the order of the catalogue. Chaos rows are another run (0006)."""
     names = dict.fromkeys(row.item for row in catalogue(system).values() if row.item not in ("", HISTORY))
-    return [*names, HISTORY]
+    return [*([CORPUS] if SYSTEMS[system].model else []), *names, HISTORY]
 
 
 def run_item(
     fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
 ) -> list[RowResult]:
     """Play one item and decide its rows."""
+    if item == CORPUS:
+        return [result.model_copy(update={"fleet": label}) for result in _run_corpus(fleet)]
     rows = rows_of(fleet.system, item)
     results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
     open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
@@ -171,6 +175,20 @@ def _script(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
         for e in events
         if e.index <= finding.at_event and e.type in ("invoke", "nemesis") and len(repr(e.value)) < 20_000
     ]
+
+
+def _run_corpus(fleet: Fleet) -> list[RowResult]:
+    """Rows of the branches that the scripts reach: where an answer is not the model's they break, the others hold."""
+    specification = SYSTEMS[fleet.system].model
+    if specification is None or fleet.hello.clock == "wall":
+        return []
+    found = corpus.replay(fleet, specification, corpus.scripts(fleet.system))
+    rows = catalogue(fleet.system)
+    broken = corpus.broken_rows(fleet.system, found)
+    held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
+    results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
+    results += [_result(row, "pass") for row in held]
+    return [result.model_copy(update={"check": CORPUS}) for result in results]
 
 
 def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from busproof.catalogue import Requirement, catalogue
+from busproof.catalogue import catalogue
 from busproof.explore.script import Step, load
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Specification
@@ -70,16 +70,17 @@ def _once_more(
     return program
 
 
-def broken_rows(system: str, found: Replay) -> dict[str, tuple[Requirement, Program, str]]:
-    """Each row that a script broke: the row, the program and the script's name."""
+def broken_rows(system: str, found: Replay) -> dict[str, str]:
+    """Each row that a script broke, or a dialect is, and why: both answers, and how to see them again."""
     rows = catalogue(system)
-    broken: dict[str, tuple[Requirement, Program, str]] = {}
+    why = {name: f"the bus chose otherwise: {option}" for name, option in found.dialects.items() if name in rows}
     for name, program in found.broken.items():
         assert program.mismatch is not None
+        again = f"busproof explore {system} --script {FOLDER / system / name}.jsonl"
         for row in program.mismatch.rows:
             if row in rows:
-                broken.setdefault(row, (rows[row], program, name))
-    return broken
+                why.setdefault(row, f"{program.mismatch.told()}\nscript {name} of the corpus; play it again: {again}")
+    return why
 
 
 # -- coverage

@@ -315,9 +315,13 @@ class WorkerModel(Model):
         """The new row, or the one that was published under this id before."""
         old = None if draft.id is None else self.known(draft.id)
         if old is not None:
-            self.refuse_another_message(old, sender, draft)
-            if draft.ref is not None:
-                self.may_be_saved(draft)
+            if not self.is_same_message(old, sender, draft):
+                self.row("worker.log.11")
+                if self.choice("worker.log.11", "ID_CONFLICT", "the first message counts") == "ID_CONFLICT":
+                    self.refuse("ID_CONFLICT")
+                return old
+            self.row("worker.log.44" if old in self.archived else "worker.log.09")
+            self.may_be_saved(draft)
             return old
         if self.session.unread_max is not None and draft.to is not None:
             self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
@@ -344,23 +348,16 @@ class WorkerModel(Model):
         self.unnamed = [row for row in self.unnamed if plain(row.id) is None]
         return self.by_id.get(message_id)
 
-    def refuse_another_message(self, old: Row, sender: str, draft: Draft) -> None:
-        """A retry says the same as the first time: numbers by how they are written, members in any order."""
-        self.row("worker.log.09", "worker.log.11")
-        if old in self.archived:
-            self.row("worker.log.44")
+    def is_same_message(self, old: Row, sender: str, draft: Draft) -> bool:
+        """A retry says the same as the first time: numbers as they were written, members in any order."""
         said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
         if said != (old.from_agent, old.to_agent, old.type, old.correlation_id, old.in_reply_to):
-            self.refuse("ID_CONFLICT")
+            return False
         if old.text is None or draft.text is None:
-            if old.text is not draft.text:
-                self.refuse("ID_CONFLICT")
-        elif old.ref is not None and old.ref in self.harm:
-            # What the blob held is known by its hash alone.
-            if draft.ref != old.ref:
-                self.refuse("ID_CONFLICT")
-        elif not self.is_same_payload(old.text, draft.text):
-            self.refuse("ID_CONFLICT")
+            return old.text is draft.text
+        if old.ref is not None and old.ref in self.harm:
+            return draft.ref == old.ref  # what the blob held is known by its hash alone
+        return self.is_same_payload(old.text, draft.text)
 
     def is_same_payload(self, stored: str, sent: str) -> bool:
         """1 and 1.0 are one number in some languages and two in others."""
@@ -559,13 +556,11 @@ class WorkerModel(Model):
         self.name(task_id)
         self.name(agent_id)
         claim = self.claims.get(task_id)
-        if claim is not None and claim.lease_until_ms > self.now_ms:
-            self.row("worker.lease.03", "worker.lease.06")
-            if claim.claimed_by == agent_id:
-                self.row("worker.lease.04")
+        if claim is not None and self.is_live(claim):
+            self.row("worker.lease.04" if claim.claimed_by == agent_id else "worker.lease.03")
             return {"claimed": False}
         if claim is not None:
-            self.row("worker.lease.07" if claim.lease_until_ms == self.now_ms else "worker.lease.05")
+            self.row("worker.lease.05")
         elif task_id in self.tokens:
             self.row("worker.lease.13", "worker.lease.20")
         token = self.tokens[task_id] = self.tokens.get(task_id, 0) + 1
@@ -577,6 +572,13 @@ class WorkerModel(Model):
             "token": Cited(self.told("fencing", token), ("worker.lease.17",)),
             "lease_until_ms": Cited(Told(until_ms), ("worker.lease.09",)),
         }
+
+    def is_live(self, claim: Claim) -> bool:
+        """Until its end; at that very millisecond it is over."""
+        if claim.lease_until_ms == self.now_ms:
+            self.row("worker.lease.07")
+            return self.choice("worker.lease.07", "expired", "live") == "live"
+        return claim.lease_until_ms > self.now_ms
 
     def keeps(self, task_id: Any, agent_id: Any, token: Any) -> bool:
         """Is the claim the caller's, and the token, where one is given, that of the latest grant?"""
@@ -598,7 +600,11 @@ class WorkerModel(Model):
             self.row("worker.lease.10", "worker.lease.12")
             return {"renewed": False}
         claim = self.claims[task_id]
-        self.row("worker.lease.08" if claim.lease_until_ms > self.now_ms else "worker.lease.11")
+        if claim.lease_until_ms <= self.now_ms:
+            self.row("worker.lease.11")
+            if self.choice("worker.lease.11", "renewed", "refused") == "refused":
+                return {"renewed": False}
+        self.row("worker.lease.08")
         claim.lease_until_ms = self.now_ms + self.session.lease_ms
         return {"renewed": True, "lease_until_ms": Cited(Told(claim.lease_until_ms), ("worker.lease.09",))}
 
@@ -617,7 +623,9 @@ class WorkerModel(Model):
         """One row an agent: what it says now."""
         self.name(agent_id)
         if self.text(status) not in ("idle", "working", "blocked"):
-            self.refuse("INVALID_ARGUMENT", "worker.presence.24")
+            self.row("worker.presence.24")
+            if self.choice("worker.presence.24", "refused", "taken") == "refused":
+                self.refuse("INVALID_ARGUMENT")
         self.optional(current_task)
         if type(progress) is int:
             self.whole(progress, -INT_MAX - 1)
