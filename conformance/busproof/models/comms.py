@@ -23,7 +23,7 @@ from busproof.models.comms_values import (
     is_uuid,
     json_fault,
 )
-from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, us_of
+from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, text_of, us_of
 from busproof.models.spec import Cited, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
 from busproof.protocol.comms import CONTRACT
 
@@ -477,19 +477,21 @@ class CommsModel(Model):
         if letter is None:
             self.row("comms.retry.14")
             return {"redriven": False}
+        old = letter.message
+        there = self.by_id(plain(old.id))
+        if there is not None and not there.is_for(letter.agent):
+            self.row("comms.retry.18")  # a broadcast that was gone lies in front of another agent: one at a time
+            return {"redriven": False}
         self.row("comms.retry.13", "comms.retry.15", "comms.retry.18")
         self.letters.remove(letter)
-        old = letter.message
-        lifetime_us = None if old.expires_us is None else old.expires_us - old.created_us
-        expires_us = None if lifetime_us is None else self.now_us + lifetime_us
-        there = self.by_id(plain(old.id))
         if there is not None:
             there.deliveries.pop(letter.agent, None)
             if self.is_to_go(there):
                 self.remove(there)
                 there = None
-        if there is not None and there.is_for(letter.agent):
-            there.expires_us = expires_us
+        expires_us = None if old.expires_us is None else self.now_us + old.expires_us - old.created_us
+        if there is not None:
+            there.created_us, there.expires_us = self.now_us, expires_us
         else:
             again = Message(**{**vars(old), "to": letter.agent, "deliveries": {}})
             again.created_us, again.expires_us, again.claimed_us = self.now_us, expires_us, None
@@ -702,6 +704,20 @@ class CommsModel(Model):
     def tell(self, kind: str, agent: str | None, about: Any) -> None:
         """An event for the trail."""
         self.trail.append(Event(kind, self.now_us, agent, about))
+
+    def in_words(self) -> str:
+        """The state, for a reader of a failure."""
+        lines = [f"now {text_of(self.now_us)}"]
+        for message in self.messages:
+            until = "" if message.expires_us is None else f" until {text_of(message.expires_us)}"
+            lines.append(f"{plain(message.id)}: {message.sender} to {message.to or 'all'} on {message.channel}{until}")
+            for agent, delivery in message.deliveries.items():
+                due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
+                said = f"{delivery.status}, claimed {delivery.count} times, failed {delivery.failures}"
+                lines.append(f"  {agent}: {said}, due {text_of(due)}")
+        lines += [f"dead letter {plain(one.id)} of {one.agent}: {one.error:.60}" for one in self.letters]
+        lines += [f"{agent}: {float(held):.2f} tokens" for agent, (held, _) in self.buckets.items() if held < 2]
+        return "\n".join(lines)
 
     # -- what the kit's own hand does and finds
 

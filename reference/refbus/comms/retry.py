@@ -41,7 +41,7 @@ class DeadLetters(TypedDict):
 
 
 class Redriven(TypedDict):
-    """redrive: False where there is no such letter."""
+    """redrive: False where there is no such letter, or a gone broadcast came back to another agent and is not over."""
 
     redriven: bool
 
@@ -79,6 +79,10 @@ class Retries:
                 return {"redriven": False}
             message = _whole(row[0])
             agent_id = message["to_agent"] or _agent_of(id, message["id"])
+            present = tx.row("SELECT to_agent FROM messages WHERE id = ?", (message["id"],))
+            if present is not None and present[0] not in (None, agent_id):
+                # A broadcast that was gone lies in front of another agent alone; this agent's turn comes after it.
+                return {"redriven": False}
             tx.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
             tx.execute(
                 "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?", (message["id"], agent_id)
@@ -95,8 +99,8 @@ class Retries:
         if expires_at is not None:
             lifetime_us = iso.parse("expires_at", expires_at) - iso.parse("created_at", message["created_at"])
             expires_at = iso.text(tx.now_us + lifetime_us)
-        renew = "UPDATE messages SET expires_at = ? WHERE id = ?"
-        if tx.execute(renew, (expires_at, message["id"])).rowcount:
+        renew = "UPDATE messages SET expires_at = ?, created_at = ? WHERE id = ?"
+        if tx.execute(renew, (expires_at, iso.text(tx.now_us), message["id"])).rowcount:
             return
         tx.execute(
             """

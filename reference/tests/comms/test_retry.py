@@ -135,6 +135,37 @@ def test_a_broadcast_that_is_gone_comes_back_to_one_agent(
     assert shown(bus, "bob") == shown(bus, "carol") == []
 
 
+def test_a_broadcast_that_is_gone_comes_back_to_one_agent_at_a_time(bus: CommsBus, send: Send, clock: Clock) -> None:
+    name = send(to_agent=None, ttl_seconds=600)
+    letters = {agent: _letter_of(bus, name, agent) for agent in ("bob", "cy")}
+    clock.set(clock.now_ms() + 600_000)
+    assert bus.redrive(letters["bob"]) == {"redriven": True}
+    assert bus.redrive(letters["cy"]) == {"redriven": False}
+    assert [letter["id"] for letter in bus.dead_letters()["dead_letters"]] == [letters["cy"]]
+    clock.set(clock.now_ms() + 600_000)
+    bus.cleanup_expired_messages()
+    assert bus.redrive(letters["cy"]) == {"redriven": True}
+    assert [message["id"] for message in shown(bus, "cy")] == [name]
+
+
+def test_a_time_to_live_does_not_grow_by_redrives(bus: CommsBus, send: Send, clock: Clock) -> None:
+    name = send(to_agent=None, ttl_seconds=600)
+    first = _letter_of(bus, name, "bob")
+    clock.set(clock.now_ms() + 500_000)
+    bus.redrive(first)
+    second = _letter_of(bus, name, "cy")
+    bus.redrive(second)
+    clock.set(clock.now_ms() + 599_999)
+    assert shown(bus, "cy")
+    clock.set(clock.now_ms() + 1)
+    assert not shown(bus, "cy")
+
+
+def _letter_of(bus: CommsBus, name: str, agent: str) -> str:
+    fail(bus, name, agent)
+    return f"{name}:{agent}"
+
+
 def test_a_broadcast_that_lives_gets_its_time_anew(bus: CommsBus, send: Send, clock: Clock) -> None:
     """For all: there is one row, and one agent's letter must not expire unseen."""
     sent = send(None)
