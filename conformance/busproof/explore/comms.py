@@ -144,7 +144,7 @@ EDGES = (
         "no such field",
         "field missing",
     ),
-    *("artifact replaced", "artifact linked", "artifact of another", "path elsewhere", "no artifact", "never seen"),
+    *("artifact replaced", "artifact linked", "path elsewhere", "no artifact", "never seen"),
     *(
         "bad status",
         "clean up",
@@ -155,7 +155,7 @@ EDGES = (
         "patience",
         "breaker",
     ),
-    *("answer costs a token", "unanswered request", "65536 characters", "200 bytes", "1024 characters"),
+    *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "a third agent"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -358,7 +358,12 @@ class CommsGenerator:
             )
         first, second = self.r.sample(range(self.processes), 2)
         calls = [Step("call", first, method, params), Step("call", second, other, others)]
+        if "send" in method:  # of two at one moment only the order of their rows is left to tell
+            self.queue += [self._looks_at_all(agent) for agent in self.agents]
         return Step("race", calls=calls, tags=("race",))
+
+    def _looks_at_all(self, agent: str) -> Step:
+        return call(0, "receive_messages", agent_id=agent, channels=self.channels, limit=1000)
 
     def _wait(self) -> Step:
         """A reader waits; another process writes, for it or for somebody else."""
@@ -367,10 +372,12 @@ class CommsGenerator:
         agent, other = self.agents[0], self.r.choice(self.agents)
         channel = self.r.choice(self.channels)
         to = self.r.choice((agent, agent, agent, None, other))
-        waits = 0.3 if to not in (agent, None) else 5
+        waits = 0.2 if to not in (agent, None) else 5
+        if to not in (agent, None):
+            self._tag("waits in vain")
         first = call(0, "receive_messages", agent_id=agent, channels=[channel], limit=3, timeout_seconds=waits)
         sends = call(1, "send_message", **{**self._said(other, to), "channel": channel})
-        return Step("wait", calls=[first, sends], tags=("wait",))
+        return Step("wait", calls=[first, sends], tags=("wait", *self.tags))
 
     def _answered(self) -> Step:
         """A request whose answer comes, after that to another request. Nothing else may lie before the answerer."""
@@ -424,7 +431,7 @@ class CommsGenerator:
         r = self.r
         kind = r.random()
         if kind < 0.5:
-            return {"n": r.choice(LOOKALIKES)}
+            return {"n": self._tag("look-alike", r.choice(LOOKALIKES))}
         if kind < 0.7:
             self._tag("falsy")
             falsy: tuple[Any, ...] = ("", None, 0, False, [], {})
@@ -460,7 +467,7 @@ class CommsGenerator:
                 self._tag(f"priority {priority}")
         if r.random() < (0.6 if self.theme == "expiry" else 0.15):
             said["ttl_seconds"] = r.choice((None, *TTLS_S))
-            self._tag({None: "no expiry", 0: "ttl 0"}.get(said["ttl_seconds"], "expiry"))
+            self._tag({None: "no expiry", 0: "ttl 0"}.get(said["ttl_seconds"], "own ttl"))
         if r.random() < 0.2:
             said["correlation_id"] = r.choice(LINKS)
         if r.random() < (0.6 if self.theme == "ids" else 0.15):
@@ -469,7 +476,7 @@ class CommsGenerator:
                 said["message_id"] = self._tag("id in upper case", said["message_id"].upper())
         if any(m.at_us == self.now_ms * 1000 for m in self.model.messages):
             self._tag("tie")
-        if 0 < self.model.buckets.get(sender, (1, 0))[0] < 1:
+        if self.model.buckets.get(sender, (1, 0))[0] < 1:
             self._tag("empty bucket")
         return "send_message", said
 
@@ -510,6 +517,8 @@ class CommsGenerator:
             self._tag("retry of what is done")
         if self.model.buckets.get(old.sender, (1, 0))[0] < 1:
             self._tag("retry with an empty bucket")
+        if old.type == "vote.cast" and any(v.deadline_us <= self.now_ms * 1000 for v in self.model.votes):
+            self._tag("retry after the vote")
         change = r.random()
         if change < 0.2:
             said["payload"] = self._tag("retry with another payload", {**said["payload"], "n": r.choice(LOOKALIKES)})
@@ -709,6 +718,8 @@ class CommsGenerator:
             return "send_message", said
         vote = r.choice(votes)
         if kind < 0.4:
+            if len(vote.casts) > 1 and len(set(vote.casts.values())) > 1:
+                self._tag("tie vote")
             return "tally", {"vote_id": vote.id if r.random() < 0.9 else self._tag("no vote", "x")}
         self._tag("cast")
         if who in vote.casts:
@@ -762,6 +773,8 @@ class CommsGenerator:
         original = self._envelope(message)
         agent: Any = message.to or r.choice(self.agents)
         self._tag("answer" if message.to else "answer to a broadcast")
+        if self.model.buckets.get(agent, (1, 0))[0] < 1:
+            self._tag("answer with an empty bucket")
         payload: dict[str, Any] = {"context": {}} if message.type == "context.query" else {"ok": True}
         params: dict[str, Any] = {"original_message": original, "response_payload": payload}
         if message.to is None or r.random() < 0.4:
@@ -838,7 +851,7 @@ class CommsGenerator:
         elif method == "send_with_retry":
             self._tag("patience")
             said = self._said(self.agents[0], r.choice(self.agents))
-            return method, {**said, "max_attempts": r.choice((1, 2, 3)), "base_delay": r.choice((0, 0.001))}
+            return method, {**said, "max_attempts": r.choice((1, 2, 3, 3)), "base_delay": r.choice((0, 0.001, 0.05))}
         return method, {}
 
     def _breaker(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from busproof.protocol import CONTRACTS
 
 ANSWER_S_MAX = 10.0
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
+ROUNDING = 0.99  # of a wait that was promised
 STATES_MAX = 24
 T0_MS = 1_768_053_600_000
 
@@ -78,6 +79,7 @@ class Called:
     params: dict[str, Any]
     now_ms: int
     seen: Any = None
+    took_s: float = 0.0
 
 
 Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
@@ -280,7 +282,11 @@ class Stage:
             if self._clocks.get(called.at) != called.now_ms:
                 door.call("clock.set", {"now_ms": called.now_ms}, timeout_s=ANSWER_S_MAX)
                 self._clocks[called.at] = called.now_ms
-            return door.call(called.method, called.params, timeout_s=ANSWER_S_MAX)
+            began = time.monotonic()
+            try:
+                return door.call(called.method, called.params, timeout_s=ANSWER_S_MAX)
+            finally:
+                called.took_s = time.monotonic() - began
         except Refused as error:
             code = "INVALID_ARGUMENT" if error.rpc in _BAD_REQUEST else error.code
             return Refusal(code, error.definite, error.message)
@@ -441,7 +447,14 @@ def _played(
                 continue
             expected[number] = answer
             model.last_rows = answer.rows
-            difference = answer.differs(calls[number].seen)
+            difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
             if difference is not None:
                 return expected, difference
     return expected, None
+
+
+def _too_soon(answer: Answer, called: Called) -> Difference | None:
+    """Lower bounds alone: no load can make a bus answer early."""
+    if called.took_s >= answer.least_s * ROUNDING:
+        return None
+    return Difference("time", f"{answer.least_s:g} s at least", f"{called.took_s:.3f} s", answer.rows)

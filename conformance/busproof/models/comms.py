@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, is_text_of, letter_key
-from busproof.models.comms_state import Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Session, Vote
+from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Session, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
     STANDARD,
@@ -31,6 +31,7 @@ S = 1_000_000
 VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
 TTL_S, TTL_URGENT_S = 3600, 300
 CAPACITY, REFILL_PER_S = 100.0, 10.0
+JITTER_LOW = 0.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
 STATUSES = ("active", "idle", "degraded", "failed")
 ARTIFACTS = ".claude/artifacts/"
@@ -68,6 +69,7 @@ class CommsModel(Model):
         self.strangers: list[dict[str, Any]] = []  # their lines in the trail
         self.trail: list[Event] = []
         self.exported = 0
+        self.jitters: list[Due] = []  # the latest
         self.is_silent = False  # is there a choice of the bus that no reply told?
 
     @property
@@ -281,16 +283,18 @@ class CommsModel(Model):
         if timeout_seconds is not None:
             self.seconds(timeout_seconds)
         if timeout_seconds and limit and channels:
-            return self.waiting(agent_id, channels, limit)
+            return self.waiting(agent_id, channels, limit, timeout_seconds)
         return self.ready(agent_id, channels, limit)
 
-    def waiting(self, agent: str, channels: list[str], limit: int) -> Iterator[None]:
+    def waiting(self, agent: str, channels: list[str], limit: int, seconds: float) -> Iterator[None]:
         """With nothing there, until something is."""
         self.row("comms.route.18")
         found = self.listing(agent, channels)
         if not any(there for _, there in found):
             self.row("comms.route.16", "comms.route.17")
             yield
+            if not any(there for _, there in self.listing(agent, channels)):
+                self.least_s = seconds
         return self.ready(agent, channels, limit)  # type: ignore[return-value]
 
     def listing(self, agent: str, channels: list[str]) -> list[tuple[Message, bool | None]]:
@@ -436,7 +440,8 @@ class CommsModel(Model):
         delay_us, jitter = S << (failures - 1), self.session.jitter
         if jitter is not None:
             return self.now_us + round(delay_us * jitter)
-        due: Due = self.born(Due, "due", self.now_us + delay_us // 2, self.now_us + delay_us * 3 // 2)
+        due: Due = self.born(Due, "due", self.now_us, delay_us, self.jitters)
+        self.jitters = [*self.jitters[-JITTERS:], due]
         self.is_silent = True
         return due
 
@@ -570,13 +575,23 @@ class CommsModel(Model):
                 self.finish(answer, from_agent, None)
                 return {"response": self.envelope(answer)}  # type: ignore[return-value]
         self.row("comms.route.35")
+        self.least_s = timeout_seconds
         raise Refuse("TIMEOUT", definite=False)
 
     def send_with_retry(self, max_attempts: Any = 3, base_delay: Any = 1.0, **message: Any) -> dict[str, Any]:
         """send_message; what no time can mend is raised at once, anything else after the last attempt."""
         self.patience(max_attempts, base_delay)
         self.row("comms.retry.20", "comms.retry.21", "comms.retry.22")
-        return self.send_message(**self.checked("send_message", message))
+        pauses = range(max_attempts - 1)
+        self.least_s = sum(math.ldexp(base_delay, n) * JITTER_LOW for n in pauses)  # unless it is sent, or hopeless
+        try:
+            reply = self.send_message(**self.checked("send_message", message))
+        except Refuse as refusal:
+            if refusal.code != "RATE_LIMITED":
+                self.least_s = 0.0
+            raise
+        self.least_s = 0.0
+        return reply
 
     def retry_delays(self, max_attempts: Any = 3, base_delay: Any = 1.0, jitter: Any = 1.0) -> dict[str, Any]:
         """The pauses of send_with_retry."""

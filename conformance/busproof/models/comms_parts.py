@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -118,22 +119,18 @@ class Trail(Part):
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Each event finds a line; no line about a message is left over."""
         left = [line for line in actual if isinstance(line, dict)]
-        kinds: dict[str, set[frozenset[str]]] = {}
+        kinds: dict[str, list[dict[str, str]]] = {}
         for event in self.events + self.later:
             line = next((one for one in left if _tells(one, event)), None)
-            if line is None and event in self.later:
-                continue
-            if line is None:
-                if event.kind == "dead_letter":
-                    continue  # it may stand in the line of the failure
+            if line is not None:
+                left.remove(line)
+                kinds.setdefault(event.kind, []).append(_words(line, event))
+            elif event not in self.later and event.kind != "dead_letter":  # it may stand in the line of the failure
                 nearest = [one for one in left if str(plain(event.about)) in json.dumps(one)][:3]
                 return Difference(path, f"a line for {event}", f"{nearest}", EVENT_ROWS)
-            left.remove(line)
-            kinds.setdefault(event.kind, set()).add(_words(line, event))
-        for one, words in kinds.items():
-            same = [other for other in kinds if other != one and words & kinds[other]]
-            if same:
-                return Difference(path, f"lines that tell {one} from {same[0]}", f"{list(words)[:1]}", EVENT_ROWS)
+        for one, other in itertools.combinations(kinds, 2):
+            if not _are_apart(kinds[one], kinds[other]):
+                return Difference(path, f"lines that tell {one} from {other}", f"{kinds[one][0]}", EVENT_ROWS)
         known = {str(plain(event.about)) for event in self.events}
         extra = [line for line in left if any(f'"{name}"' in json.dumps(line) for name in known)]
         if extra:
@@ -150,11 +147,17 @@ def _tells(line: dict[str, Any], event: Event) -> bool:
     return at and str(plain(event.about)) in values and (event.agent is None or event.agent in values)
 
 
-def _words(line: dict[str, Any], event: Event) -> frozenset[str]:
-    """The line's one-word values that are not what it is about."""
+def _words(line: dict[str, Any], event: Event) -> dict[str, str]:
+    """The line's texts that are neither a time nor what it is about."""
     about = {event.agent, str(plain(event.about))}
-    first = next((v for v in line.values() if isinstance(v, str) and v not in about and us_of(v) is None), "")
-    return frozenset([first])
+    texts = {key: value for key, value in line.items() if isinstance(value, str) and value not in about}
+    return {key: value for key, value in texts.items() if us_of(value) is None}
+
+
+def _are_apart(one: list[dict[str, str]], other: list[dict[str, str]]) -> bool:
+    """Is there a member by which every line of one kind differs from every line of the other?"""
+    keys = set().union(*one, *other)
+    return any(not {line.get(key) for line in one} & {line.get(key) for line in other} for key in keys)
 
 
 def letter_key(row: dict[str, Any]) -> Any:

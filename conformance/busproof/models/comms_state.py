@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from busproof.models.comms_values import is_uuid
-from busproof.models.parts import us_of
+from busproof.models.parts import text_of, us_of
 from busproof.models.spec import Free, plain
+
+JITTERS = 5  # in a row, all the same: the bus does not spread them
 
 
 class AnyUuid(Free):
@@ -22,14 +24,25 @@ class AnyUuid(Free):
 class Due(Free):
     """When a failed message may be claimed again: the jitter is the bus's. Bound to a text, from a dump."""
 
-    def __init__(self, name: str, low_us: int, high_us: int) -> None:
+    def __init__(self, name: str, at_us: int, delay_us: int, others: list[Due]) -> None:
         super().__init__(name)
-        self.low_us, self.high_us = low_us, high_us
+        self.at_us, self.delay_us, self.others = at_us, delay_us, others
+        self.low_us, self.high_us = at_us + delay_us // 2, at_us + delay_us * 3 // 2
 
     def fits(self, value: Any) -> bool:
-        """Between the earliest and the latest."""
-        at = us_of(value)
-        return at is not None and self.low_us <= at <= self.high_us
+        """Between the earliest and the latest, and not the same share of the delay time and again."""
+        due_us = us_of(value)
+        if due_us is None or not self.low_us <= due_us <= self.high_us:
+            return False
+        before = {one.share() for one in self.others[-JITTERS:] if one.value is not None}
+        return len(self.others) <= JITTERS or before != {(due_us - self.at_us) / self.delay_us}
+
+    def share(self) -> float:
+        """The jitter."""
+        return (self.low_us - self.at_us) / self.delay_us
+
+    def __repr__(self) -> str:
+        return f"<{text_of(self.low_us)} to {text_of(self.high_us)}, and not always the same>"
 
     def takes(self, value: Any) -> bool:
         """Narrows to the one moment."""

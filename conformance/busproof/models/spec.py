@@ -224,6 +224,7 @@ class Answer:
     refused: str | None
     rows: tuple[str, ...]
     definite: bool = True
+    least_s: float = 0.0  # a promise to wait: no answer may come sooner
 
     def differs(self, seen: Any) -> Difference | None:
         """Hold what came against it: a reply, or a `Refusal`."""
@@ -256,7 +257,7 @@ class Refusal:
         return f"{'' if self.definite else 'indefinite '}refusal {self.code}: {self.message:.300}"
 
 
-_OF_THE_CALL = frozenset({"last_rows", "_rows", "_step", "_births", "at", "now_ms", "consulted", "frees"})
+_OF_THE_CALL = frozenset({"last_rows", "_rows", "_step", "_births", "least_s", "at", "now_ms", "consulted", "frees"})
 
 
 class Model:
@@ -275,6 +276,7 @@ class Model:
         self.last_rows: tuple[str, ...] = ()
         self._rows: list[str] = []
         self._step, self._births = "", 0
+        self.least_s = 0.0
         self.at: int | str = 0
         self.now_ms = 0
 
@@ -288,7 +290,7 @@ class Model:
         self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int
     ) -> Iterator[Answer | None]:
         """The same, with a None wherever another call may come in between. The last is the answer."""
-        self._rows, self._births = [], 0
+        self._rows, self._births, self.least_s = [], 0, 0.0
         self._step, self.at, self.now_ms = step, at, now_ms
         value = None
         try:
@@ -302,12 +304,12 @@ class Model:
                 else:
                     rows, births = self._rows, self._births
                     yield None
-                    self._rows, self._births = rows, births
+                    self._rows, self._births, self.least_s = rows, births, 0.0
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
-            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)), refusal.definite)
+            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)), refusal.definite, self.least_s)
             return
-        yield Answer(value, None, tuple(dict.fromkeys(self._rows)))
+        yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s)
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters as the method takes them; refuses missing and unknown ones."""
