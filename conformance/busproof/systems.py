@@ -14,6 +14,7 @@ from typing import Any
 from busproof.checks import CHECKS, EXTRACT, Verdict
 from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
 from busproof.explore.stage import Specification
+from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
 from busproof.history import Event
@@ -96,6 +97,7 @@ register(
         CHECKS["topics"],
         topics_oddities.ODDITIES,
         topics_oddities.NOTES,
+        TOPICS_SPECIFICATION,
     ),
 )
 

@@ -15,6 +15,7 @@ class Hand:
     """One hand on one store. A subclass has a method for each thing that it can do, and the name of the database."""
 
     DATABASE = ""
+    LOOK = ""  # the method that shows the whole state, for buses whose protocol has no dump
 
     def __init__(self, store: Path) -> None:
         self.store = store

@@ -37,6 +37,8 @@ T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
 
+Schedules = tuple[tuple[int, ...], ...]  # orders of calls' parts, by the calls' numbers
+
 
 class Generator(Protocol):
     """Draws a program, step by step, for one store. Values of the bus's choice go into steps as they are (`Free`)."""
@@ -151,6 +153,7 @@ class Stage:
         self._clocks: dict[int, int] = {}
         self._methods = CONTRACTS[specification.system].methods
         self._rows = catalogue(specification.system)
+        self._has_clock = hello.clock == "manual"
         self._declares_all = self.features | hello.limits.keys() >= specification.model.EVERYTHING
 
     def __enter__(self) -> Stage:
@@ -279,7 +282,7 @@ class Stage:
         assert isinstance(called.at, int)
         door = self._doors[called.at]
         try:
-            if self._clocks.get(called.at) != called.now_ms:
+            if self._has_clock and self._clocks.get(called.at) != called.now_ms:
                 door.call("clock.set", {"now_ms": called.now_ms}, timeout_s=ANSWER_S_MAX)
                 self._clocks[called.at] = called.now_ms
             began = time.monotonic()
@@ -329,6 +332,8 @@ class Stage:
             called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
             called.seen = self._send(called)
             self._judge(step, [called])
+        elif self.hand.LOOK:
+            self._do_call(Step("call", "hand", self.hand.LOOK, name=step.name + ".look"))
 
     # -- judging
 

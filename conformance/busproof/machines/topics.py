@@ -13,7 +13,7 @@ from hypothesis.stateful import rule
 
 from busproof.fleet import Fleet
 from busproof.machines.common import AGENTS, BusMachine, MachineRun, agents, play
-from busproof.models.topics import Topic
+from busproof.models.lane import Topic
 
 ROW = "topics.log.72"
 ROWS = (ROW,)

@@ -1,43 +1,676 @@
-"""An oracle for topics: a list of messages, a cursor for each reader, a holder for each name."""
+"""`topics` (seed 004, decisions B1 to B11, 0015 and 0017) as an executable specification: read it as the seed's text.
+
+Each topic has messages, numbered from 1, a cursor for each reader and a holder for each name. A session, which is one
+server process, knows under which names it has joined. Nothing here knows SQL, MCP or processes.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import time
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
+from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Told, plain, same_json
+from busproof.protocol import CONTRACTS
+
+OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
+BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
+WAIT_S_MAX = 24 * 60 * 60
+SLACK_S = 0.001  # of sums of floats
+
+
+class ShortId(Free):
+    """Ten hexadecimal digits, or whatever text a bus makes its ids of."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and re.fullmatch("[0-9a-f]{10}", value) is not None
+
+
+class Token(Free):
+    """What shows that a name is its caller's."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and re.fullmatch("[0-9a-f]{32}", value) is not None
+
+
+class Moment(Free):
+    """A time by the bus's clock, in seconds. All times of one call are the same moment."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is float and value > 0
+
+
+class SomeName(Free):
+    """The name of a topic that was given none."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and value != ""
+
+
+SOME_TEXT = Fits("a text for people", lambda value: type(value) is str and value != "")
+
+
+@dataclass(eq=False)
+class Message:
+    """A message on a topic; its seq is its place."""
+
+    message_id: Any
+    topic_id: Any
+    seq: int
+    sender: str
+    message_type: str
+    reply_to: str | None
+    content_markdown: str
+    metadata: dict[str, Any] | None
+    client_message_id: str | None
+    created_at: Any
+
+    def told(self) -> dict[str, Any]:
+        """As a reader gets it."""
+        return {
+            "message_id": self.message_id,
+            "topic_id": self.topic_id,
+            "seq": Cited(self.seq, ("topics.log.41", "topics.log.42")),
+            "sender": Cited(self.sender, ("topics.log.55",)),
+            "message_type": Cited(self.message_type, ("topics.log.49", "topics.log.50")),
+            "reply_to": Cited(self.reply_to, ("topics.log.51",)),
+            "content_markdown": Cited(self.content_markdown, ("topics.log.56",)),
+            "metadata": Cited(Json(self.metadata), ("topics.log.53",)),
+            "client_message_id": Cited(self.client_message_id, ("topics.log.54",)),
+            "created_at": Cited(self.created_at, ("topics.log.38", "topics.log.39")),
+        }
+
 
 @dataclass
+class Draft:
+    """An item of an outbox, checked."""
+
+    content_markdown: str
+    message_type: str
+    reply_to: str | None
+    metadata: dict[str, Any] | None
+    client_message_id: str | None
+
+    def says_the_same(self, message: Message) -> bool:
+        """Is it that message again?"""
+        return (
+            self.content_markdown == message.content_markdown
+            and self.message_type == message.message_type
+            and self.reply_to == message.reply_to
+            and same_json(self.metadata, message.metadata)
+        )
+
+
+@dataclass
+class Cursor:
+    """How far a reader has come, and when it last synced; `aged_s`: put back in time by the kit's hand since."""
+
+    last_seq: int
+    updated_at: Any
+    aged_s: float = 0.0
+
+
+@dataclass
+class Reservation:
+    """A name's holder. `claim` changes with each claim, so an older session is recognised."""
+
+    token: Any
+    claim: int
+    created_at: Any
+    claimed_at: Any
+
+
+@dataclass(eq=False)
 class Topic:
-    """One lane. Seq is a message's place, from 1."""
+    """One lane."""
 
-    messages: list[dict[str, Any]] = field(default_factory=list)  # sender, body, key
-    cursors: dict[str, int] = field(default_factory=dict)
-    is_open: bool = True
+    topic_id: Any
+    name: Any
+    created_at: Any
+    metadata: dict[str, Any] | None
+    seq_at: Any
+    status: str = "open"
+    closed_at: Any = None
+    close_reason: str | None = None
+    messages: list[Message] = field(default_factory=list)
+    cursors: dict[str, Cursor] = field(default_factory=dict)
+    names: dict[str, Reservation] = field(default_factory=dict)
 
-    @property
-    def newest(self) -> int:
-        """The highest seq; 0 where there is none."""
-        return len(self.messages)
+    def told(self) -> dict[str, Any]:
+        """In short."""
+        return {"topic_id": self.topic_id, "name": self.name, "status": self.status}
 
-    def send(self, sender: str, body: str, key: str | None) -> tuple[int, bool] | None:
-        """Seq, and whether it was there before; None where the topic is closed."""
-        for seq, message in enumerate(self.messages, 1):
-            if key is not None and (message["sender"], message["key"]) == (sender, key):
-                return seq, True
-        if not self.is_open:
+
+@dataclass
+class Reading:
+    """What a reader asks for, and where it stands."""
+
+    name: str
+    max_items: int
+    include_self: bool
+    auto_advance: bool
+
+    def unread(self, topic: Topic, after: int) -> list[Message]:
+        """What it would receive, oldest first."""
+        return [one for one in topic.messages[after:] if self.include_self or one.sender != self.name]
+
+
+class TopicsModel(Model):
+    """One database, as all its servers see it."""
+
+    SYSTEM = "topics"
+    EVERYTHING = frozenset({"log", "cursor", "route", "lease", "presence", "search", "limit", "sqlite"})
+
+    def __init__(self, *bus: Any) -> None:
+        super().__init__(*bus)
+        self.topics: list[Topic] = []  # the oldest first
+        self.joined: dict[tuple[int | str, Any], tuple[str, int]] = {}  # (server, topic) → name, claim
+        self.claims = 0
+
+    # -- what a value may be
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Null is "not given"; nothing may be missing, nothing unknown."""
+        if self.at == "hand" or method == "open":
+            return params
+        given = {name: value for name, value in params.items() if value is not None}
+        fields = CONTRACTS["topics"].methods[method].params.model_fields
+        if not {name for name, one in fields.items() if one.is_required()} <= given.keys() <= fields.keys():
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        return given
+
+    def text(self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19") -> str:
+        """One line: no control characters, no half surrogates."""
+        if type(value) is not str or not 0 < len(value) <= chars_max:
+            self.refuse("INVALID_ARGUMENT", row)
+        if any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value):
+            self.refuse("INVALID_ARGUMENT", row)
+        return str(value)
+
+    def stripped(self, value: Any, chars_max: int, row: str) -> str:
+        """One line, without the blanks around it."""
+        return self.text(value.strip() if type(value) is str else value, chars_max, row)
+
+    def body(self, value: Any, chars_max: int, row: str) -> str:
+        """Any characters that Unicode knows."""
+        if type(value) is not str or not 0 < len(value) <= chars_max:
+            self.refuse("INVALID_ARGUMENT", row)
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            self.refuse("INVALID_ARGUMENT", row)
+        return str(value)
+
+    def whole(self, value: Any, low: int, high: int, row: str) -> int:
+        """A whole number; true is none."""
+        if type(value) is not int or not low <= value <= high:
+            self.refuse("INVALID_ARGUMENT", row)
+        return int(value)
+
+    def flag(self, value: Any) -> bool:
+        """True or false."""
+        if type(value) is not bool:
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        return bool(value)
+
+    def object(self, value: Any, row: str) -> dict[str, Any] | None:
+        """An optional JSON object."""
+        if value is not None and type(value) is not dict:
+            self.refuse("INVALID_ARGUMENT", row)
+        return value if value is None else dict(value)
+
+    # -- sessions
+
+    def open(self, options: dict[str, Any]) -> dict[str, Any]:
+        """A server starts; it has joined nothing (lease.16)."""
+        self.joined = {key: one for key, one in self.joined.items() if key[0] != self.at}
+        return {}
+
+    def ping(self) -> dict[str, Any]:
+        """The server lives."""
+        self.row("topics.log.07", "topics.log.08", "topics.log.09")
+        return {"ok": True, "spec_version": SOME_TEXT, "package_version": SOME_TEXT}
+
+    # -- topics
+
+    def topic(self, topic_id: Any, row: str = "topics.route.12") -> Topic:
+        """By its id."""
+        self.text(topic_id)
+        found = next((one for one in self.topics if plain(one.topic_id) == topic_id), None)
+        if found is None:
+            self.refuse("TOPIC_NOT_FOUND", row)
+        return found
+
+    def newest(self, name: str, status: str) -> Topic | None:
+        """Of that name and status."""
+        fitting = [one for one in self.topics if plain(one.name) == name and one.status == status]
+        return fitting[-1] if fitting else None
+
+    def topic_create(self, name: Any = None, metadata: Any = None, mode: Any = "reuse") -> dict[str, Any]:
+        """`reuse`: the newest open one of that name if there is one; it stays as it is."""
+        if name is not None:
+            self.text(name)
+        if mode not in ("reuse", "new"):
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        metadata = self.object(metadata, "topics.route.19")
+        self.row("topics.route.02" if mode == "reuse" else "topics.route.03", "topics.route.18")
+        found = self.newest(name, "open") if mode == "reuse" and name is not None else None
+        if found is None:
+            self.row("topics.route.01", "topics.log.37")
+            now = self.born(Moment, "now")
+            given = self.born(SomeName, "name") if name is None else name
+            found = Topic(self.born(ShortId, "topic"), given, now, metadata, now)
+            self.topics.append(found)
+        return found.told()
+
+    def topic_list(self, status: Any = "open") -> dict[str, Any]:
+        """The newest first."""
+        if status not in ("open", "closed", "all"):
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        self.row("topics.route.08", "topics.route.09")
+        return {"topics": [one.told() for one in reversed(self.topics) if status in ("all", one.status)]}
+
+    def resolved(self, name: str, allow_closed: bool, row: str) -> Topic:
+        """The newest open one; if allowed and none is open, the newest closed one."""
+        found = self.newest(name, "open") or (self.newest(name, "closed") if allow_closed else None)
+        if found is None:
+            self.refuse("TOPIC_NOT_FOUND", row)
+        return found
+
+    def topic_resolve(self, name: Any, allow_closed: Any = False) -> dict[str, Any]:
+        """Find a topic by its name."""
+        self.text(name)
+        self.row("topics.route.10", "topics.route.11")
+        return self.resolved(name, self.flag(allow_closed), "topics.route.12").told()
+
+    def topic_close(self, topic_id: Any, reason: Any = None) -> dict[str, Any]:
+        """From now on it can only be read."""
+        self.text(topic_id)
+        if reason is not None:
+            self.body(reason, TEXT_CHARS_MAX, "topics.route.19")
+        topic = self.topic(topic_id)
+        reply = {"topic_id": topic.topic_id, "status": Cited("closed", ("topics.route.13",))}
+        if topic.status == "closed":
+            self.row("topics.route.17")
+            return reply | {"warnings": [warning("ALREADY_CLOSED")]}
+        self.row("topics.route.13", "topics.route.16")
+        topic.status, topic.closed_at, topic.close_reason = "closed", self.born(Moment, "now"), reason
+        return reply
+
+    # -- names
+
+    def topic_join(
+        self,
+        agent_name: Any,
+        topic_id: Any = None,
+        name: Any = None,
+        allow_closed: Any = False,
+        reclaim_token: Any = None,
+    ) -> dict[str, Any]:
+        """Become somebody on a topic. A name that was claimed is its holder's as long as the topic lives."""
+        agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
+        token = None if reclaim_token is None else self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19")
+        if bool(topic_id) == bool(name):
+            self.refuse("INVALID_ARGUMENT", "topics.lease.04")
+        self.flag(allow_closed)
+        if topic_id:
+            topic = self.topic(topic_id, "topics.lease.06")
+        else:
+            topic = self.resolved(self.text(name), allow_closed, "topics.lease.06")
+        self.row("topics.lease.01", "topics.lease.02" if topic_id else "topics.lease.03", "topics.lease.10")
+        held = topic.names.get(agent_name)
+        here = self.joined.get((self.at, plain(topic.topic_id)))
+        if held is None:
+            self.row("topics.lease.09", "topics.lease.21")
+            self.claims += 1
+            now = self.born(Moment, "now")
+            held = topic.names[agent_name] = Reservation(self.born(Token, "token"), self.claims, now, now)
+        elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
+            self.row("topics.lease.12")  # this session is it already
+        elif token != plain(held.token):
+            self.refuse("AGENT_NAME_IN_USE", "topics.lease.07", "topics.lease.14", "topics.lease.22")
+        else:
+            self.row("topics.lease.12", "topics.lease.25")
+            self.claims += 1
+            held.claim, held.claimed_at = self.claims, self.born(Moment, "now")
+        self.joined[self.at, plain(topic.topic_id)] = agent_name, held.claim
+        return topic.told() | {
+            "agent_name": Cited(agent_name, ("topics.lease.08",)),
+            "reclaim_token": Cited(held.token, ("topics.lease.13",)),
+        }
+
+    def who(self, topic_id: Any) -> tuple[str, int]:
+        """As whom this session joined."""
+        self.text(topic_id)
+        if (self.at, topic_id) not in self.joined:
+            self.refuse("AGENT_NOT_JOINED", "topics.lease.16", "topics.lease.17", "topics.lease.18")
+        return self.joined[self.at, topic_id]
+
+    def still(self, topic: Topic, who: tuple[str, int]) -> str:
+        """Its name, unless another session has taken it over since (B10)."""
+        held = topic.names.get(who[0])
+        if held is None or held.claim != who[1]:
+            self.refuse("AGENT_NOT_JOINED", "topics.lease.25")
+        return who[0]
+
+    # -- sync
+
+    def sync(
+        self,
+        topic_id: Any,
+        outbox: Any = None,
+        max_items: Any = 20,
+        include_self: Any = False,
+        wait_seconds: Any = 60,
+        auto_advance: Any = True,
+        ack_through: Any = None,
+    ) -> Generator[None, None, dict[str, Any]]:
+        """Send, acknowledge and receive in one step. With nothing to return it waits, and looks again: a second one."""
+        who = self.who(topic_id)
+        drafts = self.drafts(outbox)
+        self.whole(max_items, 1, ITEMS_MAX, "topics.limit.06" if max_items != 0 else "topics.limit.07")
+        self.whole(wait_seconds, 0, WAIT_S_MAX, "topics.limit.07")
+        reading = Reading(who[0], max_items, self.flag(include_self), self.flag(auto_advance))
+        if ack_through is not None:
+            self.whole(ack_through, 0, INT_MAX, "topics.cursor.16")
+            if auto_advance:
+                self.refuse("INVALID_ARGUMENT", "topics.cursor.21")
+        topic = self.topic(topic_id)
+        self.still(topic, who)
+        now = self.born(Moment, "now")
+        sent, warnings, new = self.accepted(topic, who[0], drafts, now)
+        at = topic.cursors[who[0]].last_seq if who[0] in topic.cursors else 0
+        if ack_through is not None:
+            if ack_through > len(topic.messages) + len(new):
+                self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
+            self.row("topics.cursor.15", "topics.cursor.19", "topics.cursor.20")
+            at = max(at, ack_through)
+        topic.messages += new
+        topic.seq_at = now if new else topic.seq_at
+        received = self.received(topic, reading, at, now)
+        if wait_seconds and not received["received"].value:
+            yield
+            self.row("topics.cursor.26", "topics.cursor.27", "topics.cursor.28")
+            self.still(topic, who)
+            received = self.received(topic, reading, topic.cursors[who[0]].last_seq, self.born(Moment, "later"))
+        status = "ready" if received["received"].value else "timeout" if wait_seconds else "empty"
+        rows = {"ready": "topics.cursor.24", "timeout": "topics.cursor.25", "empty": "topics.cursor.23"}
+        reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}
+        reply |= {"topic_id": Told(topic.topic_id), "agent_name": Told(who[0])}
+        return reply | ({"warnings": warnings} if warnings else {})
+
+    def received(self, topic: Topic, reading: Reading, at: int, now: Any) -> dict[str, Any]:
+        """What is unread from there on, and the cursor after it."""
+        found = reading.unread(topic, at)
+        shown, has_more = found[: reading.max_items], len(found) > reading.max_items
+        self.row(
+            "topics.cursor.03", "topics.cursor.05", "topics.cursor.08" if reading.include_self else "topics.cursor.07"
+        )
+        if reading.auto_advance:
+            self.row("topics.cursor.11", "topics.cursor.13", "topics.cursor.10")
+            at = max(at, self.advanced(topic, shown, found[reading.max_items] if has_more else None))
+        else:
+            self.row("topics.cursor.14")
+        topic.cursors[reading.name] = Cursor(at, now)
+        return {
+            "received": Cited(
+                [one.told() for one in shown], ("topics.cursor.03", "topics.cursor.05", "topics.cursor.07")
+            ),
+            "received_count": Told(len(shown)),
+            "has_more": Told(Cited(has_more, ("topics.cursor.06",))),
+            "cursor": Cited({"last_seq": at, "updated_at": now}, ("topics.cursor.22", "topics.cursor.11")),
+        }
+
+    def advanced(self, topic: Topic, shown: list[Message], more: Message | None) -> int:
+        """To the last message returned; also past the reader's own ones, unless the bus chose otherwise (B8)."""
+        if self.choice("topics.cursor.09", "past own messages", "at what was returned") == "at what was returned":
+            return shown[-1].seq if shown else 0
+        return more.seq - 1 if more else len(topic.messages)
+
+    def drafts(self, outbox: Any) -> list[Draft]:
+        """The items of an outbox. One object alone, or JSON text, is what models also send (0015)."""
+        if type(outbox) is str:
+            try:
+                outbox = json.loads(outbox)
+            except ValueError:
+                self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        items = [] if outbox is None else [outbox] if type(outbox) is dict else outbox
+        if type(items) is not list:
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        if len(items) > OUTBOX_MAX:
+            self.refuse("INVALID_ARGUMENT", "topics.limit.01")
+        return [self.draft(item) for item in items]
+
+    def draft(self, item: Any) -> Draft:
+        """One item; fields that nobody knows are ignored."""
+        if type(item) is not dict:
+            self.refuse("INVALID_ARGUMENT", "topics.log.59")
+        if item.get("content_markdown") is None:
+            self.refuse("INVALID_ARGUMENT", "topics.log.57", "topics.log.58")
+        kind, reply_to, client_id = (item.get(name) for name in ("message_type", "reply_to", "client_message_id"))
+        return Draft(
+            content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),
+            message_type="message" if kind is None else self.stripped(kind, TYPE_CHARS_MAX, "topics.limit.03"),
+            reply_to=None if reply_to is None else self.text(reply_to, row="topics.log.59"),
+            metadata=self.object(item.get("metadata"), "topics.log.59"),
+            client_message_id=None
+            if client_id is None
+            else self.stripped(client_id, CLIENT_ID_CHARS_MAX, "topics.limit.04"),
+        )
+
+    def accepted(
+        self, topic: Topic, sender: str, drafts: list[Draft], now: Any
+    ) -> tuple[list[dict[str, Any]], list[Any], list[Message]]:
+        """The record of each item, warnings, and what is new. All or none (log.60)."""
+        sent, new = list[dict[str, Any]](), list[Message]()
+        warnings: list[Any] = []
+        for draft in drafts:
+            old = self.known(topic, sender, draft.client_message_id, new)
+            if old is not None and self.is_taken_back(topic):
+                self.row("topics.log.61", "topics.log.64", "topics.log.65", "topics.log.66")
+                sent.append({"message": old.told(), "duplicate": Cited(True, ("topics.log.62",))})
+                if not draft.says_the_same(old):
+                    warnings.append(warning("CONTENT_MISMATCH"))
+                continue
+            if topic.status == "closed":
+                self.refuse("TOPIC_CLOSED", "topics.route.14")
+            if draft.reply_to is not None and all(plain(one.message_id) != draft.reply_to for one in topic.messages):
+                self.refuse("INVALID_ARGUMENT", "topics.log.52", "topics.log.60")
+            message = Message(
+                self.born(ShortId, "message"),
+                topic.topic_id,
+                len(topic.messages) + len(new) + 1,
+                sender,
+                draft.message_type,
+                draft.reply_to,
+                draft.content_markdown,
+                draft.metadata,
+                draft.client_message_id,
+                now,
+            )
+            new.append(message)
+            sent.append({"message": message.told(), "duplicate": Told(False)})
+        if new:
+            self.row("topics.log.40", "topics.log.43", "topics.log.44")
+        return sent, [Cited(one, ("topics.log.63",)) for one in warnings], new
+
+    def known(self, topic: Topic, sender: str, client_id: str | None, new: list[Message]) -> Message | None:
+        """The message that has this key of the sender's on this topic already."""
+        if client_id is None:
             return None
-        self.messages.append({"sender": sender, "body": body, "key": key})
-        return self.newest, False
+        stored = [*topic.messages, *new]
+        return next((one for one in stored if (one.sender, one.client_message_id) == (sender, client_id)), None)
 
-    def unread(self, reader: str, after: int, include_self: bool) -> list[int]:
-        """Seqs that follow."""
-        return [
-            seq
-            for seq, message in enumerate(self.messages, 1)
-            if seq > after and (include_self or message["sender"] != reader)
-        ]
+    def is_taken_back(self, topic: Topic) -> bool:
+        """Does a retry find its record on a closed topic (B7)?"""
+        return topic.status == "open" or self.choice("topics.log.66", "the record", "TOPIC_CLOSED") == "the record"
 
-    def advanced(self, received: list[int], is_all: bool, before: int) -> tuple[int, int]:
-        """Where auto_advance may leave the cursor: at what was returned, or past own messages as well (B8)."""
-        least = max([before, *received])
-        return least, self.newest if is_all else least
+    def cursor_reset(self, topic_id: Any, last_seq: Any = 0) -> dict[str, Any]:
+        """Put the caller's cursor somewhere between 0 and the newest message."""
+        self.row("topics.cursor.46")
+        who = self.who(topic_id)
+        self.whole(last_seq, 0, INT_MAX, "topics.cursor.44")
+        topic = self.topic(topic_id)
+        name = self.still(topic, who)
+        if last_seq > len(topic.messages):
+            self.refuse("INVALID_ARGUMENT", "topics.cursor.45")
+        self.row("topics.cursor.40", "topics.cursor.41", "topics.cursor.42", "topics.cursor.43")
+        topic.cursors[name] = Cursor(last_seq, self.born(Moment, "now"))
+        return {"cursor": {"last_seq": last_seq, "updated_at": topic.cursors[name].updated_at}}
+
+    # -- looking
+
+    def topic_presence(self, topic_id: Any, window_seconds: Any = 300, limit: Any = 200) -> dict[str, Any]:
+        """Peers that synced within the window, the latest first."""
+        self.whole(window_seconds, 1, INT_MAX, "topics.presence.06")
+        self.whole(limit, 1, INT_MAX, "topics.presence.07")
+        topic = self.topic(topic_id, "topics.presence.10")
+        self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
+        peers = {name: (one.last_seq, plain(one.updated_at) - one.aged_s) for name, one in topic.cursors.items()}
+        test = _Peers(peers, window_seconds, limit)
+        rows = ("topics.presence.02", "topics.presence.03", "topics.presence.08", "topics.presence.09")
+        return {"peers": Cited(Fits(f"those of {peers} within {window_seconds} s, at most {limit}", test), rows)}
+
+    def messages_search(
+        self,
+        query: Any,
+        topic_id: Any = None,
+        mode: Any = "hybrid",
+        limit: Any = 20,
+        model: Any = None,
+        include_content: Any = False,
+    ) -> dict[str, Any]:
+        """Messages that hold all words of the query, in any order of rank. What else a model finds is free."""
+        words = self.body(query, TEXT_CHARS_MAX, "topics.search.07").split()
+        if not words:
+            self.refuse("INVALID_ARGUMENT", "topics.search.07")
+        if mode not in ("hybrid", "fts", "semantic"):
+            self.refuse("INVALID_ARGUMENT", "topics.search.09")
+        self.whole(limit, 1, SEARCH_MAX, "topics.search.08")
+        self.flag(include_content)
+        if model is not None:
+            self.text(model)
+        within = self.topics if topic_id is None else [self.topic(topic_id)]
+        self.row("topics.search.01" if topic_id is None else "topics.search.02", "topics.search.12", "topics.search.16")
+        found: dict[Any, tuple[Topic, Message]] = {}
+        for topic in within:
+            found |= {
+                plain(one.message_id): (topic, one) for one in topic.messages if holds(one.content_markdown, words)
+            }
+        test = _Results(found, limit, include_content)
+        rows = ("topics.search.04", "topics.search.10", "topics.search.12", "topics.search.19")
+        return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
+
+    # -- the file, as the kit's hand reads and changes it
+
+    def tables(self) -> dict[str, Any]:
+        """The rows of the seed's tables."""
+        topics, cursors, names, messages, numbers = [], [], [], [], []
+        for one in self.topics:
+            closed = {"closed_at": one.closed_at, "close_reason": one.close_reason}
+            topics.append(one.told() | {"created_at": one.created_at, "metadata": Json(one.metadata)} | closed)
+            numbers.append({"topic_id": one.topic_id, "next_seq": Cited(len(one.messages) + 1, ("topics.log.44",))})
+            messages += [message.told() for message in one.messages]
+            for name, cursor in one.cursors.items():
+                at = Cited(cursor.last_seq, ("topics.cursor.39",))
+                cursors.append({"topic_id": plain(one.topic_id), "agent_name": name, "last_seq": at})
+            for name, held in one.names.items():
+                times = {"created_at": held.created_at, "last_claimed_at": held.claimed_at}
+                row = {"topic_id": plain(one.topic_id), "agent_name": name, "reclaim_token": held.token}
+                names.append(row | {key: Cited(at, ("topics.lease.24",)) for key, at in times.items()})
+        return {
+            "topics": topics,
+            "topic_seq": numbers,
+            "messages": messages,
+            "cursors": AnyOrder(cursors, ("topic_id", "agent_name")),
+            "agent_name_reservations": AnyOrder(names, ("topic_id", "agent_name")),
+        }
+
+    def age_cursor(self, topic_id: Any, agent_name: str, seconds: float) -> dict[str, Any]:
+        """A reader that has been silent for so long."""
+        cursor = self.topic(topic_id).cursors.get(agent_name)
+        if cursor is not None:
+            cursor.aged_s += seconds
+        return {}
+
+
+class _Peers:
+    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging."""
+
+    def __init__(self, peers: dict[str, tuple[int, float]], window_s: float, limit: int) -> None:
+        self.peers, self.window_s, self.limit = peers, window_s, limit
+
+    def __call__(self, told: Any) -> bool:
+        if type(told) is not list or not all(map(self.is_told_right, told)):
+            return False
+        names = [one["agent_name"] for one in told]
+        order = [-one["updated_at"] for one in told]
+        if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
+            return False
+        now = max((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
+        missing = [at for name, (_, at) in self.peers.items() if name not in names]
+        if len(names) == self.limit:
+            return all(-at >= order[-1] for at in missing)
+        return all(now - at >= self.window_s - SLACK_S for at in missing)
+
+    def is_told_right(self, one: dict[str, Any]) -> bool:
+        """A reader that was active within the window, with its cursor and its time."""
+        last_seq, at = self.peers.get(one["agent_name"], (None, 0.0))
+        return bool(
+            one["last_seq"] == last_seq
+            and abs(one["updated_at"] - at) < SLACK_S
+            and 0 <= one["age_seconds"] <= self.window_s + SLACK_S
+        )
+
+
+class _Results:
+    """Is a list of results one that may be given?"""
+
+    def __init__(self, found: dict[Any, tuple[Topic, Message]], limit: int, with_content: bool) -> None:
+        self.found, self.limit, self.with_content = found, limit, with_content
+
+    def __call__(self, results: Any) -> bool:
+        if type(results) is not list or len(results) != min(self.limit, len(self.found)):
+            return False
+        ids = [one.get("message_id") for one in results]
+        return len(set(ids)) == len(ids) and all(map(self.is_told_right, results))
+
+    def is_told_right(self, result: dict[str, Any]) -> bool:
+        """A message that holds the words, with its own fields."""
+        topic, message = self.found.get(result["message_id"], (None, None))
+        if topic is None or message is None:
+            return False
+        fields = ("topic_id", "seq", "sender", "message_type", "created_at")
+        content = result.get("content_markdown")
+        return (
+            all(plain(getattr(message, name)) == result.get(name) for name in fields)
+            and result.get("topic_name") == plain(topic.name)
+            and content == (message.content_markdown if self.with_content else None)
+            and is_snippet(result.get("snippet"), message.content_markdown)
+        )
+
+
+def is_snippet(snippet: Any, body: str) -> bool:
+    """A part of the body, white space folded, with an ellipsis where it was cut."""
+    if type(snippet) is not str or not snippet:
+        return False
+    return snippet.replace("…", "").strip() in " ".join(body.split())
+
+
+def tokens(text: str) -> list[str]:
+    """Words as a full-text index splits them; the generator's words are plain letters and digits."""
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def holds(body: str, words: list[str]) -> bool:
+    """Does the body hold each word, its parts side by side?"""
+    there, phrases = tokens(body), [phrase for word in words if (phrase := tokens(word))]
+    return bool(phrases) and all(
+        any(there[at : at + len(phrase)] == phrase for at in range(len(there))) for phrase in phrases
+    )
+
+
+def warning(code: str) -> dict[str, Any]:
+    """What a reply says beside its result."""
+    return {"code": code, "message": SOME_TEXT}

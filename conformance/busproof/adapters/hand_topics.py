@@ -1,0 +1,44 @@
+"""The kit's hand on a database of `topics`: what its tables hold, and readers that were silent for long."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from busproof.adapters.hand import Hand
+
+
+class TopicsHand(Hand):
+    """By the letter of seed 004, section 3, without any server."""
+
+    DATABASE = "agent_bus.sqlite"
+    LOOK = "tables"
+
+    def tables(self) -> dict[str, Any]:
+        """Rows of the seed's tables; topics in the order of their making, messages by topic and seq."""
+        rows = {name: self._rows(query) for name, query in _QUERIES.items()}
+        for row in (*rows["topics"], *rows["messages"]):
+            row["metadata"] = None if row["metadata_json"] is None else json.loads(row.pop("metadata_json"))
+        return rows
+
+    def age_cursor(self, topic_id: str, agent_name: str, seconds: float) -> dict[str, Any]:
+        """Put a reader's last sync back in time."""
+        self.db.execute(
+            "UPDATE cursors SET updated_at = updated_at - ? WHERE topic_id = ? AND agent_name = ?",
+            (seconds, topic_id, agent_name),
+        )
+        return {}
+
+    def _rows(self, query: str) -> list[dict[str, Any]]:
+        cursor = self.db.execute(query)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+_QUERIES = {
+    "topics": "SELECT * FROM topics ORDER BY rowid",
+    "topic_seq": "SELECT s.* FROM topic_seq s JOIN topics t USING (topic_id) ORDER BY t.rowid",
+    "messages": "SELECT m.* FROM messages m JOIN topics t USING (topic_id) ORDER BY t.rowid, m.seq",
+    "cursors": "SELECT * FROM cursors",
+    "agent_name_reservations": "SELECT * FROM agent_name_reservations",
+}

@@ -1,0 +1,478 @@
+"""Programs for `topics`: three servers, two or three topics, few names, so that calls meet.
+
+What matters now is drawn from the model's state. A step that was drawn for an edge says so in a tag; `EDGES` lists them
+all, and the corpus must hold each.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from busproof.adapters.hand_topics import TopicsHand
+from busproof.explore.script import Step, call, changed
+from busproof.explore.stage import Specification
+from busproof.models.spec import plain
+from busproof.models.topics import (
+    BODY_CHARS_MAX,
+    CLIENT_ID_CHARS_MAX,
+    ITEMS_MAX,
+    NAME_CHARS_MAX,
+    OUTBOX_MAX,
+    TYPE_CHARS_MAX,
+    Topic,
+    TopicsModel,
+)
+
+SERVERS = 3
+NAMES = ("red", "Red", "RED", "red fox", "r\u00e9d", "re\u0301d", "r%d", "r_d", "0", "null", "'x", "n" * NAME_CHARS_MAX)
+TOPIC_NAMES = ("lane", "Lane", "lane ", "l%ne", "caf\u00e9", "cafe\u0301", "0", "x" * 1000)
+WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42")
+QUERIES = ("alpha*", 'al"pha', "body:alpha", "(alpha", "NOSUCHWORD", "alp", "alpha\tBeta", "alpha-Beta")
+BAD_LINES: tuple[Any, ...] = ("", "a\nb", "\x1b[0m", "\x7f", 5, True, ["t"], {})
+JUNK: tuple[Any, ...] = (True, -1, 1.5, "", "x", [], {}, "7", [1], 2**63)
+METADATA: tuple[Any, ...] = (
+    None,
+    {},
+    {"n": 0},
+    {"n": False},
+    {"n": 1},
+    {"n": True},
+    {"n": "1"},
+    {"n": None},
+    {"a": 1, "b": [1, {"c": ""}]},
+    {"": "\u00e9\U0001f600"},
+    {"n": 2**53 + 1},
+    {"n": 0.1 + 0.2},
+)
+TYPES = (None, "message", "question", "answer", " question ", "t" * TYPE_CHARS_MAX, "T")
+KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", "c" * CLIENT_ID_CHARS_MAX)
+AGES_S = (150.0, 299.0, 700.0, 100_000.0)
+WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
+
+EDGES = (
+    *("joined", "not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
+    *("upper case token", "blank around the name", "both id and name", "neither id nor name", "name too long"),
+    *("closed topic", "closed by name", "allow_closed", "unknown topic", "cut id", "upper case id", "reuse", "new"),
+    *("no name", "closed is not reused", "close again", "retry", "retry with other content", "retry by another"),
+    *("retry on another topic", "retry after close", "twice in an outbox", "look-alike metadata", "bad item last"),
+    *("reply", "reply to another topic", "reply to nothing", "50 items", "51 items", "largest body", "body too large"),
+    *("largest type", "type too long", "largest key", "key too long", "largest name", "outbox as text", "one object"),
+    *("unknown field", "no body", "max_items 1", "max_items 20", "max_items 21", "max_items 0", "include_self"),
+    *("ack newest", "ack newest + 1", "ack of sent", "ack backwards", "ack 0", "ack -1", "ack with auto_advance"),
+    *(
+        "reset to 0",
+        "reset to newest",
+        "reset to newest + 1",
+        "reset by default",
+        "junk",
+        "unknown argument",
+        "restart",
+    ),
+    *("race", "wait", "wait for others", "wait in vain", "silent", "window", "limit 1", "search", "query syntax"),
+    *("search in a topic", "with content", "empty query", "old session reads", "old session sends", "more than 20"),
+)
+
+
+class TopicsGenerator:
+    """Draws the steps of one program."""
+
+    def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
+        self.r, self.features = rng, features
+        self.names = rng.sample(NAMES, 3)
+        self.topic_names = rng.sample(TOPIC_NAMES, 2)
+        self.keys = rng.sample(KEYS, 2)
+        self.tags: list[str] = []
+        self.serial = 0
+
+    def start(self) -> Iterator[Step]:
+        """Servers on one database, a topic, and agents on it."""
+        for at in range(SERVERS):
+            yield Step("open", at)
+        yield call(0, "topic_create", name=self.topic_names[0])
+        for at in range(SERVERS):
+            yield call(at, "topic_join", agent_name=self.names[at], name=self.topic_names[0])
+
+    def end(self) -> Iterator[Step]:
+        """A last look at everything."""
+        yield call(0, "topic_list", status="all")
+        yield call("hand", "tables")
+
+    def draw(self, model: Any, now_ms: int) -> Step:
+        """The next step."""
+        self.model: TopicsModel = model
+        self.tags = []
+        what = self.r.random()
+        if what < 0.02:
+            return Step("restart", self._server(), params={"kill": True}, tags=("restart",))
+        if what < 0.06:
+            return self._race()
+        if what < 0.07:
+            return self._wait()
+        if what < 0.10 and any(topic.cursors for topic in self.model.topics):
+            return self._silence()
+        if what < 0.14:
+            return call("hand", "tables")
+        step = self._call(self._server())
+        if self.r.random() < 0.03:
+            self._spoil(step)
+        return step
+
+    # -- what there is
+
+    def _server(self) -> int:
+        return self.r.randrange(SERVERS)
+
+    def _tag(self, tag: str, value: Any = None) -> Any:
+        self.tags.append(tag)
+        return value
+
+    def _topic(self) -> Topic | None:
+        """Mostly the first, so that calls meet."""
+        topics = self.model.topics
+        return None if not topics else topics[0] if self.r.random() < 0.6 else self.r.choice(topics)
+
+    def _topic_id(self, topic: Topic | None) -> Any:
+        if topic is None or self.r.random() < 0.02:
+            return self._tag("unknown topic", "0123456789")
+        if self.r.random() < 0.03:
+            how = self.r.choice(("cut", "upper"))
+            return changed(topic.topic_id, how=self._tag(f"{'cut' if how == 'cut' else 'upper case'} id", how))
+        return topic.topic_id
+
+    def _mine(self, at: int) -> list[Topic]:
+        """Topics on which the session has joined, held or lost."""
+        return [topic for topic in self.model.topics if (at, plain(topic.topic_id)) in self.model.joined]
+
+    def _reading(self, at: int) -> Topic | None:
+        """Mostly one that the session has joined."""
+        mine = self._mine(at)
+        if mine and self.r.random() < 0.93:
+            topic = self.r.choice(mine)
+            name, claim = self.model.joined[at, plain(topic.topic_id)]
+            if topic.names[name].claim != claim:
+                self._tag("old session reads")
+            return topic
+        self._tag("joined elsewhere" if mine else "not joined")
+        return self._topic()
+
+    # -- steps
+
+    def _call(self, at: int) -> Step:
+        draws = (
+            (self._sync, 50),
+            (self._join, 14),
+            (self._create, 6),
+            (self._reset, 5),
+            (self._close, 4),
+            (self._search, 6),
+            (self._presence, 5),
+            (self._list, 3),
+            (self._resolve, 4),
+        )
+        draw = self.r.choices([one for one, _ in draws], [weight for _, weight in draws])[0]
+        return draw(at)
+
+    def _step(self, at: int, method: str, params: dict[str, Any]) -> Step:
+        return Step("call", at, method, params, tags=tuple(self.tags))
+
+    def _race(self) -> Step:
+        """Two sessions at the lock at once; a call that would wait may not."""
+        self.tags = ["race"]
+        draws = (self._sync, self._sync, self._join, self._create, self._close, self._reset)
+        one, other = self.r.sample(range(SERVERS), 2)
+        draw = self.r.choice(draws)
+        again = draw if self.r.random() < 0.6 else self.r.choice(draws)
+        return Step("race", calls=[draw(one), again(other)], tags=tuple(self.tags))
+
+    def _wait(self) -> Step:
+        """A sync that waits on a topic, and a call of another session that may end its wait."""
+        one, other = self.r.sample(range(SERVERS), 2)
+        both = [topic for topic in self._mine(one) if topic in self._mine(other) and topic.status == "open"]
+        if not both:
+            return self._step(one, *self._joining(self._topic()))
+        topic = both[0]
+        waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
+        sent = [{"content_markdown": self._body()}]
+        ending = {"topic_id": topic.topic_id, "wait_seconds": 0, "outbox": sent}
+        tags = ("wait", "wait for others") if topic.names and self.r.random() < 0.5 else ("wait",)
+        return Step("wait", calls=[call(one, "sync", **waiting), call(other, "sync", **ending)], tags=tags)
+
+    def _silence(self) -> Step:
+        topic = self.r.choice([one for one in self.model.topics if one.cursors])
+        name = self.r.choice(sorted(topic.cursors))
+        params = {"topic_id": topic.topic_id, "agent_name": name, "seconds": self.r.choice(AGES_S)}
+        return Step("call", "hand", "age_cursor", params, tags=("silent",))
+
+    def _spoil(self, step: Step) -> None:
+        """One defect; the rest is as it was."""
+        if self.r.random() < 0.2 or not step.params:
+            step.params["no_such"] = 1
+            step.tags = (*step.tags, "unknown argument")
+            return
+        name = self.r.choice(sorted(step.params))
+        step.params[name] = self.r.choice([*JUNK, *BAD_LINES])
+        if name == "outbox" and type(step.params[name]) in (str, list, dict):
+            step.params[name] = 5
+        step.tags = ("junk",)
+
+    # -- topics
+
+    def _create(self, at: int) -> Step:
+        params: dict[str, Any] = {}
+        if self.r.random() < 0.9:
+            params["name"] = self.r.choice(self.topic_names)
+            newest = [one for one in self.model.topics if plain(one.name) == params["name"]]
+            if newest and newest[-1].status == "closed":
+                self._tag("closed is not reused")
+        else:
+            self._tag("no name")
+        if self.r.random() < 0.4:
+            params["mode"] = self.r.choice((self._tag("reuse", "reuse"), self._tag("new", "new")))
+        if self.r.random() < 0.3:
+            params["metadata"] = self.r.choice(METADATA)
+        return self._step(at, "topic_create", params)
+
+    def _list(self, at: int) -> Step:
+        return self._step(
+            at, "topic_list", self.r.choice(({}, *({"status": one} for one in ("open", "closed", "all"))))
+        )
+
+    def _resolve(self, at: int) -> Step:
+        params: dict[str, Any] = {"name": self.r.choice((*self.topic_names, "nosuch"))}
+        if self.r.random() < 0.5:
+            params["allow_closed"] = self._tag("allow_closed", self.r.random() < 0.8)
+        return self._step(at, "topic_resolve", params)
+
+    def _close(self, at: int) -> Step:
+        topic = self._topic()
+        if topic is not None and (topic.status == "closed" or self.r.random() < 0.5):
+            self._tag("close again" if topic.status == "closed" else "closed topic")
+        elif self.r.random() < 0.7 and len(self.model.topics) > 1:
+            topic = self.model.topics[-1]
+        params = {"topic_id": self._topic_id(topic)}
+        if self.r.random() < 0.4:
+            params["reason"] = self.r.choice(("done", "two\nlines", "0"))
+        return self._step(at, "topic_close", params)
+
+    # -- names
+
+    def _join(self, at: int) -> Step:
+        return self._step(at, *self._joining(self._topic()))
+
+    def _joining(self, topic: Topic | None) -> tuple[str, dict[str, Any]]:
+        name = self.r.choice(self.names)
+        params: dict[str, Any] = {"agent_name": name}
+        if topic is None or self.r.random() < 0.3:
+            params["name"] = topic.name if topic else self.topic_names[0]
+            if topic and topic.status == "closed":
+                self._tag("closed by name")
+        else:
+            params["topic_id"] = self._topic_id(topic)
+        if self.r.random() < 0.3:
+            params["allow_closed"] = self._tag("allow_closed", self.r.random() < 0.8)
+        held = topic.names.get(name) if topic else None
+        if held is None:
+            return "topic_join", self._odd_join(params)
+        what = self.r.random()
+        if what < 0.55:
+            params["reclaim_token"] = self._tag("take-over", held.token)
+        elif what < 0.65:
+            how = self._tag("cut token", "cut") if self.r.random() < 0.5 else self._tag("upper case token", "upper")
+            params["reclaim_token"] = changed(held.token, how=how)
+        elif what < 0.75:
+            others = [one for one in (topic.names.values() if topic else ()) if one is not held]
+            params["reclaim_token"] = self.r.choice(others).token if others else "0" * 32
+        else:
+            self._tag("name in use")
+        return "topic_join", params
+
+    def _odd_join(self, params: dict[str, Any]) -> dict[str, Any]:
+        what = self.r.random()
+        if what < 0.05:
+            params["agent_name"] = self._tag("name too long", "n" * (NAME_CHARS_MAX + 1))
+        elif what < 0.10:
+            params["agent_name"] = self._tag("blank around the name", f" {params['agent_name']} ")
+        elif what < 0.14:
+            params |= {"topic_id": "0123456789", "name": self._tag("both id and name", "lane")}
+        elif what < 0.18:
+            self._tag("neither id nor name")
+            params = {"agent_name": params["agent_name"]}
+        return params
+
+    # -- sync
+
+    def _sync(self, at: int) -> Step:
+        topic = self._reading(at)
+        params: dict[str, Any] = {"topic_id": self._topic_id(topic), "wait_seconds": 0}
+        if self.r.random() < 0.55:
+            if "old session reads" in self.tags:
+                self._tag("old session sends")
+            params["outbox"] = self._outbox(topic)
+        if self.r.random() < 0.25:
+            most = self.r.choice((1, 2, ITEMS_MAX, ITEMS_MAX + 1, 0))
+            params["max_items"] = self._tag(f"max_items {most}", most) if most != 2 else 2
+        if self.r.random() < 0.2:
+            params["include_self"] = self._tag("include_self", self.r.random() < 0.8)
+        if self.r.random() < 0.4:
+            params["auto_advance"] = False
+            if topic is not None and self.r.random() < 0.7:
+                params["ack_through"] = self._ack(topic, params)
+        elif self.r.random() < 0.02:
+            params["ack_through"] = self._tag("ack with auto_advance", 0)
+        if self.r.random() < 0.01:
+            params["wait_seconds"] = self._tag("wait in vain", 1)
+        return self._step(at, "sync", params)
+
+    def _ack(self, topic: Topic, params: dict[str, Any]) -> int:
+        newest = len(topic.messages)
+        sent = params.get("outbox")
+        choices = [("ack newest", newest), ("ack newest + 1", newest + 1), ("ack 0", 0), ("ack -1", -1)]
+        choices += [("ack backwards", max(0, newest - 2))] * 3 + [("ack newest", newest)] * 3
+        if isinstance(sent, list) and sent:
+            choices += [("ack of sent", newest + len(sent)), ("ack of sent", newest + 1)]
+        tag, value = self.r.choice(choices)
+        return int(self._tag(tag, value))
+
+    def _outbox(self, topic: Topic | None) -> Any:
+        what = self.r.random()
+        if what < 0.02:
+            return self._many(self._tag("50 items", OUTBOX_MAX))
+        if what < 0.03:
+            return self._many(self._tag("51 items", OUTBOX_MAX + 1))
+        if what < 0.06:
+            return self._many(self._tag("more than 20", 21))
+        items = [self._item(topic) for _ in range(self.r.choice((1, 1, 1, 2, 3)))]
+        if what < 0.09:
+            items.append(self._tag("bad item last", self.r.choice((5, {}, {"content_markdown": ""}, None))))
+        elif what < 0.13 and "client_message_id" in items[0]:
+            items.append(self._tag("twice in an outbox", dict(items[0])))
+        elif what < 0.16 and _is_plain(items):
+            return self._tag("outbox as text", json.dumps(items))
+        elif what < 0.19:
+            return self._tag("one object", items[0])
+        return items
+
+    def _many(self, count: int) -> list[dict[str, Any]]:
+        return [{"content_markdown": f"{number} {self._body()}"} for number in range(count)]
+
+    def _body(self) -> str:
+        self.serial += 1
+        return f"{' '.join(self.r.choices(WORDS, k=3))} w{self.serial}"
+
+    def _item(self, topic: Topic | None) -> dict[str, Any]:
+        old = [one for one in topic.messages if one.client_message_id] if topic else []
+        if old and self.r.random() < 0.3:
+            return self._again(self.r.choice(old), topic)
+        item: dict[str, Any] = {"content_markdown": self._body()}
+        if self.r.random() < 0.3:
+            item["message_type"] = self.r.choice(TYPES)
+        if self.r.random() < 0.3:
+            item["client_message_id"] = self.r.choice(self.keys)
+        if self.r.random() < 0.25:
+            item["metadata"] = self.r.choice(METADATA)
+        if topic and self.r.random() < 0.2:
+            item["reply_to"] = self._reply(topic)
+        self._oddity(item)
+        return item
+
+    def _again(self, old: Any, topic: Topic | None) -> dict[str, Any]:
+        """A stored message once more, as it was or nearly."""
+        said = ("content_markdown", "message_type", "metadata", "client_message_id")
+        item = {name: getattr(old, name) for name in said}
+        if old.reply_to is not None:
+            item["reply_to"] = old.reply_to
+        self._tag("retry after close" if topic and topic.status == "closed" else "retry")
+        what = self.r.random()
+        if what < 0.2:
+            item["content_markdown"] = self._tag("retry with other content", f"{old.content_markdown} ")
+        elif what < 0.4:
+            item["metadata"] = self._tag("look-alike metadata", self.r.choice(METADATA))
+        elif what < 0.5:
+            item["message_type"] = self._tag("retry with other content", "other")
+        return item
+
+    def _reply(self, topic: Topic) -> Any:
+        others = [one for one in self.model.topics if one is not topic and one.messages]
+        if others and self.r.random() < 0.15:
+            return self._tag("reply to another topic", self.r.choice(others).messages[-1].message_id)
+        if not topic.messages or self.r.random() < 0.1:
+            return self._tag("reply to nothing", "0123456789")
+        return self._tag("reply", self.r.choice(topic.messages).message_id)
+
+    def _oddity(self, item: dict[str, Any]) -> None:
+        odd: dict[str, tuple[str, Any]] = {
+            "largest body": ("content_markdown", "b" * BODY_CHARS_MAX),
+            "body too large": ("content_markdown", "b" * (BODY_CHARS_MAX + 1)),
+            "largest type": ("message_type", "t" * TYPE_CHARS_MAX),
+            "type too long": ("message_type", "t" * (TYPE_CHARS_MAX + 1)),
+            "largest key": ("client_message_id", "c" * CLIENT_ID_CHARS_MAX),
+            "key too long": ("client_message_id", "c" * (CLIENT_ID_CHARS_MAX + 1)),
+            "unknown field": ("no_such_field", 1),
+            "no body": ("content_markdown", None),
+        }
+        if self.r.random() < 0.08:
+            tag = self.r.choice(sorted(odd))
+            name, value = odd[tag]
+            item[name] = self._tag(tag, value)
+
+    def _reset(self, at: int) -> Step:
+        topic = self._reading(at)
+        params: dict[str, Any] = {"topic_id": self._topic_id(topic)}
+        newest = len(topic.messages) if topic else 0
+        choices = {
+            "reset to 0": 0,
+            "reset to newest": newest,
+            "reset to newest + 1": newest + 1,
+            "reset by default": None,
+        }
+        tag = self.r.choice(sorted(choices))
+        if choices[tag] is not None:
+            params["last_seq"] = choices[tag]
+        self._tag(tag)
+        return self._step(at, "cursor_reset", params)
+
+    # -- looking
+
+    def _presence(self, at: int) -> Step:
+        params: dict[str, Any] = {"topic_id": self._topic_id(self._topic())}
+        window = self.r.choice(WINDOWS_S)
+        if window is not None:
+            params["window_seconds"] = self._tag("window", window)
+        if self.r.random() < 0.2:
+            params["limit"] = self._tag("limit 1", 1)
+        return self._step(at, "topic_presence", params)
+
+    def _search(self, at: int) -> Step:
+        query = self.r.choice(WORDS[:4]) if self.r.random() < 0.7 else self._tag("query syntax", self.r.choice(QUERIES))
+        if self.r.random() < 0.05:
+            query = self._tag("empty query", self.r.choice(("  ", "")))
+        params: dict[str, Any] = {"query": self._tag("search", query), "mode": "fts"}
+        if self.model.topics and self.r.random() < 0.4:
+            params["topic_id"] = self._tag("search in a topic", self._topic_id(self._topic()))
+        if self.r.random() < 0.3:
+            params["include_content"] = self._tag("with content", True)
+        if self.r.random() < 0.3:
+            params["limit"] = self.r.choice((1, 2, 1000))
+        return self._step(at, "messages_search", params)
+
+
+def _is_plain(items: list[dict[str, Any]]) -> bool:
+    """Can they be written as JSON text now, without references to what the bus chose?"""
+    try:
+        json.dumps(items)
+    except TypeError:
+        return False
+    return True
+
+
+def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    topic = params.get("topic_id") or params.get("name")
+    if type(topic) is str:
+        yield "topic", topic
+    yield "store", ""
+
+
+SPECIFICATION = Specification("topics", TopicsModel, TopicsHand, TopicsGenerator, _things, EDGES)
