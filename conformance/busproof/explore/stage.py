@@ -37,8 +37,6 @@ T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
 
-Schedules = tuple[tuple[int, ...], ...]  # orders of calls' parts, by the calls' numbers
-
 
 class Generator(Protocol):
     """Draws a program, step by step, for one store. Values of the bus's choice go into steps as they are (`Free`)."""
@@ -69,6 +67,7 @@ class Specification:
     things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # what a call touches: (kind, name)
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
     methods: tuple[str, ...] = ()  # of the protocol, that it can call
+    needs_clock: bool = True  # do programs set the bus's time?
 
 
 @dataclass

@@ -25,6 +25,7 @@ from busproof.models.topics import (
     Topic,
     TopicsModel,
 )
+from busproof.protocol.topics import CONTRACT
 
 SERVERS = 3
 NAMES = ("red", "Red", "RED", "red fox", "r\u00e9d", "re\u0301d", "r%d", "r_d", "0", "null", "'x", "n" * NAME_CHARS_MAX)
@@ -171,6 +172,7 @@ class TopicsGenerator:
             (self._presence, 5),
             (self._list, 3),
             (self._resolve, 4),
+            (self._ping, 1),
         )
         draw = self.r.choices([one for one, _ in draws], [weight for _, weight in draws])[0]
         return draw(at)
@@ -234,6 +236,9 @@ class TopicsGenerator:
         if self.r.random() < 0.3:
             params["metadata"] = self.r.choice(METADATA)
         return self._step(at, "topic_create", params)
+
+    def _ping(self, at: int) -> Step:
+        return self._step(at, "ping", {})
 
     def _list(self, at: int) -> Step:
         return self._step(
@@ -475,4 +480,8 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
-SPECIFICATION = Specification("topics", TopicsModel, TopicsHand, TopicsGenerator, _things, EDGES)
+METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None and name != "tools.list")
+
+SPECIFICATION = Specification(
+    "topics", TopicsModel, TopicsHand, TopicsGenerator, _things, EDGES, METHODS, needs_clock=False
+)

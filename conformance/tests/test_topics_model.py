@@ -1,0 +1,143 @@
+"""The specification of topics, without a server: it says what the decisions say, and comparisons see what differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.models.spec import Refusal, plain
+from busproof.models.topics import TopicsModel, _Peers, _Results, is_snippet
+
+READY = st.sampled_from(["ann", "bob", "cy"])
+
+
+class Room:
+    """A model with a topic on which three servers have joined, each as somebody else."""
+
+    def __init__(self) -> None:
+        self.model, self.step = TopicsModel(frozenset(), {}, {}), 0
+        self.call(0, "topic_create", {"topic_id": "0123456789", "name": "lane", "status": "open"}, name="lane")
+        for at, name in enumerate(("ann", "bob", "cy")):
+            self.join(at, name, f"{at:032x}")
+
+    def answer(self, at: int, method: str, **params: Any) -> Any:
+        """What the model says."""
+        self.step += 1
+        return self.model.call(str(self.step), at, method, params, 0)
+
+    def call(self, at: int, method: str, seen: Any, **params: Any) -> None:
+        """A call that a bus answers as it must; free values are bound."""
+        assert self.answer(at, method, **params).differs(seen) is None
+
+    def join(self, at: int, name: str, token: str, **more: Any) -> None:
+        """Become somebody."""
+        topic = {"topic_id": "0123456789", "name": "lane", "status": "open"}
+        seen = {**topic, "agent_name": name, "reclaim_token": token}
+        self.call(at, "topic_join", seen, agent_name=name, topic_id="0123456789", **more)
+
+    def sync(self, at: int, *bodies: str, **more: Any) -> Any:
+        """Without waiting."""
+        outbox = [{"content_markdown": body} for body in bodies]
+        return self.answer(at, "sync", topic_id="0123456789", outbox=outbox, wait_seconds=0, **more)
+
+    def seqs(self, at: int, *bodies: str, **more: Any) -> list[int]:
+        """What a sync receives, by number."""
+        value = self.sync(at, *bodies, **more).value
+        return [one["seq"].value for one in value["received"].value]
+
+
+@given(plan=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 4)), max_size=20))
+def test_a_reader_receives_each_message_of_others_once_and_in_order(plan: list[tuple[int, int, int]]) -> None:
+    """Whoever sends how much, and however little a reader takes at a time."""
+    room, sent = Room(), list[int]()
+    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for at, count, max_items in plan:
+        read[at] += room.seqs(at, *["x"] * count, max_items=max_items)
+        sent += [at] * count
+    for at in read:
+        for _ in range(len(sent)):
+            read[at] += room.seqs(at, max_items=3)
+        assert read[at] == [seq for seq, sender in enumerate(sent, 1) if sender != at]
+
+
+def test_the_session_that_lost_its_name_to_a_token_may_not_even_read() -> None:
+    room = Room()
+    room.sync(1, "for ann")
+    room.join(2, "ann", f"{0:032x}", reclaim_token=f"{0:032x}")
+    assert room.sync(0).refused == "AGENT_NOT_JOINED"
+    assert room.seqs(2) == [1]
+
+
+def test_what_was_refused_sent_nothing() -> None:
+    room = Room()
+    assert room.sync(0, "one", "").refused == "INVALID_ARGUMENT"
+    assert room.sync(0, "one", auto_advance=False, ack_through=2).refused == "INVALID_ARGUMENT"
+    assert room.seqs(1) == []
+
+
+@pytest.mark.parametrize(("first", "again"), [({"n": 1}, {"n": True}), ({"n": 0}, {"n": False}), ({"n": 0}, {})])
+def test_a_retry_with_a_look_alike_of_its_metadata_is_a_mismatch(first: dict[str, Any], again: dict[str, Any]) -> None:
+    room = Room()
+    item = {"content_markdown": "x", "client_message_id": "k"}
+    sent = {"topic_id": "0123456789", "wait_seconds": 0}
+    room.answer(0, "sync", outbox=[item | {"metadata": first}], **sent)
+    value = room.answer(0, "sync", outbox=[item | {"metadata": again}], **sent).value
+    assert [one.value["code"] for one in value["warnings"]] == ["CONTENT_MISMATCH"]
+
+
+def test_a_waiting_sync_gives_way_and_looks_again() -> None:
+    room = Room()
+    waiting = room.model.steps("w", 0, "sync", {"topic_id": "0123456789", "wait_seconds": 5}, 0)
+    assert next(waiting) is None
+    room.sync(1, "news")
+    answer = next(waiting)
+    assert answer is not None and answer.value["status"].value == "ready"
+
+
+def test_a_bus_that_stops_the_cursor_at_what_it_returned_speaks_a_dialect() -> None:
+    """And is held to it."""
+    room = Room()
+    room.model.dialects["topics.cursor.09"] = "at what was returned"
+    assert room.sync(0, "own").value["cursor"].value["last_seq"] == 0
+    assert room.model.consulted["topics.cursor.09"] == ("past own messages", "at what was returned")
+
+
+def test_a_refusal_that_promises_nothing_differs() -> None:
+    answer = Room().answer(0, "sync", topic_id="nowhere")
+    assert answer.differs(Refusal("AGENT_NOT_JOINED", True)) is None
+    assert answer.differs(Refusal("AGENT_NOT_JOINED", False)) is not None
+    assert answer.differs({"received": []}) is not None
+
+
+def test_presence_forgets_nobody_within_the_window_and_shows_nobody_beyond() -> None:
+    peers = _Peers({"new": (3, 1000.0), "old": (1, 600.0)}, 300, 200)
+    new = {"agent_name": "new", "last_seq": 3, "updated_at": 1000.0, "age_seconds": 1.0}
+    old = {"agent_name": "old", "last_seq": 1, "updated_at": 600.0, "age_seconds": 401.0}
+    assert peers([new])
+    assert not peers([new, old])
+    assert not peers([new | {"last_seq": 2}])
+    assert not _Peers({"new": (3, 1000.0), "newer": (1, 1000.5)}, 300, 200)([new])
+
+
+def test_results_hold_the_words_each_once_and_whole() -> None:
+    room = Room()
+    room.sync(0, "alpha beta", "gamma")
+    topic = room.model.topics[0]
+    message = topic.messages[0]
+    result = message.told() | {"topic_name": "lane", "snippet": "alpha beta"}
+    message.message_id.value, message.created_at.value = "0000000001", 1.0
+    flat = {name: plain(getattr(value, "value", value)) for name, value in result.items()}
+    found = {"0000000001": (topic, message)}
+    del flat["content_markdown"]
+    assert _Results(found, 20, False)([flat])
+    assert not _Results(found, 20, True)([flat])
+    assert not _Results(found, 20, False)([flat, flat])
+    assert not _Results(found, 20, False)([])
+
+
+@pytest.mark.parametrize(("snippet", "is_one"), [("alpha", True), ("…pha be…", True), ("", False), ("[alpha]", False)])
+def test_a_snippet_is_a_part_of_the_body(snippet: str, is_one: bool) -> None:
+    assert is_snippet(snippet, "alpha\n beta") is is_one
