@@ -129,7 +129,11 @@ class WorkerParticipant(Participant):
 
     def _ack(self, agent_id: str, seq: int) -> dict[str, Any]:
         db = self._conn
-        newest = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'").fetchone()[0]
+        # The newest message. What is archived was acknowledged, so a cursor knows of it.
+        newest = db.execute(
+            "SELECT max(coalesce((SELECT max(seq) FROM messages), 0),"
+            " coalesce((SELECT max(last_acked_seq) FROM cursors), 0))"
+        ).fetchone()[0]
         if not 0 <= seq <= newest:
             raise Refused("INVALID_ARGUMENT", f"the newest seq is {newest}", definite=True)
         row = db.execute(

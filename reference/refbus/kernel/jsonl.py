@@ -1,9 +1,8 @@
 """An append-only JSON Lines file that mirrors a table: every row once, in whole lines, in seq order (W7).
 
-The file is the truth about what was written. A writer holds a lock on a file, which the system takes back when the
-holder dies. It then repairs the end of the file (a torn line, lines that the table does not hold because a power cut
-took them back), appends what is missing and makes it durable. A crash at any point leaves a state that the next
-writer handles the same way.
+A writer holds a lock on a file, which the system takes back when the holder dies. It then repairs the end of the file
+(a torn line, lines that the table does not hold because a power cut took them back), appends what is missing and makes
+it durable. A crash at any point leaves a state that the next writer handles the same way.
 """
 
 from __future__ import annotations
@@ -47,14 +46,17 @@ class JsonlFile:
     def __init__(self, path: Path, lock_path: Path, source: Source, *, own_key: str | None = None) -> None:
         self._path, self._lock_path, self._source, self._own_key = path, lock_path, source, own_key
 
-    def bring_up_to_date(self) -> int:
-        """Repair, append what is missing; return the last seq in the file, 0 for none. Under `locked` only."""
+    def bring_up_to_date(self, exported_to: int = 0) -> int:
+        """Repair, append what is missing; return the last seq exported, 0 for none. Under `locked` only.
+
+        What lies at or below `exported_to` is not missing: its lines were moved away with the file that held them.
+        """
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise of_os_error(error, definite=True) from error
         try:
-            return self._append_missing(fd)
+            return self._append_missing(fd, exported_to)
         finally:
             os.close(fd)
 
@@ -83,7 +85,7 @@ class JsonlFile:
         finally:
             os.close(fd)
 
-    def _append_missing(self, fd: int) -> int:
+    def _append_missing(self, fd: int, exported_to: int) -> int:
         """Where the disk is full, the file is left repaired."""
         try:
             size, last_seq = self._repair(fd)
@@ -91,6 +93,7 @@ class JsonlFile:
             raise of_os_error(error, definite=False) from error
         try:
             os.lseek(fd, size, os.SEEK_SET)
+            last_seq = max(last_seq, exported_to)
             while True:
                 lines, newest = self._source.lines_after(last_seq)
                 if not lines:

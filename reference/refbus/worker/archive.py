@@ -11,6 +11,7 @@ import contextlib
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import cursor
+from refbus.kernel.transaction import Transaction
 from refbus.worker.replies import Archived
 from refbus.worker.store import Store
 
@@ -25,25 +26,23 @@ class Archive:
 
     def archive(self) -> Archived:
         """Move out what is acknowledged by all; then vacuum, which holds up writers: a job for a quiet hour."""
-        cursors = [seq for (seq,) in self._store.db.rows("SELECT last_acked_seq FROM cursors")]
-        # Cursors only move forward, so what may go now may also go a moment later.
-        below_seq = cursor.archivable_below(cursors)
-        moved, last_seq = 0, 0
+        moved, last_seq, below_seq = 0, 0, 1
         while last_seq < below_seq:
-            some, last_seq = self._move_some(last_seq, below_seq)
+            # A part at a time, so that publishers get the lock in between. An agent may get its first cursor there.
+            with self._store.transaction() as tx:
+                below_seq = cursor.archivable_below([seq for (seq,) in tx.rows("SELECT last_acked_seq FROM cursors")])
+                some, last_seq = self._move_some(tx, last_seq, below_seq)
             moved += some
         if moved:
             self._compact()
         return {"archived": moved, "below_seq": below_seq}
 
-    def _move_some(self, last_seq: int, below_seq: int) -> tuple[int, int]:
-        """A part at a time, so that publishers get the lock in between. How many, and up to which seq."""
-        with self._store.transaction() as tx:
-            bounds = {"last": last_seq, "below": below_seq, "limit": ROWS_AT_ONCE}
-            (bounds["upto"],) = tx.execute(_END_OF_PART, bounds).fetchone()
-            tx.execute(_COPY, bounds)
-            moved = tx.execute(_DELETE_COPIED, bounds).rowcount
-        return moved, bounds["upto"]
+    def _move_some(self, tx: Transaction, last_seq: int, below_seq: int) -> tuple[int, int]:
+        """How many were moved, and up to which seq."""
+        bounds = {"last": last_seq, "below": below_seq, "limit": ROWS_AT_ONCE}
+        (bounds["upto"],) = tx.row(_END_OF_PART, bounds)
+        tx.execute(_COPY, bounds)
+        return tx.execute(_DELETE_COPIED, bounds).rowcount, bounds["upto"]
 
     def _compact(self) -> None:
         # The messages have moved already; a busy or full disk only leaves the file larger than it need be.

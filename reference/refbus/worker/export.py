@@ -1,7 +1,8 @@
 """The JSONL export: `bus.jsonl` holds every message once, in whole lines, in seq order (W7).
 
-`kernel.jsonl` writes the file, which is the truth about what was exported; `export_state` is written last of all and
-only tells others.
+`kernel.jsonl` writes the file; `export_state` is written last of all, once the file is durable. So after a crash the
+file may be ahead of it, and is believed. Where the file is behind, somebody moved it away, and the export goes on
+where `export_state` says (W25).
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ class Export:
         """Append to bus.jsonl what it lacks. Any number of exporters, any crash: each seq exactly once."""
         file = JsonlFile(self._store.folder / JSONL_NAME, self._store.folder / LOCK_NAME, self)
         with file.locked():
-            stated = self._store.db.row("SELECT last_seq FROM export_state WHERE id = 1")
-            last_seq = file.bring_up_to_date()
-            if stated != (last_seq,):
+            stated, given = self._store.db.row(_STATED_AND_GIVEN)
+            # Beyond the last number given is what nobody can have exported.
+            last_seq = file.bring_up_to_date(stated if type(stated) is int and stated <= given else 0)
+            if stated != last_seq:
                 file.make_durable()
                 self._store.db.write("INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,))
         return {"last_seq": last_seq}
@@ -48,9 +50,9 @@ class Export:
             return None
         if type(seq) is not int or not 0 < seq < 2**63:
             return None
-        newest, stored_id = self._store.db.row(_WHO_HAS, {"seq": seq})
+        given, stored_id = self._store.db.row(_WHO_HAS, {"seq": seq})
         # Deleted rows keep their lines. A line from the future, or with another id, was taken back by a power cut.
-        return seq if seq <= newest and stored_id in (None, message_id) else None
+        return seq if seq <= given and stored_id in (None, message_id) else None
 
 
 def _line(row: tuple[Any, ...]) -> str:
@@ -64,6 +66,12 @@ _NEXT_ROWS = """
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM archived_messages WHERE seq > :last
     ORDER BY seq LIMIT :limit
+"""
+
+# The last number given may be above the newest message: a retry burns one, and a stranger may delete.
+_STATED_AND_GIVEN = """
+    SELECT (SELECT last_seq FROM export_state WHERE id = 1),
+           coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0)
 """
 
 _WHO_HAS = """

@@ -55,7 +55,7 @@ _REDRIVEN = """
     ORDER BY seq LIMIT ?2
 """
 
-# Counts no further than the bound, so its cost does not depend on how much lies unread.
+# What `unread` would give. Counts no further than the bound, so its cost does not depend on how much lies unread.
 _COUNT_UNREAD = """
     WITH position(seq) AS (SELECT coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0))
     SELECT count(*) FROM (
@@ -64,5 +64,8 @@ _COUNT_UNREAD = """
         UNION ALL
         SELECT * FROM (SELECT 1 FROM messages, position
                        WHERE to_agent IS NULL AND messages.seq > position.seq LIMIT :bound)
+        UNION ALL
+        SELECT * FROM (SELECT 1 FROM messages
+                       WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = :agent) LIMIT :bound)
     )
 """

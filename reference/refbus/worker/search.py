@@ -37,21 +37,21 @@ class Search:
 
     def bring_up_to_date(self) -> None:
         """Index what was published since the last search."""
-        newest, indexed = self._store.db.row(_NEWEST_AND_INDEXED)
-        while indexed < newest:
+        given, indexed = self._store.db.row(_GIVEN_AND_INDEXED)
+        while indexed < given:
             indexed = self._index_some()
 
     def _index_some(self) -> int:
         """A part at a time, so that publishers get the lock in between. How far the index reaches now."""
         with self._store.transaction() as tx:
-            newest, indexed = tx.row(_NEWEST_AND_INDEXED)
+            given, indexed = tx.row(_GIVEN_AND_INDEXED)
             rows = tx.rows(_NOT_INDEXED, {"last": indexed, "limit": ROWS_AT_ONCE})
             tx.executemany(
                 "INSERT INTO search_index (rowid, type, body) VALUES (?, ?, ?)",
                 ((seq, type_, self.words(text, ref)) for seq, type_, text, ref in rows),
             )
             # Numbers that a retry burned have no row: the index is complete when no row is left.
-            indexed = rows[-1][0] if len(rows) == ROWS_AT_ONCE else newest
+            indexed = rows[-1][0] if len(rows) == ROWS_AT_ONCE else given
             tx.execute("UPDATE search_state SET last_seq = ? WHERE id = 1", (indexed,))
         return int(indexed)
 
@@ -77,7 +77,8 @@ def _leaves(value: Any) -> Iterator[str]:
         yield str(value).encode("utf-8", "replace").decode()
 
 
-_NEWEST_AND_INDEXED = """
+# The last number given, which may be above the newest message.
+_GIVEN_AND_INDEXED = """
     SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
            (SELECT last_seq FROM search_state WHERE id = 1)
 """

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refbus.kernel import files
-from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, DiskFull, InvalidArgument, IoError
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, DiskFull, IdConflict, InvalidArgument, IoError
 from refbus.worker.bus import WorkerBus
 
 
@@ -129,3 +130,22 @@ def test_after_the_rename_nobody_knows(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(IoError) as caught:
             files.make_folder(tmp_path / "folder")
         assert caught.value.definite
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"torn")])
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_retry_is_the_same_message_though_its_blob_is_gone_and_mends_it(
+    bus: WorkerBus, damage: Callable[[Path], object], batch: bool
+) -> None:
+    """The ref in the row is the hash of what was sent."""
+    message = {"type": "t", "id": "m", "payload": "x" * 9000}
+    first = bus.publish("alice", message)
+    (blob,) = bus.store.blobs.iterdir()
+    damage(blob)
+    with pytest.raises(IdConflict):
+        bus.publish("alice", message | {"payload": "y" * 9000})
+    if batch:
+        assert bus.publish_many("alice", [message, {"type": "t"}])["seqs"][0] == first["seq"]
+    else:
+        assert bus.publish("alice", message) == first
+    assert bus.poll("bob")["messages"][0]["payload"] == "x" * 9000

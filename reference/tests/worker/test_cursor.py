@@ -181,3 +181,20 @@ def test_a_tampered_blob_is_not_believed(bus: WorkerBus) -> None:
     paths[3].unlink()
     paths[3].mkdir()
     assert [m["payload_error"] for m in bus.poll("bob")["messages"]] == ["blob_corrupt"] * 4
+
+
+def test_a_number_that_a_retry_burned_is_no_message_and_cannot_be_acknowledged(
+    bus: WorkerBus, open_bus: OpenBus
+) -> None:
+    """The newest seq is the newest message's, archived or not (W5)."""
+    first = bus.publish("alice", {"type": "t", "id": "m"})["seq"]
+    assert bus.publish("alice", {"type": "t", "id": "m"})["seq"] == first
+    (given,) = bus.db.row("SELECT seq FROM sqlite_sequence WHERE name = 'messages'")
+    assert given > first
+    with pytest.raises(InvalidArgument):
+        bus.ack("bob", given)
+    bus.ack("bob", first)
+    assert bus.archive()["archived"] == 1
+    with pytest.raises(InvalidArgument):
+        bus.ack("bob", given)
+    assert bus.ack("bob", first) == {"last_acked_seq": first}

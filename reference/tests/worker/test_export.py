@@ -113,19 +113,35 @@ def test_a_damaged_end_is_repaired(bus: WorkerBus, tail: bytes) -> None:
     assert lines(bus) == bus.dump()["messages"]
 
 
-@pytest.mark.parametrize("state", [0, 1, 99])
-def test_export_state_is_not_believed(bus: WorkerBus, state: int) -> None:
-    """It may lag behind the file after a crash, or be ahead of a file that was lost."""
+@pytest.mark.parametrize("state", [0, 1, 99, None])
+def test_a_state_that_lags_behind_the_file_or_is_beyond_the_log_is_not_believed(
+    bus: WorkerBus, state: int | None
+) -> None:
+    """It lags after a crash between the file and the table; beyond the log is what nobody exported."""
     publish(bus, 3)
     bus.export_to_jsonl()
-    bus.db.write("UPDATE export_state SET last_seq = ?", (state,))
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3]
-    (bus.folder / "bus.jsonl").unlink()
     bus.db.write("DELETE FROM export_state")
+    if state is not None:
+        bus.db.write("INSERT INTO export_state VALUES (1, ?)", (state,))
+    publish(bus, 1)
     bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3]
-    assert stated(bus) == 3
+    assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4]
+    assert stated(bus) == 4
+
+
+def test_after_the_file_was_moved_away_the_export_goes_on_where_it_was(bus: WorkerBus) -> None:
+    """The database says what was exported: a rotated log begins with what is new (W25)."""
+    publish(bus, 3)
+    bus.export_to_jsonl()
+    (bus.folder / "bus.jsonl").rename(bus.folder / "bus.jsonl.1")
+    assert bus.export_to_jsonl() == {"last_seq": 3}
+    assert lines(bus) == []
+    publish(bus, 2)
+    with (bus.folder / "bus.jsonl").open("ab") as file:
+        file.write(b'{"seq": 4, "id')
+    assert bus.export_to_jsonl() == {"last_seq": 5}
+    assert [line["seq"] for line in lines(bus)] == [4, 5]
+    assert stated(bus) == 5
 
 
 def test_archived_messages_are_exported_still(bus: WorkerBus) -> None:

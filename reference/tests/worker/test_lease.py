@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import Busy, InvalidArgument
 from refbus.worker.bus import WorkerBus
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
@@ -112,3 +115,17 @@ def test_bad_names_are_refused(bus: WorkerBus, task: Any) -> None:
         with pytest.raises(InvalidArgument):
             bus.renew_claim("t1", "alice", token)  # type: ignore[arg-type]
     assert bus.dump()["task_claims"] == []
+
+
+def test_a_lock_that_is_not_released_is_an_error_and_not_somebody_elses_claim(
+    bus: WorkerBus, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """False means exactly that somebody holds a live claim (W8)."""
+    monkeypatch.setattr("refbus.kernel.db.retry.LOCK_ATTEMPTS_MAX", 1)
+    bus.db.rows("PRAGMA busy_timeout = 1")
+    with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Busy) as caught:
+            bus.try_claim_task("t1", "alice")
+    assert caught.value.definite
+    assert bus.try_claim_task("t1", "alice")["claimed"]

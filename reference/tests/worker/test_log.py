@@ -278,3 +278,18 @@ def test_strangers_rows_are_messages_too(bus: WorkerBus, store: Path) -> None:
     assert [m["from_agent"] for m in bus.poll("bob")["messages"]] == ["nim", "alice"]
     with pytest.raises(IdConflict):
         bus.publish("alice", {"type": "t", "id": "s1"})
+
+
+def test_redriven_messages_count_as_unread(open_bus: OpenBus) -> None:
+    """The bound is on what a poll would return."""
+    bus = open_bus(unread_max=2, deliveries_max=1)
+    bus.publish("alice", {"type": "t", "to": "bob", "id": "dead"})
+    bus.process_loop("bob", fail_ids=["dead"])
+    bus.publish("alice", {"type": "t", "to": "bob"})
+    assert bus.redrive("bob", 1) == {"redriven": True}
+    assert len(bus.poll("bob")["messages"]) == 2
+    with pytest.raises(Backpressure):
+        bus.publish("alice", {"type": "t", "to": "bob"})
+    bus.publish("alice", {"type": "t", "to": "carol"})
+    bus.ack("bob", 1)
+    bus.publish("alice", {"type": "t", "to": "bob"})

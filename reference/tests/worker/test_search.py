@@ -196,3 +196,21 @@ def test_state_changes_are_signed_too(open_bus: OpenBus) -> None:
     bus = open_bus(signing_key=KEY)
     bus.transition("w1", "ASSIGNED")
     assert bus.poll("bob")["messages"][0]["payload"] == {"from": None, "to": "ASSIGNED"}
+
+
+def test_an_agent_whose_first_ack_comes_while_archive_begins_loses_nothing(
+    bus: WorkerBus, open_bus: OpenBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cursors are read inside the transaction that moves messages: one that is new just then counts."""
+    bus.publish_many("alice", [{"type": "t"} for _ in range(5)])
+    bus.ack("bob", 5)
+    other, begin = open_bus(), bus.db._begin
+
+    def late(how: str) -> sqlite3.Connection:
+        if how == "BEGIN IMMEDIATE":
+            other.ack("carol", 1)
+        return begin(how)
+
+    monkeypatch.setattr(bus.db, "_begin", late)
+    assert bus.archive() == {"archived": 1, "below_seq": 1}
+    assert [message["seq"] for message in other.poll("carol")["messages"]] == [2, 3, 4, 5]

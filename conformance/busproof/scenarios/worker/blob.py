@@ -10,6 +10,7 @@ from typing import Any
 from busproof.scenarios.worker.common import (
     blob_files,
     database,
+    definite,
     ids,
     poll,
     publish,
@@ -215,3 +216,25 @@ def bad_refs(ctx: Ctx) -> None:
     ctx.expect("worker.blob.14", not taken, f"load_blob gave content for what is no ref: {taken}")
     unknown = a.refusal("load_blob", ref="sha256-" + "0" * 64)
     ctx.expect("worker.blob.15", unknown is not None, f"load_blob of an unknown ref: {said(unknown)}")
+
+
+@scenario("blob.retry_mends", needs=("sqlite",))
+def retry_mends(ctx: Ctx) -> None:
+    """A sender that is unsure sends again, and what was lost in between is there again."""
+    a, reader = ctx.agent("a"), ctx.agent("reader")
+    wrong = {}
+    for how in ("lost", "damaged"):
+        message = {"id": how, "type": "note", "payload": [how, "x" * 9000]}
+        a.call("publish", message=message)
+        ref = columns(ctx, how)[1]
+        path = ctx.store / "blobs" / str(ref)
+        if how == "lost":
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:100])
+        other = a.refusal("publish", message=message | {"payload": [how, "y" * 9000]})
+        again = a.refusal("publish", message=message)
+        rows = [row for row in poll(reader) if row["id"] == how]
+        if again or not definite(other, "ID_CONFLICT") or [row.get("payload") for row in rows] != [message["payload"]]:
+            wrong[how] = f"the retry: {said(again)}; other content: {said(other)}; delivered {len(rows)}: {rows!s:.200}"
+    ctx.expect("worker.blob.17", not wrong, f"retries of a message whose blob is not whole: {wrong}")

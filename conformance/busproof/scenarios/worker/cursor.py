@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.worker.common import at_once, definite, ids, poll, publish, said, scenario
+from busproof.scenarios.worker.common import (
+    at_once,
+    database,
+    definite,
+    ids,
+    poll,
+    publish,
+    said,
+    scenario,
+    stranger_publishes,
+)
 from busproof.suite import Ctx
 
 
@@ -145,3 +155,20 @@ def wait(ctx: Ctx) -> None:
     got, _ = at_once(wait_then_answer, send_late)
     heard = ids(got["messages"]) if isinstance(got, dict) else str(got)
     ctx.expect("worker.cursor.19", heard == ["late"], f"a waiting poll gave {heard} when a message arrived")
+
+
+@scenario("cursor.ack_of_no_message", needs=("sqlite",))
+def ack_of_no_message(ctx: Ctx) -> None:
+    """The newest seq is the newest message's: a retry by the seed's statement takes a number and stores nothing."""
+    a = ctx.agent("a")
+    stranger_publishes(ctx, "m0")
+    newest = poll(a)[-1]["seq"]
+    with database(ctx) as db:
+        row = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m0', 1, 'stranger', 'note')"
+        db.execute(f"{row} ON CONFLICT(id) DO NOTHING")
+    refusal = a.refusal("ack", seq=newest + 1)
+    publish(a, id="m1")
+    heard = ids(poll(a))
+    good = definite(refusal, "INVALID_ARGUMENT") and heard == ["m0", "m1"]
+    why = f"an ack one above the newest message: {said(refusal)}; the agent then hears {heard}"
+    ctx.expect("worker.cursor.24", good, why)

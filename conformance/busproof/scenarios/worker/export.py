@@ -169,3 +169,20 @@ def two_exporters(ctx: Ctx) -> None:
     ctx.expect(
         "worker.export.10", whole and names == wanted, f"three exporters at once; whole {whole}, the file: {names}"
     )
+
+
+@scenario("export.rotated")
+def rotated(ctx: Ctx) -> None:
+    """The database says what was exported: a new file begins with what is new."""
+    a = ctx.agent("a")
+    path = ctx.store / "bus.jsonl"
+    publish(a, id="m0")
+    a.call("export_to_jsonl")
+    path.rename(ctx.store / "bus.jsonl.1")
+    a.call("export_to_jsonl")
+    empty = exported_ids(ctx)
+    publish(a, id="m1")
+    ctx.agent("b").call("export_to_jsonl")
+    names = exported_ids(ctx)
+    good = empty == [] and names == ["m1"]
+    ctx.expect("worker.export.14", good, f"the new file held {empty}, and after one more message {names}")

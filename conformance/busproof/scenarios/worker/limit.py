@@ -317,3 +317,23 @@ def backpressure_broadcast(ctx: Ctx) -> None:
     good = not refused and definite(full, "BACKPRESSURE") and room is None
     why = f"four broadcasts: {refused or 'accepted'}; then one to b: {said(full)}; after b read: {said(room)}"
     ctx.expect("worker.limit.16", good, why)
+
+
+@scenario(
+    "limit.backpressure_redriven", needs=("backpressure", "dead_letter", "process_loop"), unread_max=2, deliveries_max=1
+)
+def backpressure_redriven(ctx: Ctx) -> None:
+    """What a poll would return is what is unread."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    publish(a, id="dead", to="b")
+    seq = poll(b)[0]["seq"]
+    b.call("process_loop", fail_ids=["dead"])
+    publish(a, id="m1", to="b")
+    b.call("redrive", seq=seq)
+    full = a.refusal("publish", message={"type": "note", "to": "b"})
+    unread = ids(poll(b))
+    b.call("ack", seq=seq)
+    room = a.refusal("publish", message={"type": "note", "to": "b"})
+    good = definite(full, "BACKPRESSURE") and unread == ["dead", "m1"] and room is None
+    why = f"b's poll gives {unread}, one more for it: {said(full)}; after an ack of the redriven one: {said(room)}"
+    ctx.expect("worker.limit.17", good, why)

@@ -390,6 +390,28 @@ def archive_keeps_unread(ctx: Ctx) -> None:
     ctx.expect("worker.log.43", good, why)
 
 
+@scenario("log.archive_begins", needs=("archive", "sqlite"))
+def archive_begins(ctx: Ctx) -> None:
+    """archive waits for the lock; the agent that held it has got its first cursor, far behind the others."""
+    a = ctx.agent("a")
+    for number in range(4):
+        publish(a, id=f"m{number}")
+    messages = poll(a)
+    a.call("ack", seq=messages[-1]["seq"])
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+
+        def first_ack() -> None:
+            time.sleep(0.3)
+            db.execute("INSERT INTO cursors VALUES ('late', ?, ?)", (messages[0]["seq"], ctx.now_ms))
+            db.execute("COMMIT")
+
+        (reply,) = _from_other_thread(lambda: a.call("archive"), first_ack)
+    left = ids(poll(ctx.agent("late")))
+    good = left == ["m1", "m2", "m3"]
+    ctx.expect("worker.log.63", good, f"archive answered {reply}; the late agent, at m0, is left with {left}")
+
+
 @scenario("log.signing", needs=("signing",), signing_key="6b6579")
 def signing(ctx: Ctx) -> None:
     """Holders of the key read each other; what was changed or never signed is marked."""

@@ -83,3 +83,27 @@ def limit(ctx: Ctx) -> None:
     fields = [(row["id"], row["seq"], row.get("payload")) for row in sorted(found, key=lambda row: row["seq"])]
     good = len(found) == 2 and fields == [(row["id"], row["seq"], row.get("payload")) for row in same]
     ctx.expect("worker.search.06", good, f"limit 2 of 5 gave {found}")
+
+
+@scenario("search.large")
+def large(ctx: Ctx) -> None:
+    """A payload of many kilobytes is searched from its first word to its last."""
+    a = ctx.agent("a")
+    publish(a, id="large", payload=["bittern", "x " * 5000, {"last": "dunlin"}])
+    publish(a, id="other", payload="x " * 5000)
+    found = finds(a, "bittern"), finds(a, "dunlin"), finds(a, "bittern last")
+    ctx.expect("worker.search.07", found == (["large"],) * 3, f"words of a payload of 10 KB found {found}")
+
+
+@scenario("search.archived", needs=("archive",))
+def archived(ctx: Ctx) -> None:
+    """What has left the log is still known: found before and after the archive, and where nobody searched before."""
+    a = ctx.agent("a")
+    publish(a, id="m0", payload="heron")
+    before = finds(a, "heron")
+    publish(a, id="m1", payload="heron")
+    a.call("ack", seq=poll(a)[-1]["seq"])
+    moved = a.call("archive")["archived"]
+    after = finds(a, "heron")
+    good = (before, moved, after) == (["m0"], 2, ["m0", "m1"])
+    ctx.expect("worker.search.08", good, f"found {before}, archived {moved}, found {after}")
