@@ -25,7 +25,7 @@ KILLS_OF_SLOW_STARTERS = 40
 PROBLEMS_SHOWN = 10
 _EPILOG = """\
 Without --kills, --points, --disk-full and --gone, all acts that the system knows are played (200 kills, 40 of MCP
-servers); with any of them, only those. worker and comms know the first three, topics all.
+servers); with any of them, only those. Callers can be told to go where they are an MCP server's (topics).
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
 
 examples:

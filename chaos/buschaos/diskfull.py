@@ -216,9 +216,9 @@ class _FullDisk:
 
     def _judge_refusals(self, dump: dict[str, Any], refused: dict[Operation, Refused], level: Level) -> None:
         """Certainly not done is not there; and of several messages all are there or none."""
-        there = {row.get("id", row.get("client_message_id")) for row in dump["messages"]}
+        there = self._subject.stored(dump)
         for operation, error in refused.items():
-            ids = operation.ids(self._prepared)
+            ids = self._subject.ids(operation.method, operation.params(self._prepared))
             if error.definite:
                 for message_id in ids & there:
                     told = f"was refused as certainly not done, and {message_id} is there"

@@ -1,11 +1,11 @@
-"""Callers that go: a sync is cancelled, its client closes the connection, or both are killed, at each point of its way.
+"""Callers that go: a call that consumes (`Consumer`) is cancelled, its client closes, or both are killed, at each point.
 
-The points are the changes that the sync makes to its database, its answer, and the wait for news. At a point the
+The points are the changes that the call makes to its database, its answer, and the wait for news. At a point the
 server stands still in a system call; the caller goes, the server has time to hear of it, and moves on. When it has
 ended, the kit itself comes as the same agent and reads. With auto_advance=true it must receive what was not returned
 and nothing that was; with auto_advance=false, all. Only a kill may take the answer with all that it consumed (B4).
 
-One sync is played without a nemesis first: what it returned is all there was to read.
+One call is played without a nemesis first: what it returned is all there was to read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import sqlite3
 import tempfile
 import threading
 import time
@@ -32,7 +31,6 @@ from busproof.adapters.base import Lost
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.fleet import Fleet
 from busproof.history import Recorder
-from busproof.protocol.topics import DB_NAME
 from busproof.session import Session
 
 Way = Literal["cancelled", "disconnected", "killed"]
@@ -103,7 +101,7 @@ class GoneCallers:
         unread: list[int] = []
         ordinals = [0]
         for ordinal in ordinals:  # 0 is nobody's: the sync is answered, and says what there is to do
-            with contextlib.closing(_Point(case, prepared, victims, work / "point")) as point:
+            with contextlib.closing(_Point(self._fleet.system, case, prepared, victims, work / "point")) as point:
                 played = point.play(ordinal)
                 if ordinal == 0:
                     unread = played.returned
@@ -136,17 +134,21 @@ def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
 class _Point:
     """One server on a copy of the prepared store, and the caller that goes."""
 
-    def __init__(self, case: Case, prepared: Prepared, victims: Victims, folder: Path) -> None:
-        self._case, self._topic = case, prepared.messages["topic"]
-        self._alice = {"agent_name": "alice", **self._topic, **prepared.messages["alice"]}
+    def __init__(self, system: str, case: Case, prepared: Prepared, victims: Victims, folder: Path) -> None:
+        subject = SUBJECTS[system]
+        assert subject.consumer is not None
+        assert subject.enter is not None
+        self._system, self._case, self._prepared = system, case, prepared
+        self._consumer, self._enter = subject.consumer, subject.enter
         self._folder, self._store = folder, folder / "store"
         shutil.copytree(folder.parent / "prepared", self._store)
-        self._recorder = Recorder(folder / "history.jsonl", run="gone", system="topics")
+        self._recorder = Recorder(folder / "history.jsonl", run="gone", system=system)
         door = victims.take()
         assert isinstance(door, WatchedMcpDoor)
         self._door = door
         self._victim = Session(door, self._recorder, process=2, agent="alice")
-        self._kit = self._join(3, {**self._topic, "agent_name": "kit"})
+        self._kit = self._come(3, "kit")
+        self._consumer.join(self._kit, prepared)
         self._ordinal = 0
         self._gone = threading.Event()
         self._struck: str | None = None
@@ -154,25 +156,23 @@ class _Point:
         self._heard: list[Any] = []
         self._before = (0, 0.0)
 
-    def _join(self, process: int, who: dict[str, Any]) -> Session:
-        """The kit itself, as somebody on the topic."""
+    def _come(self, process: int, agent: str) -> Session:
+        """A session of the kit itself."""
         door = SqliteDoor()
-        door.call("hello", {"protocol": ["1"], "system": "topics"})
+        door.call("hello", {"protocol": ["1"], "system": self._system})
         door.call("open", {"store": str(self._store), "options": {}})
-        session = Session(door, self._recorder, process=process, agent=who["agent_name"])
-        session.call("topic_join", **who)
-        return session
+        return Session(door, self._recorder, process=process, agent=agent)
 
     def play(self, ordinal: int) -> Played:
         """The sync, the going, the end of the server, and what is left to read."""
         self._ordinal = ordinal
         self._door.call("open", {"store": str(self._store)})
-        self._victim.call("topic_join", **self._alice)
+        self._enter(self._victim, self._prepared)
         if self._case.waits:
-            self._victim.call("sync", **self._topic, wait_seconds=0)
-        self._before = self._cursor()
+            self._consumer.drain(self._victim, self._prepared)
+        self._before = self._place()
         with self._door.watched(self._store, self._decide, answers=True) as watch:
-            self._sync()
+            self._consume()
         if self._case.way == "cancelled" and self._gone.is_set():
             self._let_it_give_back()
         self._door.disconnect()
@@ -180,24 +180,26 @@ class _Point:
         self._door.kill()
         returned = self._returned()
         self._recorder.record("nemesis", process=2, op="returned", value={"seqs": returned})
-        fresh = self._join(4, self._alice)
-        left = [message["seq"] for message in fresh.call("sync", **self._topic, wait_seconds=0)["received"]]
+        fresh = self._come(4, "alice")
+        self._enter(fresh, self._prepared)
+        left = self._consumer.drain(fresh, self._prepared)
         fresh.door.close()
         self._recorder.close()
         return Played(watch.changes, self._struck, returned, left, has_ended)
 
-    def _sync(self) -> None:
+    def _consume(self) -> None:
         """Ask, let news come if it waits for some, and listen until there is an answer or the caller went."""
-        how = {**self._topic, "wait_seconds": 30 * self._case.waits, "auto_advance": self._case.auto_advance}
-        self._recorder.record("invoke", process=2, op="sync", agent="alice", value=how)
-        self._request = self._door.begin("sync", how)
+        method = self._consumer.method
+        how = self._consumer.params(self._prepared, self._case.waits, self._case.auto_advance)
+        self._recorder.record("invoke", process=2, op=method, agent="alice", value=how)
+        self._request = self._door.begin(method, how)
         if self._case.waits:
-            _until(lambda: self._cursor() != self._before)  # every sync touches it
+            _until(lambda: self._place() != self._before)  # every such call touches it
             if self._ordinal == WHILE_IT_WAITS:
                 self._go("while it waits")
                 if self._case.way == "killed":
                     self._door.kill()
-            self._kit.call("sync", **self._topic, outbox=[{"content_markdown": "news"}], wait_seconds=0)
+            self._consumer.send(self._kit, self._prepared)
         _until(lambda: self._hear(0.01) or self._gone.is_set())
 
     def _decide(self, change: Change) -> Verdict:
@@ -219,17 +221,17 @@ class _Point:
 
     def _let_it_give_back(self) -> None:
         """Before the connection closes: a cancel alone must do it. The kit's write comes after what stood still."""
-        self._kit.call("sync", **self._topic, wait_seconds=0)
+        self._consumer.drain(self._kit, self._prepared)
         time.sleep(PAUSE_S if self._case.waits else 0)
         if self._case.auto_advance:
-            _until(lambda: self._hear(0.01) or self._cursor()[0] == self._before[0], GIVING_BACK_S)
+            _until(lambda: self._hear(0.01) or self._place()[0] == self._before[0], GIVING_BACK_S)
 
     # -- what is known
 
     def _hear(self, timeout_s: float) -> bool:
         """One more line of the server, if there is one."""
         with contextlib.suppress(Lost):
-            self._heard.append(json.loads(self._door.receive_line("sync", timeout_s)))
+            self._heard.append(json.loads(self._door.receive_line(self._consumer.method, timeout_s)))
             return True
         return False
 
@@ -240,15 +242,10 @@ class _Point:
     def _returned(self) -> list[int]:
         """The seqs in the answer to the sync, if one came."""
         results = [line.get("result", {}) for line in self._heard if line.get("id") == self._request]
-        return [m["seq"] for r in results for m in (r.get("structuredContent") or {}).get("received", [])]
+        return [seq for result in results for seq in self._consumer.seqs(result.get("structuredContent") or {})]
 
-    def _cursor(self) -> tuple[int, float]:
-        with contextlib.closing(sqlite3.connect(self._store / DB_NAME, timeout=10)) as connection:
-            row = connection.execute(
-                "SELECT last_seq, updated_at FROM cursors WHERE topic_id = ? AND agent_name = 'alice'",
-                (self._topic["topic_id"],),
-            ).fetchone()
-        return row or (0, 0.0)
+    def _place(self) -> tuple[int, float]:
+        return self._consumer.place(self._store, self._prepared)
 
     def keep(self, kept: Path) -> Path:
         """Save store and history as evidence."""

@@ -12,22 +12,12 @@ from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
+from busproof.catalogue import catalogue
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
 from busproof.session import Session
 from busproof.suite import T0_MS
 from busproof.systems import run_checks
-
-# Checks whose names do not begin with their noun.
-_NOUNS = {
-    "topic_order": "log",
-    "topic_durable": "log",
-    "topic_delivery": "cursor",
-    "send_durable": "log",
-    "receive_order": "route",
-    "claim_exclusive": "lease",
-    "dead_letters_exact": "retry",
-}
 
 
 @dataclass(frozen=True)
@@ -87,11 +77,13 @@ def _session(fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: 
 
 
 def of_history(history: Path) -> Judgement:
-    """What the kit's own checks say: a witness is a problem of the noun that its check is named after."""
+    """What the kit's own checks say: a witness is a problem of the noun whose rows its check decides."""
     problems: list[Problem] = []
     undecided: list[str] = []
+    rows = catalogue(next(read(history)).system).values()
+    nouns = {row.check: row.noun for row in rows if row.check}
     for verdict in run_checks(read(history)):
-        noun = _NOUNS.get(verdict.check, verdict.check.partition("_")[0])
+        noun = nouns[f"history.{verdict.check}"]
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
             undecided.append(f"{verdict.check}: {verdict.reason}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,7 @@ WHEN_MS = T0_MS + LATER_MS + 10_000
 BIG = "x" * 9000  # a payload for a blob, three pages long
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What the operations must know of the store that was prepared."""
-
-    last_seq: int = 0
-    token: int | None = None  # of alice's claim on `held`
-    messages: dict[str, dict[str, Any]] = field(default_factory=dict)  # by what was done with them
+Prepared = Any  # what a subject remembers of the store that it prepared; only its own operations look into it
 
 
 @dataclass(frozen=True)
@@ -49,16 +43,8 @@ class Operation:
     is_first: bool = False  # the session's first call: nothing has been said who it is
     again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
     says: tuple[str, ...] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
-
-    def ids(self, prepared: Prepared) -> set[str]:
-        """Ids of the messages that it publishes."""
-        params = self.params(prepared)
-        if isinstance(params.get("message_id"), str) and self.method.startswith("send"):
-            return {params["message_id"]}
-        messages = [params["message"]] if "message" in params else params.get("messages", [])
-        return {message["id"] for message in messages} | {
-            item["client_message_id"] for item in params.get("outbox", [])
-        }
+    # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
+    confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 
 
 Prepare = Callable[[Session, Session, HelloReply], Prepared]

@@ -103,7 +103,7 @@ class Stage:
     def __init__(self, ground: Ground, operation: Operation, folder: Path) -> None:
         self._ground, self._operation, self.folder = ground, operation, folder
         self._params = operation.params(ground.prepared)
-        self._known_ids = ground.ids | operation.ids(ground.prepared)
+        self._known_ids = ground.ids | ground.subject.ids(operation.method, self._params)
         self._store = folder / "store"
         folder.mkdir()
         if operation.empty_store:
@@ -212,11 +212,9 @@ class Stage:
             found = self.look()
             if found != rehearsal.after:
                 return [self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")]
-            if (
-                "ref" in reply
-                and self._come().call("load_blob", ref=reply["ref"])["content"] != self._params["content"]
-            ):
-                return [self._problem("again saves another content")]
+            confirm = self._operation.confirm
+            if confirm is not None and reply and (wrong := confirm(self._come(), self._params, reply)):
+                return [self._problem(f"again {wrong}")]
             if exported and subject.export is not None:
                 self._come().call(subject.export)
             dump = self._dump()

@@ -30,13 +30,13 @@ from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.history import Recorder
+from busproof.protocol import CONTRACTS
 from busproof.session import Session
 
 DRIVERS = 2
 ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
-BUSY = ("BUSY", "DB_BUSY")
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class _Player:
             self.tally.refusals[error.code] += 1
             if error.code not in self._subject.expected:
                 self.tally.strange.append(f"{call.method} of {self._plan.name} was in order and refused: {error}")
-            if error.code in BUSY or not error.definite:
+            if error.code == CONTRACTS[self._job.system].busy or not error.definite:
                 self._remember(call)
         except DoorError as error:
             self._session = None

@@ -35,6 +35,19 @@ def says_full(error: Refused) -> bool:
 
 
 @dataclass(frozen=True)
+class Consumer:
+    """A call that returns messages and takes them off the bus, though its caller may be gone by then."""
+
+    method: str
+    params: Callable[[Prepared, bool, bool], dict[str, Any]]  # does it wait for news; does it consume by returning?
+    join: Callable[[Session, Prepared], None]  # another session, which can send news
+    send: Callable[[Session, Prepared], None]  # one message
+    drain: Callable[[Session, Prepared], list[int]]  # all that waits for the caller: consumed, and their seqs
+    seqs: Callable[[dict[str, Any]], list[int]]  # of the messages in a reply
+    place: Callable[[Path, Prepared], tuple[int, float]]  # the caller's cursor: its seq, and when it was last touched
+
+
+@dataclass(frozen=True)
 class Subject:
     """A system, as chaos sees it."""
 
@@ -47,6 +60,8 @@ class Subject:
     settle: tuple[str, dict[str, Any]]  # a harmless call: answered, the call before it is over
     export: str | None  # the method that brings a file up to date
     inspect: Callable[[Path], dict[str, Any]]  # what the files say, whatever the bus says
+    ids: Callable[[str, dict[str, Any]], set[str]]  # of the messages that a call stores, by its method and params
+    stored: Callable[[dict[str, Any]], set[str | None]]  # the same ids, of the messages in a dump
     files: Callable[[Path], list[dict[str, str]]]  # path and content of what is stored beside the database
     comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
     promises: Callable[[Iterable[Event]], list[Promise]]
@@ -61,4 +76,5 @@ class Subject:
     says_full: Callable[[Refused], bool] = says_full
     names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"})
+    consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything

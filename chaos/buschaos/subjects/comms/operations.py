@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
-from buschaos.operations import BIG, LATER_MS, Operation, Prepared, applicable, tell_time
+from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
 
 MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the operations must know of the project that was prepared."""
+
+    ids: dict[str, str]  # of the messages, by what was done with them
+    envelope: dict[str, Any]  # of the one that awaits a response
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
@@ -49,7 +58,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         "priority": 5,
         "payload": {"query": "q"},
     }
-    return Prepared(messages={**{name: {"id": id_} for name, id_ in sent.items()}, "envelope": envelope})
+    return Prepared(sent, envelope)
 
 
 def _new(name: str) -> str:
@@ -68,7 +77,12 @@ def _send(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _of(prepared: Prepared, name: str, **more: Any) -> dict[str, Any]:
-    return {"agent_id": "bob", "message_id": prepared.messages[name]["id"], **more}
+    return {"agent_id": "bob", "message_id": prepared.ids[name], **more}
+
+
+def ids(method: str, params: dict[str, Any]) -> set[str]:
+    """The id of the message that a call sends."""
+    return {params["message_id"]} if method.startswith("send_") and "message_id" in params else set()
 
 
 _SEND = ("idempotent_send",)
@@ -97,7 +111,7 @@ OPERATIONS = (
         "send_response",
         lambda p: {
             "agent_id": "bob",
-            "original_message": p.messages["envelope"],
+            "original_message": p.envelope,
             "response_payload": {"context": {"n": 1}},
             "message_id": _new("response"),
         },

@@ -7,7 +7,7 @@ from typing import Any
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
-from buschaos.subjects.comms.operations import OPERATIONS, prepare
+from buschaos.subjects.comms.operations import OPERATIONS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
 from busproof.history import Event
@@ -66,6 +66,8 @@ SUBJECT = Subject(
     settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
     export="export_audit_trail",
     inspect=facts,
+    ids=ids,
+    stored=lambda dump: {row["id"] for row in dump["messages"]},
     files=artifacts,
     comparable=comparable,
     promises=promises,

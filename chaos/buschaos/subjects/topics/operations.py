@@ -6,11 +6,22 @@ Idempotent is what leaves the same state: a sync with auto_advance is at most on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from buschaos.operations import Operation, Prepared
+from buschaos.operations import Operation
 from busproof.protocol import HelloReply
 from busproof.session import Session
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the operations must know of the database that was prepared: topic ids, and alice's reclaim token."""
+
+    topic: str
+    token: str
+    other: str
+    last: str
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
@@ -23,14 +34,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         sender.call("sync", topic_id=topic, outbox=[_item(name)], **how)
     # What closes a topic, or makes its caller another agent, has one of its own: a disk is filled for all operations.
     other, last = (alice.call("topic_create", name=name)["topic_id"] for name in ("other", "last"))
-    return Prepared(
-        messages={
-            "topic": {"topic_id": topic},
-            "alice": {"reclaim_token": token},
-            "other": {"topic_id": other},
-            "last": {"topic_id": last},
-        }
-    )
+    return Prepared(topic, token, other, last)
 
 
 def enter(session: Session, prepared: Prepared) -> None:
@@ -39,7 +43,7 @@ def enter(session: Session, prepared: Prepared) -> None:
 
 
 def _as_alice(prepared: Prepared) -> dict[str, Any]:
-    return {**prepared.messages["topic"], "agent_name": "alice", **prepared.messages["alice"]}
+    return {"topic_id": prepared.topic, "agent_name": "alice", "reclaim_token": prepared.token}
 
 
 def _item(name: str, **more: Any) -> dict[str, Any]:
@@ -47,11 +51,16 @@ def _item(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _on_topic(prepared: Prepared, **more: Any) -> dict[str, Any]:
-    return {**prepared.messages["topic"], **more}
+    return {"topic_id": prepared.topic, **more}
 
 
 def _sync(prepared: Prepared, **more: Any) -> dict[str, Any]:
     return _on_topic(prepared, wait_seconds=0, **more)
+
+
+def ids(_method: str, params: dict[str, Any]) -> set[str]:
+    """The ids that a call's messages are known by again."""
+    return {item["client_message_id"] for item in params.get("outbox", [])}
 
 
 _KEEPS: dict[str, Any] = {"auto_advance": False}
@@ -71,7 +80,7 @@ OPERATIONS = (
         "topic_join",
         "lease",
         "topic_join",
-        lambda p: {**p.messages["other"], "agent_name": "carol"},
+        lambda p: {"topic_id": p.other, "agent_name": "carol"},
         is_first=True,
         again=("AGENT_NAME_IN_USE",),
     ),
@@ -88,5 +97,5 @@ OPERATIONS = (
     Operation("sync that acknowledges", "cursor", "sync", lambda p: _sync(p, ack_through=4, **_KEEPS)),
     Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("newest")])),
     Operation("cursor_reset", "cursor", "cursor_reset", _on_topic),
-    Operation("topic_close", "route", "topic_close", lambda p: {**p.messages["last"], "reason": "done"}),
+    Operation("topic_close", "route", "topic_close", lambda p: {"topic_id": p.last, "reason": "done"}),
 )

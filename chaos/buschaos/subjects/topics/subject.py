@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from buschaos.subjects.base import Subject
+from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
-from buschaos.subjects.topics.operations import OPERATIONS, enter, prepare
+from buschaos.subjects.topics.operations import OPERATIONS, enter, ids, prepare
 from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
 from busproof.adapters.base import Refused
@@ -27,6 +28,8 @@ SUBJECT = Subject(
     settle=("topic_list", {"status": "all"}),
     export=None,
     inspect=facts,
+    ids=ids,
+    stored=lambda dump: {row["client_message_id"] for row in dump["messages"]},
     files=lambda _: [],
     comparable=comparable,
     promises=promises,
@@ -38,6 +41,7 @@ SUBJECT = Subject(
     read=read,
     says_full=says_full,
     names_full_disk=False,
+    consumer=CONSUMER,
     is_slow_to_start=True,
     acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"}),
 )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from buschaos.operations import BIG, LATER_MS, Operation, Prepared, applicable, tell_time
+from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the operations must know of the store that was prepared."""
+
+    last_seq: int
+    token: int | None  # of alice's claim on `held`
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
@@ -49,6 +58,17 @@ def _message(id_: str, payload: Any) -> dict[str, Any]:
 def _held(prepared: Prepared) -> dict[str, Any]:
     shown = {} if prepared.token is None else {"token": prepared.token}
     return {"task_id": "held", "agent_id": "alice", **shown}
+
+
+def _is_saved(session: Session, params: dict[str, Any], reply: dict[str, Any]) -> str:
+    content = session.call("load_blob", ref=reply["ref"])["content"]
+    return "" if content == params["content"] else "saves another content"
+
+
+def ids(method: str, params: dict[str, Any]) -> set[str]:
+    """Ids of the messages that a call publishes."""
+    messages = [params["message"]] if method == "publish" else params.get("messages", [])
+    return {message["id"] for message in messages}
 
 
 OPERATIONS = (
@@ -103,7 +123,7 @@ OPERATIONS = (
         ("states",),
     ),
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
-    Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",)),
+    Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
     Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
     Operation("close", "log", "close", lambda _: {}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.worker.files import facts
-from buschaos.subjects.worker.operations import OPERATIONS, prepare
+from buschaos.subjects.worker.operations import OPERATIONS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.state import comparable, problems, promises
 from busproof.history import Event
@@ -57,6 +57,8 @@ SUBJECT = Subject(
     settle=("poll", {"agent_id": "bob", "limit": 1}),
     export="export_to_jsonl",
     inspect=facts,
+    ids=ids,
+    stored=lambda dump: {row["id"] for row in dump["messages"]},
     files=lambda _: [],
     comparable=comparable,
     promises=promises,
