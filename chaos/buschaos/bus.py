@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shlex
+from busproof.adapters.doors import SCHEMES, command_of
 
 
 class RunFailed(RuntimeError):
@@ -14,10 +13,8 @@ class NotAProcess(RunFailed):
     """The bus does not run in a process of its own."""
 
 
-def argv_of(spec: str) -> list[str]:
-    """The command of an `exec:CMD…` or `mcp:CMD…`; no other bus can be killed."""
-    scheme, _, rest = spec.partition(":")
-    command = shlex.split(rest)
-    if scheme not in ("exec", "mcp") or not command:
-        raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is exec:CMD… or mcp:CMD… here")
-    return [os.path.expanduser(command[0]), *command[1:]]
+def must_be_a_process(spec: str) -> None:
+    """Only a process of its own can be killed. Raises NotAProcess for any other bus."""
+    if not command_of(spec):
+        known = " or ".join(f"{name}:{scheme.takes}" for name, scheme in SCHEMES.items() if scheme.is_process)
+        raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is {known} here")

@@ -1,4 +1,4 @@
-"""Callers that go: a call that consumes (`Consumer`) is cancelled, its client closes, or both are killed, at each point.
+"""Callers that go: a call that consumes (`Consumer`) is cancelled, disconnected, or killed with its bus, at each point.
 
 The points are the changes that the call makes to its database, its answer, and the wait for news. At a point the
 server stands still in a system call; the caller goes, the server has time to hear of it, and moves on. When it has
@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from buschaos.nemeses.mcp_door import WatchedMcpDoor
-from buschaos.nemeses.syscalls import Change, Continue, Kill, Verdict
+from buschaos.nemeses.syscalls import Change, Continue, Kill, Verdict, watched_child
 from buschaos.operations import Prepared, prepare_store
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Lost
+from busproof.adapters.mcp import McpDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.fleet import Fleet
 from busproof.history import Recorder
@@ -144,8 +144,9 @@ class _Point:
         shutil.copytree(folder.parent / "prepared", self._store)
         self._recorder = Recorder(folder / "history.jsonl", run="gone", system=system)
         door = victims.take()
-        assert isinstance(door, WatchedMcpDoor)
+        assert isinstance(door, McpDoor)
         self._door = door
+        self._child = watched_child(door)
         self._victim = Session(door, self._recorder, process=2, agent="alice")
         self._kit = self._come(3, "kit")
         self._consumer.join(self._kit, prepared)
@@ -171,11 +172,11 @@ class _Point:
         if self._case.waits:
             self._consumer.drain(self._victim, self._prepared)
         self._before = self._place()
-        with self._door.watched(self._store, self._decide, answers=True) as watch:
+        with self._child.watched(self._store, self._decide, answers=True) as watch:
             self._consume()
         if self._case.way == "cancelled" and self._gone.is_set():
             self._let_it_give_back()
-        self._door.disconnect()
+        self._child.end_input()
         has_ended = self._hear_to_the_end()
         self._door.kill()
         returned = self._returned()
@@ -215,7 +216,7 @@ class _Point:
             case "cancelled":
                 self._door.cancel(self._request)
             case "disconnected":
-                self._door.disconnect()
+                self._child.end_input()
         time.sleep(PAUSE_S)
         self._gone.set()
 
@@ -231,13 +232,13 @@ class _Point:
     def _hear(self, timeout_s: float) -> bool:
         """One more line of the server, if there is one."""
         with contextlib.suppress(Lost):
-            self._heard.append(json.loads(self._door.receive_line(self._consumer.method, timeout_s)))
+            self._heard.append(json.loads(self._child.read_line(self._consumer.method, timeout_s)))
             return True
         return False
 
     def _hear_to_the_end(self) -> bool:
-        _until(lambda: not self._hear(0.1) and self._door.has_ended)
-        return self._door.has_ended
+        _until(lambda: not self._hear(0.1) and self._child.has_ended)
+        return self._child.has_ended
 
     def _returned(self) -> list[int]:
         """The seqs in the answer to the sync, if one came."""

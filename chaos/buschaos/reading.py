@@ -51,6 +51,11 @@ class Outside:
     read: Read
     store: Path
     stderr = ""
+    pid = None
+    serves_many = True
+
+    def get_ready(self, system: str) -> None:
+        """Nothing is to be done."""
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """The state."""

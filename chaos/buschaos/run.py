@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from buschaos import diskfull, judge, plan, reading, workload
-from buschaos.bus import RunFailed, argv_of
+from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.nemeses import disk, syscalls
@@ -102,7 +102,7 @@ class Run:
 def run(settings: Settings, say: Say = lambda _: None) -> Run:
     """Play the acts that are asked for."""
     for spec in settings.specs:
-        argv_of(spec)
+        must_be_a_process(spec)
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)

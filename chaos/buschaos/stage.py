@@ -15,12 +15,12 @@ from typing import Any
 
 from buschaos import reading, state
 from buschaos.inspector import Inspector
-from buschaos.nemeses.mcp_door import watched_door
-from buschaos.nemeses.syscalls import Change, Verdict, Watch, WatchedDoor
+from buschaos.nemeses.syscalls import Change, Supervision, Verdict, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.state import Evidence, Problem
 from buschaos.subjects.base import Subject
-from busproof.adapters.base import DoorError, Refused
+from busproof.adapters.base import Door, DoorError, Refused
+from busproof.adapters.doors import open_door
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
 from busproof.session import Session
@@ -36,19 +36,23 @@ class Victims:
 
     def __init__(self, spec: str, system: str, *, start_ahead: bool) -> None:
         self._spec, self._system, self._start_ahead = spec, system, start_ahead
-        self._starting: WatchedDoor | None = None
-        self._alive: list[WatchedDoor] = []
+        self._supervision = Supervision()
+        self._starting: Door | None = None
+        self._alive: list[Door] = []
 
-    def take(self) -> WatchedDoor:
+    def take(self) -> Door:
         """One of them."""
         if self._alive:
             return self._alive.pop()
-        victim = self._starting or watched_door(self._spec)
-        self._starting = watched_door(self._spec) if self._start_ahead else None
-        victim.call("hello", {"protocol": ["1"], "system": self._system})
+        victim = self._starting or self._open()
+        self._starting = self._open() if self._start_ahead else None
+        victim.get_ready(self._system)
         return victim
 
-    def give_back(self, door: WatchedDoor) -> None:
+    def _open(self) -> Door:
+        return open_door(self._spec, self._supervision.spawn)
+
+    def give_back(self, door: Door) -> None:
         """Keep one that lived through its point, if it can serve another store."""
         if not door.serves_many:
             return door.kill()
@@ -63,6 +67,7 @@ class Victims:
         """End them all."""
         for door in (*self._alive, *filter(None, [self._starting])):
             door.kill()
+        self._supervision.end()
 
 
 @dataclass
@@ -138,7 +143,7 @@ class Stage:
             door.call("open", {"store": str(self._store), "options": {}})
             self._tell_time(victim)
             self._enter(victim)
-        with door.watched(self._store, decide) as watch:
+        with watched_child(door).watched(self._store, decide) as watch:
             outcome = self._call(victim, watch)
             if kill_after_answer:
                 watch.is_killed = True
@@ -226,7 +231,7 @@ class Stage:
 
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim
-        if victim is not None and not victim.retired and not _serves_many(victim):
+        if victim is not None and not victim.retired and not victim.door.serves_many:
             return self._call_again(victim)  # nobody can open its store anew: it must work by itself
         if victim is None or victim.retired:
             survivor = self._come()  # and so it has opened the store
@@ -299,17 +304,12 @@ class Stage:
         """Give the processes back, remove the folder."""
         self._let_survivor_go()
         if self._victim is not None:
-            assert isinstance(self._victim.door, WatchedDoor)
             if self._victim.retired:
                 self._victim.door.kill()
             else:
                 self._ground.victims.give_back(self._victim.door)
         self._close_recorder()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _serves_many(session: Session) -> bool:
-    return getattr(session.door, "serves_many", True)
 
 
 def _is_either(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:

@@ -23,12 +23,12 @@ from typing import Any
 import multiprocess
 
 from buschaos.bus import RunFailed
-from buschaos.nemeses.mcp_door import unwatched_door, watched_door
-from buschaos.nemeses.syscalls import Change, Continue, Kill, Torn, Verdict, WatchedDoor
+from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn, Verdict, watched_child
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Door, DoorError, Lost, Refused
-from busproof.adapters.stdio import StdioDoor
+from busproof.adapters.child import Household
+from busproof.adapters.doors import open_door
 from busproof.history import Recorder
 from busproof.protocol import CONTRACTS
 from busproof.session import Session
@@ -205,6 +205,7 @@ class _Player:
         self._now_ms: int | None = None
         self._session: Session | None = None
         self._is_shut_out = False
+        self._plain, self._supervised = Household(), Supervision()
         self._subject = SUBJECTS[job.system]
         self._memory = self._subject.memory()
         self._unresolved: deque[Call] = deque()
@@ -235,6 +236,8 @@ class _Player:
         session, self._session = self._session, None
         if session is not None:
             session.door.close()
+        for household in (self._plain, self._supervised):
+            household.end()
 
     def _resolve(self, attempts: int) -> None:
         """Call again, under the same ids, what nobody knows of."""
@@ -317,8 +320,7 @@ class _Player:
                 return Torn(change.size // 2) if change.size and change.size > 1 else Continue()
             return Kill()
 
-        assert isinstance(session.door, WatchedDoor)
-        with session.door.watched(self._job.store, decide):
+        with watched_child(session.door).watched(self._job.store, decide):
             self._call(session, call)
 
     # -- birth
@@ -342,11 +344,11 @@ class _Player:
         """Under the supervisor if the death that is planned for this session needs one."""
         next_death = self._deaths[0] if self._deaths else None
         watched = next_death is not None and next_death.kind in ("syscall", "torn")
-        door = watched_door(self._spec) if watched else unwatched_door(self._spec)
+        door = open_door(self._spec, self._supervised.spawn if watched else self._plain.spawn)
         number = self._number + self._lives * self._job.agents_in_all
         self._lives += 1
         try:
-            door.call("hello", {"protocol": ["1"], "system": self._job.system})
+            door.get_ready(self._job.system)
             door.call("open", {"store": str(self._job.store), "options": {}})
             session = Session(door, self._recorder, process=number, agent=self._plan.name)
             self._memory.enter(session)
@@ -380,12 +382,12 @@ def _padded(value: Any) -> Any:
 @contextlib.contextmanager
 def _kill_after(door: Door, seconds: float) -> Iterator[None]:
     """SIGKILL to the session's processes once the time has passed, before the block ends or when it ends."""
-
-    assert isinstance(door, StdioDoor)
+    pid = door.pid
+    assert pid is not None
 
     def strike() -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(door.pid, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)
 
     timer = threading.Timer(seconds, strike)
     timer.start()

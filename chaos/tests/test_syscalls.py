@@ -22,7 +22,7 @@ from buschaos.nemeses.syscalls import (
     Torn,
     Unavailable,
     Verdict,
-    WatchedDoor,
+    WatchedChild,
     why_unavailable,
 )
 from busproof.adapters.base import Lost
@@ -31,9 +31,9 @@ PYTHON = [sys.executable, "-c", "import os\nexec(input())\nprint('done')"]
 
 
 @contextlib.contextmanager
-def program(argv: list[str]) -> Iterator[WatchedDoor]:
+def program(argv: list[str]) -> Iterator[WatchedChild]:
     """A program under the nemesis; it waits for a line."""
-    door = WatchedDoor(argv)
+    door = WatchedChild(argv)
     try:
         yield door
     finally:
@@ -45,9 +45,9 @@ def play(
 ) -> tuple[str, list[Change]]:
     """Run the code with these verdicts; what it said (or `died`) and the changes that it made."""
     with program(argv or PYTHON) as door, door.watched(folder, lambda c: verdicts.get(c.ordinal, Continue())) as watch:
-        door.send_line(code.encode())
+        door.write_line(code.encode())
         try:
-            said = door.receive_line("the program", 20).decode().strip()
+            said = door.read_line("the program", 20).decode().strip()
         except Lost:
             said = "died"
         return said, watch.changes
@@ -137,11 +137,11 @@ def test_a_held_call_waits_until_it_is_released(tmp_path: Path) -> None:
         return Continue()
 
     with program(PYTHON) as door, door.watched(tmp_path, decide):
-        door.send_line(writes(path).encode())
+        door.write_line(writes(path).encode())
         assert reached.wait(20)
         assert path.read_bytes() == b"one"
         hold.released.set()
-        assert door.receive_line("the program", 20) == b"done\n"
+        assert door.read_line("the program", 20) == b"done\n"
     assert path.read_bytes() == b"onetwothree"
 
 
@@ -225,15 +225,15 @@ def test_io_uring_is_refused(tmp_path: Path) -> None:
 def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
     """The launcher's last words reach the caller."""
     with program(["/nonexistent/bus"]) as door, pytest.raises(Lost, match="cannot execute /nonexistent/bus"):
-        door.send_line(b"")
-        door.receive_line("anything", 20)
+        door.write_line(b"")
+        door.read_line("anything", 20)
 
 
 def test_without_a_table_for_the_processor_it_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the reason is told."""
     monkeypatch.setattr(bpf, "machine", lambda: None)
     with pytest.raises(Unavailable, match="no system-call table"):
-        WatchedDoor(["true"])
+        WatchedChild(["true"])
     assert "no system-call table" in (why_unavailable() or "")
 
 

@@ -12,12 +12,11 @@ import pytest
 
 from buschaos import cli, report
 from buschaos.gone import CASES, Case
-from buschaos.nemeses.mcp_door import watched_door
-from buschaos.nemeses.syscalls import ANSWER, Continue
+from buschaos.nemeses.syscalls import ANSWER, Continue, Supervision, watched_child
 from buschaos.run import Run, Settings, run
 from buschaos.subjects.topics.operations import OPERATIONS
 from buschaos.subjects.topics.state import read
-from busproof.fleet import reference
+from busproof.fleet import open_door, reference
 from busproof.history import read as read_history
 from busproof.protocol.topics import DB_NAME
 
@@ -114,11 +113,11 @@ def test_a_server_that_was_started_ahead_serves_the_store(
     tmp_path: Path, faulty: Callable[[str], str], server: str
 ) -> None:
     """Whether it opens its file at its first call or at its start; and its changes there are seen."""
-    door = watched_door(faulty(server))
+    door = open_door(faulty(server), Supervision().spawn)
     try:
-        door.call("hello", {})
+        door.get_ready("topics")
         door.call("open", {"store": str(tmp_path)})
-        with door.watched(tmp_path, lambda _: Continue(), answers=True) as watch:
+        with watched_child(door).watched(tmp_path, lambda _: Continue(), answers=True) as watch:
             assert door.call("topic_create", {"name": "work"})["name"] == "work"
     finally:
         door.kill()

@@ -16,14 +16,13 @@ from importlib import import_module
 from pathlib import Path
 
 from busproof import __version__
+from busproof.adapters.doors import SCHEMES
 from busproof.protocol import CONTRACTS
 
-EPILOG = """\
+_BUSES = "\n".join(f"  {name + ':' + scheme.takes:<20} {scheme.says}" for name, scheme in SCHEMES.items())
+EPILOG = f"""\
 buses:
-  exec:CMD…            a program that speaks the protocol on stdin and stdout (docs/protocol.md)
-  mcp:CMD…             an MCP server over stdio (system topics; extra mcp)
-  py:module:factory    a Python object whose methods are the protocol's
-  sqlite:PATH          an existing bus.db, messages.db or agent_bus.sqlite, or its folder (doctor reads a copy)
+{_BUSES}
   (none)               the reference implementation
 
 a first check of your own bus:

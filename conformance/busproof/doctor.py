@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from busproof.adapters.base import Door, DoorError, Lost, Refused
+from busproof.adapters.child import Household
+from busproof.adapters.doors import BusSpecError, open_door
 from busproof.adapters.stdio import StdioDoor
-from busproof.fleet import BusSpecError, open_door
 from busproof.oddities.examine import examine as examine_store
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 
@@ -36,23 +37,27 @@ def examine(spec: str, system: str | None = None) -> int:
     """Print the findings. Exit 0: the adapter is sound; 1: a fault was found; 2: there is nothing to examine."""
     if spec.startswith("sqlite:") and spec != "sqlite:":
         return examine_store(Path(spec.removeprefix("sqlite:")).expanduser(), system)
+    household = Household()
     try:
-        system = system or _system_of(spec)
-        for finding in _examine_adapter(spec, CONTRACTS[system]):
+        system = system or _system_of(spec, household)
+        for finding in _examine_adapter(spec, CONTRACTS[system], household):
             print(f"  ok     {finding}")
     except Fault as fault:
         print(f"  FAULT  {fault}\n         remedy: {fault.remedy}")
         print("The adapter is at fault; the bus has not been judged.")
         return 1
+    finally:
+        for command in household.end():
+            print(f"  note   it left a process running, which was ended: {command[:200]!a}")
     print(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
     return 0
 
 
-def _system_of(spec: str) -> str:
+def _system_of(spec: str, household: Household) -> str:
     """The system that the bus says it is, asked for each in turn; the first fault, if it says none."""
     faults = []
     for system in CONTRACTS:
-        door = _open_door(spec)
+        door = _open_door(spec, household)
         try:
             said = _hello(door, system).systems
             return next((name for name in said if name in CONTRACTS), system)
@@ -63,17 +68,17 @@ def _system_of(spec: str) -> str:
     raise faults[0]
 
 
-def _open_door(spec: str) -> Door:
+def _open_door(spec: str, household: Household) -> Door:
     try:
-        return open_door(spec)
+        return open_door(spec, household.spawn)
     except (BusSpecError, ImportError, AttributeError) as error:
         raise Fault(
             f"it does not start: {error}", "run the command by hand; a relative path starts where you stand"
         ) from error
 
 
-def _examine_adapter(spec: str, contract: Contract) -> Iterator[str]:
-    door = _open_door(spec)
+def _examine_adapter(spec: str, contract: Contract, household: Household) -> Iterator[str]:
+    door = _open_door(spec, household)
     with tempfile.TemporaryDirectory(prefix="busproof-") as store:
         try:
             hello = _hello(door, contract.system)

@@ -2,62 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import shlex
 import sys
 import tempfile
 from pathlib import Path
 
 from busproof.adapters.base import Door, DoorError
-from busproof.adapters.stdio import StdioDoor
+from busproof.adapters.child import Household
+from busproof.adapters.doors import BusSpecError, open_door
 from busproof.protocol import CONTRACTS, HelloReply
+
+__all__ = ["BusSpecError", "Fleet", "open_door", "reference"]
 
 
 def reference(system: str) -> str:
     """The reference's --bus: its stdio door, or the system's own contract where that is a program."""
     contract = CONTRACTS[system]
     return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
-
-
-class BusSpecError(ValueError):
-    """The --bus argument cannot be understood or started."""
-
-
-def open_door(spec: str) -> Door:
-    """Start one session on a bus. `exec:CMD…`, `mcp:CMD…`, `py:module:factory` or `sqlite:` (the kit itself)."""
-    scheme, _, rest = spec.partition(":")
-    if scheme == "mcp":
-        return _mcp_door(spec, shlex.split(rest))
-    if scheme == "exec":
-        argv = shlex.split(rest)
-        if not argv:
-            raise BusSpecError(f"{spec!r}: no command after exec:")
-        try:
-            return StdioDoor([os.path.expanduser(argv[0]), *argv[1:]])
-        except OSError as error:
-            raise BusSpecError(f"{spec!r}: cannot start: {error}") from error
-    if scheme == "py":
-        from busproof.adapters.python import PythonDoor
-
-        module, _, factory = rest.partition(":")
-        door: Door = PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
-        return door
-    if scheme == "sqlite":
-        from busproof.adapters.sqlite import SqliteDoor
-
-        return SqliteDoor()
-    raise BusSpecError(f"{spec!r}: a bus is exec:CMD…, mcp:CMD…, py:module:factory or sqlite:PATH")
-
-
-def _mcp_door(spec: str, argv: list[str]) -> Door:
-    if not argv:
-        raise BusSpecError(f"{spec!r}: no command after mcp:")
-    try:
-        from busproof.adapters.mcp import McpDoor
-    except ImportError as error:
-        raise BusSpecError(f"{spec!r} needs more packages ({error.name}): pip install 'busproof[mcp]'") from error
-    return McpDoor([os.path.expanduser(argv[0]), *argv[1:]])
 
 
 class Fleet:
@@ -68,6 +29,7 @@ class Fleet:
     """
 
     def __init__(self, specs: list[str], *, system: str) -> None:
+        self._household = Household()
         self.specs, self.system = specs, system
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
@@ -114,10 +76,14 @@ class Fleet:
         door.kill()
 
     def close(self) -> None:
-        """End all idle processes."""
+        """End all idle processes, and what they left running, which is told."""
         for doors in self._idle.values():
             while doors:
                 doors.pop().close()
+        left = self._household.end()
+        if left:
+            them = "1 process" if len(left) == 1 else f"{len(left)} processes"
+            print(f"busproof: the bus left {them} running, now ended: {left[0][:200]!a}", file=sys.__stderr__)
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -125,16 +91,16 @@ class Fleet:
     def _idle_on(self, spec: str, store: Path) -> Door | None:
         """A warm door; best one that has this store open already."""
         idle = self._idle[spec]
-        idle.sort(key=lambda door: getattr(door, "store", None) == store)
+        idle.sort(key=lambda door: door.store == store)
         return idle.pop() if idle else None
 
     def _fresh(self, spec: str) -> Door:
-        door = open_door(spec)
-        door.call("hello", {"protocol": ["1"], "system": self.system})
+        door = open_door(spec, self._household.spawn)
+        door.get_ready(self.system)
         return door
 
     def _say_hello(self, spec: str) -> HelloReply:
-        door = open_door(spec)
+        door = open_door(spec, self._household.spawn)
         try:
             reply = (
                 CONTRACTS[self.system]

@@ -6,10 +6,10 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+from busproof.adapters.doors import SCHEMES
 from busproof.protocol import CONTRACTS
 
 _FILES = {"python": "adapter.py", "node": "adapter.mjs"}
-ADAPTERLESS = {"mcp": "any MCP server over stdio"}
 _RUN = {"python": "python", "node": "node"}
 
 
@@ -17,7 +17,7 @@ def write(system: str, language: str, folder: Path) -> int:
     """Write the template and say what to do next. Refuses to overwrite."""
     scheme = CONTRACTS[system].scheme
     if scheme != "exec":
-        print(f"No adapter is needed: {ADAPTERLESS[scheme]} is judged as it is, by its command:")
+        print(f"No adapter is needed: {SCHEMES[scheme].no_adapter} is judged as it is, by its command:")
         print(f"  busproof check {system} --bus '{scheme}:CMD…'")
         return 0
     name = _FILES[language]

@@ -1,19 +1,23 @@
 """The doors: what a call can end in, over a process, in this process, and on the file itself."""
 
 import os
+import shlex
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from busproof.adapters.base import Lost, Malformed, Refused
+from busproof.adapters.child import Household
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.adapters.stdio import StdioDoor
 from busproof.fleet import BusSpecError, Fleet, open_door, reference
 from busproof.history import Recorder, read
+from busproof.protocol import HelloReply
 from busproof.session import Session
 
 
@@ -155,6 +159,7 @@ def test_an_mcp_server_that_ends_is_lost_and_has_refused_nothing(tmp_path: Path)
     door = open_door(reference("topics"))
     assert isinstance(door, McpDoor)
     try:
+        door.get_ready("topics")
         door.call("open", {"store": str(tmp_path), "options": {}})
         topic = door.call("topic_create", {"name": "work"})
         assert door.pid is not None
@@ -163,3 +168,85 @@ def test_an_mcp_server_that_ends_is_lost_and_has_refused_nothing(tmp_path: Path)
             door.call("topic_close", {"topic_id": topic["topic_id"]})
     finally:
         door.kill()
+
+
+def left_behind(tmp_path: Path) -> list[Path]:
+    """Programs whose process, told in a file, still runs; one that has ended may wait to be reaped."""
+    return [path for path in tmp_path.glob("*.pid") if os.path.exists(f"/proc/{path.read_text()}/exe")]
+
+
+LEAVES_ONE = """\
+import pathlib, subprocess, sys
+left = subprocess.Popen(["sleep", "300"], start_new_session=True)
+pathlib.Path(sys.argv[1], "left.pid").write_text(str(left.pid))
+"""
+
+
+def program_of(tmp_path: Path, text: str) -> str:
+    """The command of a small program that is told the folder."""
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    return shlex.join([sys.executable, str(path), str(tmp_path)])
+
+
+@pytest.mark.parametrize("scheme", ["exec", "mcp"])
+@pytest.mark.parametrize("ends", ["kill", "close"])
+def test_a_process_that_is_left_with_the_pipes_is_ended_and_holds_nobody_up(
+    tmp_path: Path, scheme: str, ends: str
+) -> None:
+    """It has a session of its own, and so escapes a kill of the group; it holds stdout, whose end never comes."""
+    answer_all = (
+        "import json\nfor line in sys.stdin:\n    r = json.loads(line)\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': r.get('id'), 'result': {}}), flush=True)\n"
+    )
+    household = Household()
+    door = open_door(f"{scheme}:{program_of(tmp_path, LEAVES_ONE + answer_all)}", household.spawn)
+    door.get_ready("topics")
+    started = time.monotonic()
+    getattr(door, ends)()
+    assert time.monotonic() - started < 20
+    assert len(left_behind(tmp_path)) == 1
+    assert household.end() == ["sleep 300"]
+    assert household.end() == []
+
+
+def test_a_bus_that_ends_and_leaves_its_pipe_to_another_process_is_lost_at_once(tmp_path: Path) -> None:
+    """No end of file comes, and nobody waits for the whole time."""
+    household = Household()
+    door = open_door(f"exec:{program_of(tmp_path, LEAVES_ONE)}", household.spawn)
+    started = time.monotonic()
+    with pytest.raises(Lost, match="ended before it answered"):
+        door.call("hello", {}, timeout_s=300)
+    assert time.monotonic() - started < 60
+    door.kill()
+    household.end()
+
+
+@pytest.mark.parametrize("scheme", ["exec", "mcp"])
+def test_a_bus_that_stops_reading_is_lost_when_the_time_is_over(tmp_path: Path, scheme: str) -> None:
+    """A pipe takes 64 kB; the rest has the call's time."""
+    answers_once = (
+        "import json, sys, time\nr = json.loads(sys.stdin.readline())\n"
+        "print(json.dumps({'jsonrpc': '2.0', 'id': r['id'], 'result': {}}), flush=True)\ntime.sleep(300)\n"
+    )
+    door = open_door(f"{scheme}:{program_of(tmp_path, answers_once)}")
+    door.get_ready("topics")
+    started = time.monotonic()
+    with pytest.raises(Lost, match="stopped reading"):
+        door.call("sync", {"outbox": "x" * 1_000_000}, timeout_s=1)
+    assert time.monotonic() - started < 60
+    door.kill()
+
+
+def test_a_fleet_ends_what_its_buses_left_running_and_tells_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """However its doors ended."""
+    hello = HelloReply(protocol="1", name="x", version="1", language="python", systems=["worker"], nouns=[])
+    serve = (
+        "import json\nfor line in sys.stdin:\n    r = json.loads(line)\n    print(json.dumps("
+        f"{{'jsonrpc': '2.0', 'id': r['id'], 'result': {hello.model_dump()}}}), flush=True)\n"
+    )
+    Fleet([f"exec:{program_of(tmp_path, LEAVES_ONE + serve)}"], system="worker").close()
+    assert left_behind(tmp_path) == []
+    assert "left 1 process running" in capfd.readouterr().err

@@ -24,6 +24,7 @@ def door(store: Path) -> Iterator[McpDoor]:
     """One server on the store, and its client."""
     one = McpDoor(SERVER)
     try:
+        one.get_ready("topics")
         one.call("open", {"store": str(store)})
         yield one
     finally:

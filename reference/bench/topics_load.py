@@ -124,6 +124,7 @@ def _session(number: int, plan: Plan, pipe: Any) -> None:
     """A thread for each topic on one server."""
     name = f"agent-{number}"
     with contextlib.closing(McpDoor(SERVER)) as door, _recorded(plan, number) as recorder:
+        door.get_ready("topics")
         door.call("open", {"store": str(plan.store)})
         lanes = []
         for place, topic_id in enumerate(plan.topics):

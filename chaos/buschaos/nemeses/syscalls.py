@@ -22,14 +22,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from buschaos import launch
 from buschaos.nemeses import bpf
 from buschaos.nemeses.notify import Gone, Listener, Stopped
-from busproof.adapters.stdio import StdioDoor
+from busproof.adapters.base import Door
+from busproof.adapters.child import Child, Household
 
 LAUNCH_LIMIT_S = 20.0
 ANSWER = "the answer"
@@ -108,12 +109,10 @@ class Watch:
     is_killed: bool = False
 
 
-class WatchedDoor(StdioDoor):
-    """A session whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
+class WatchedChild(Child):
+    """A process whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
 
-    serves_many = True  # stores, one after the other
-
-    def __init__(self, argv: list[str], env: dict[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
         machine = bpf.machine()
         if machine is None:
             raise Unavailable(f"no system-call table for {os.uname().machine}")
@@ -135,8 +134,7 @@ class WatchedDoor(StdioDoor):
     @contextlib.contextmanager
     def watched(self, folder: Path, decide: Decide, *, answers: bool = False) -> Iterator[Watch]:
         """Judge every change under the folder, and every answer if asked, while the block runs; from ordinal 1."""
-        assert self._process.stdout is not None
-        pipe = f"pipe:[{os.fstat(self._process.stdout.fileno()).st_ino}]" if answers else None
+        pipe = f"pipe:[{self.stdout_inode}]" if answers else None
         self._watch = watch = Watch(os.path.realpath(folder), decide, answers=pipe)
         try:
             yield watch
@@ -158,7 +156,7 @@ class WatchedDoor(StdioDoor):
                     return fds[0]
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
-        raise Unavailable(f"the launcher gave no listener: {self._last_words()}")
+        raise Unavailable(f"the launcher gave no listener: {self.last_words()}")
 
     def _judge_all(self) -> None:
         try:
@@ -206,6 +204,20 @@ class WatchedDoor(StdioDoor):
             os.killpg(self.pid, signal.SIGKILL)
 
 
+class Supervision(Household):
+    """Starts every process under the supervisor."""
+
+    def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
+        return WatchedChild(argv, env=env)
+
+
+def watched_child(door: Door) -> WatchedChild:
+    """The process behind a door that was given a Supervision."""
+    child = getattr(door, "child", None)
+    assert isinstance(child, WatchedChild)
+    return child
+
+
 def _path_watched(call: Stopped, watch: Watch) -> str | None:
     """The path that the call changes, relative to the watched folder; None where it lies elsewhere."""
     folder = watch.folder
@@ -242,16 +254,16 @@ def _paths(call: Stopped) -> list[str]:
 def why_unavailable() -> str | None:
     """None where the nemesis works, else the reason. Tries it, since a container may forbid it in many ways."""
     try:
-        door = WatchedDoor(["sh", "-c", "read line; : > /dev/null; echo $?"])
+        child = WatchedChild(["sh", "-c", "read line; : > /dev/null; echo $?"])
     except (Unavailable, OSError) as error:
         return str(error)
     try:
         seen: list[Change] = []
-        with door.watched(Path("/dev"), lambda change: seen.append(change) or Continue()):  # type: ignore[func-returns-value]
-            door.send_line(b"")
-            answer = door.receive_line("a redirection", 5)
+        with child.watched(Path("/dev"), lambda change: seen.append(change) or Continue()):  # type: ignore[func-returns-value]
+            child.write_line(b"")
+            answer = child.read_line("a redirection", 5)
         return None if seen and answer == b"0\n" else "stopped calls are not announced, or cannot be continued"
     except Exception as error:
         return str(error)
     finally:
-        door.kill()
+        child.kill()

@@ -10,7 +10,12 @@ The tree of what a call can end in:
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from busproof.adapters.child import Child
 
 
 class DoorError(Exception):
@@ -39,11 +44,43 @@ class Lost(DoorError):
     """Nobody knows whether it happened."""
 
 
+class Spawn(Protocol):
+    """Starts a process: a plain one, one that carries a mark, one under supervision."""
+
+    def __call__(self, argv: Sequence[str], /, *, env: Mapping[str, str] | None = None) -> Child:
+        """The process."""
+        ...
+
+
 class Door(Protocol):
     """One session. `call` raises Refused or Lost."""
 
+    @property
+    def store(self) -> Path | None:
+        """Where it is open, if that can be told."""
+        ...
+
+    @property
+    def serves_many(self) -> bool:
+        """Stores, one after the other."""
+        ...
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, and process group, of a session that is a process of its own."""
+        ...
+
+    @property
+    def stderr(self) -> str:
+        """The last lines that the session wrote for humans."""
+        ...
+
+    def get_ready(self, system: str) -> None:
+        """All that can be done before there is a store: say hello, start a server."""
+        ...
+
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """One request, one result."""
+        """One request, one result, both within the time."""
         ...
 
     def kill(self) -> None:
@@ -52,9 +89,4 @@ class Door(Protocol):
 
     def close(self) -> None:
         """End the session politely. Idempotent."""
-        ...
-
-    @property
-    def stderr(self) -> str:
-        """The last lines that the session wrote for humans."""
         ...

@@ -1,104 +1,126 @@
-"""`mcp:CMD…`: any MCP server over stdio whose tools are the methods of `topics`. No adapter is needed.
+"""`mcp:CMD…`: any MCP server over stdio whose tools are the methods of a system. No adapter is needed.
 
-The client is the official SDK's. A server knows its database from AGENT_BUS_DB, so a session that is opened on
-another store is another process; on the same store it stays. What the protocol's `hello` would say is seen from
-outside: nouns by the tools, the feature `sqlite` by the tables that the server makes.
+JSON-RPC in lines, as it goes over the server's stdin and stdout. A server learns where its database is from its
+environment, when it starts, and takes long to start. So it is started before there is a store (`get_ready`), on a path
+in an empty folder; `open` makes that folder a symbolic link to the store. Where the server has made its file by then,
+or has served another store, another process is started on the store itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
+import json
 import sqlite3
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.types import CONNECTION_CLOSED, CallToolResult, TextContent
-
-from busproof.adapters.base import Lost, Refused
-from busproof.protocol import INVALID_PARAMS, METHOD_NOT_FOUND
-from busproof.protocol.topics import DB_NAME, TOOL_NOUNS, TOPICS_ERROR_CODES, TOPICS_METHODS
+from busproof.adapters.base import Lost, Refused, Spawn
+from busproof.adapters.child import Child
+from busproof.protocol import CONTRACTS, INVALID_PARAMS, METHOD_NOT_FOUND, Contract, ToolServer
 
 START_S = 60.0
-SEED_TABLES = {"meta", "topics", "topic_seq", "messages", "cursors", "agent_name_reservations"}
+VERSION = "2025-06-18"
+_NO_SERVER = "there is no server process"
 
 
 class McpDoor:
     """One server process at a time, and a client of it. Threads may call side by side."""
 
-    def __init__(self, argv: list[str], env: dict[str, str] | None = None) -> None:
-        self.argv, self._env = argv, env or {}
+    serves_many = False
+
+    def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
+        self.argv, self._spawn = list(argv), spawn
         self.store: Path | None = None
         self.text = ""  # what a person, or a model without structured content, read of the last answer
-        self._portal: BlockingPortal | None = None
-        self._ends = contextlib.ExitStack()
+        self._child: Child | None = None
+        self._contract: Contract | None = None
+        self._info: dict[str, Any] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="busproof-mcp-")
-        self._stderr = Path(self._folder.name) / "stderr"
-        self._pid: int | None = None
+        self._home = Path(self._folder.name) / "home"
+        self._last_words = ""
+        self._ids = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._news = threading.Condition()
+        self._is_read = False  # one of the callers reads for all
+
+    @property
+    def child(self) -> Child:
+        """The server's process."""
+        if self._child is None:
+            raise Lost(_NO_SERVER)
+        return self._child
 
     @property
     def stderr(self) -> str:
         """The last 50 lines that the server wrote to stderr."""
-        with contextlib.suppress(OSError):
-            return "\n".join(self._stderr.read_text(errors="replace").splitlines()[-50:])
-        return ""
+        return self._last_words if self._child is None else self._child.stderr
 
     @property
     def pid(self) -> int | None:
         """The server's process id, which is its process group's too."""
-        return self._pid
+        return None if self._child is None else self._child.pid
+
+    def get_ready(self, system: str) -> None:
+        """Start a server on a folder that will become a link to the store."""
+        self._contract = CONTRACTS[system]
+        self._home.mkdir()
+        self._start(self._home)
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """A tool, or one of the protocol's methods that bind a session to a store."""
         match method:
             case "hello":
-                return self._hello()
+                return self._hello(str(params["system"]))
             case "open":
                 self._open(Path(params["store"]))
                 return {}
             case "close":
                 return {}
             case "tools.list":
-                return {"tools": [tool.model_dump(mode="json", by_alias=True) for tool in self._tools()]}
-            case _ if method not in TOPICS_METHODS:
-                raise Refused("METHOD_NOT_FOUND", f"no tool is {method}", definite=True, rpc=METHOD_NOT_FOUND)
-        return self._tool(method, params, timeout_s)
+                return {"tools": self._tools(timeout_s)}
+        if self._contract is not None and method not in self._contract.methods:
+            raise Refused("METHOD_NOT_FOUND", f"no tool is {method}", definite=True, rpc=METHOD_NOT_FOUND)
+        deadline = time.monotonic() + timeout_s
+        return self._reply(method, self._result(self.begin(method, params, timeout_s), method, deadline))
+
+    def begin(self, tool: str, arguments: dict[str, Any], timeout_s: float = 30.0) -> int:
+        """Ask, and do not wait. Returns the request's id."""
+        return self._ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s)
+
+    def cancel(self, id_: int) -> None:
+        """The caller does not want the answer any more."""
+        self._tell("notifications/cancelled", {"requestId": id_, "reason": "the caller went"})
 
     def cancelled(self, method: str, params: dict[str, Any], after_s: float) -> bool:
         """Call, and cancel after so long, as a user who presses Escape. False if the answer came before."""
-        assert self._portal is not None
-        future = self._portal.start_task_soon(self._client.call_tool, method, params)
-        with contextlib.suppress(FutureTimeoutError):
-            future.result(after_s)
-            return False
-        future.cancel()
-        return True
+        id_ = self.begin(method, params)
+        try:
+            self._result(id_, method, time.monotonic() + after_s)
+        except Lost:
+            self.cancel(id_)
+            return True
+        except Refused:
+            pass
+        return False
 
     def disconnect(self) -> None:
         """Close the connection whatever is under way; the server sees the end of its stdin."""
-        self._stop()
+        self.store = None
+        if self._child is not None:
+            self._child.hang_up()
 
     def kill(self) -> None:
         """SIGKILL to the server's process group."""
-        if self._pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
-        self._stop()
+        self._leave(at_once=True)
         self._folder.cleanup()
 
     def close(self) -> None:
-        """EOF, a grace, then the SDK kills."""
-        self._stop()
+        """EOF, a grace, then kill."""
+        self._leave(at_once=False)
         self._folder.cleanup()
 
     # -- one process
@@ -106,103 +128,173 @@ class McpDoor:
     def _open(self, store: Path) -> None:
         if store == self.store:
             return
-        self._stop()
-        self._start(store / DB_NAME)
+        if not self._is_moved_to(store):
+            self._leave(at_once=False)
+            self._start(store)
         self.store = store
 
-    def _start(self, database: Path) -> None:
-        pid_file = Path(self._folder.name) / "pid"
-        pid_file.unlink(missing_ok=True)
-        environment = {**os.environ, "AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0", **self._env, "AGENT_BUS_DB": str(database)}
-        # The SDK keeps the process to itself, and we must be able to kill it: the shell says who it becomes.
-        argv = ["-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *self.argv]
-        server = StdioServerParameters(command="/bin/sh", args=argv, env=environment)
+    def _is_moved_to(self, store: Path) -> bool:
+        """Can the server that is ready be given this store? Its folder must be as empty as it was."""
+        if self._child is None or self.store is not None or self._child.has_ended:
+            return False
         try:
-            log = self._ends.enter_context(self._stderr.open("a", encoding="utf-8"))
-            self._portal = self._ends.enter_context(start_blocking_portal())
-            self._client = Client(stdio_client(server, errlog=log), cache=None)
-            connecting = self._portal.wrap_async_context_manager(self._client)
-            self._ends.enter_context(connecting)
-            self._pid = int(pid_file.read_text())
-        except Exception as error:
-            self._stop()
-            raise Lost(f"no MCP session with {self.argv}: {_short(error)}; {self.stderr[-500:]}") from error
+            self._home.rmdir()
+        except OSError:
+            return False
+        self._home.symlink_to(store)
+        return True
 
-    def _stop(self) -> None:
+    def _start(self, folder: Path) -> None:
+        server = self._server
+        environment = {**server.environment, server.store_variable: str(folder / self._database)}
+        try:
+            self._child = self._spawn(self.argv, env=environment)
+        except OSError as error:
+            raise Lost(f"no MCP session with {self.argv}: {error}") from error
+        self._answers.clear()
+        who = {"name": "busproof", "version": "1"}
+        asked = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": who}
+        try:
+            id_ = self._ask("initialize", asked, START_S)
+            self._info = self._result(id_, "initialize", time.monotonic() + START_S).get("serverInfo") or {}
+            self._tell("notifications/initialized", {})
+        except (Lost, Refused) as error:
+            self._leave(at_once=True)
+            raise Lost(f"no MCP session with {self.argv}: {error}") from error
+
+    def _leave(self, *, at_once: bool) -> None:
         self.store = None
-        with contextlib.suppress(Exception, CancelledError):
-            self._ends.close()
-        self._portal = self._pid = None
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill() if at_once else child.close()
+            self._last_words = child.stderr
+
+    @property
+    def _database(self) -> str:
+        return str(self._known.store)
+
+    @property
+    def _server(self) -> ToolServer:
+        if self._known.server is None:
+            raise Refused("INVALID_ARGUMENT", f"{self._known.system} is no system of MCP servers", definite=True)
+        return self._known.server
+
+    @property
+    def _known(self) -> Contract:
+        if self._contract is None:
+            raise Refused("NOT_OPEN", "hello comes first", definite=True)
+        return self._contract
 
     # -- calls
 
-    def _tool(self, name: str, params: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        if self._portal is None:
-            raise Lost("there is no server process")
-        future = self._portal.start_task_soon(self._client.call_tool, name, params)
-        try:
-            result = future.result(timeout_s)
-        except FutureTimeoutError:
-            future.cancel()
-            raise Lost(f"no answer to {name} in {timeout_s:g} s") from None
-        except MCPError as error:
-            code = error.error.code
-            # The SDK's own word for it, under a number that servers use, too.
-            if code == CONNECTION_CLOSED and error.error.message == "Connection closed":
-                raise Lost(f"the server ended before it answered {name}; {self.stderr[-300:]}") from error
-            definite = code in (METHOD_NOT_FOUND, INVALID_PARAMS)
-            raise Refused(str(code), error.error.message, definite=definite, rpc=code) from error
-        except (Exception, CancelledError) as error:
-            raise Lost(f"{name}: {_short(error)}; {self.stderr[-300:]}") from error
-        return self._reply(name, result)
-
-    def _reply(self, name: str, result: CallToolResult) -> dict[str, Any]:
-        self.text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
-        structured = result.structured_content
-        if result.is_error:
+    def _reply(self, name: str, result: dict[str, Any]) -> dict[str, Any]:
+        parts = result.get("content") or []
+        self.text = "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+        structured = result.get("structuredContent")
+        if result.get("isError"):
             told = (structured or {}).get("error") or {}
             code = str(told.get("code", "UNSTRUCTURED"))
             message = str(told.get("message", self.text))
-            raise Refused(code, message, definite=TOPICS_ERROR_CODES.get(code, False))
+            raise Refused(code, message, definite=self._known.error_codes.get(code, False))
         if not isinstance(structured, dict):
             raise Lost(f"the answer to {name} has no structured content: {self.text[:200]!r}")
         return structured
 
-    def _tools(self) -> list[Any]:
-        assert self._portal is not None
-        page = self._portal.call(self._client.list_tools)
-        tools = list(page.tools)
-        while page.next_cursor:  # a server may spread its list over pages
-            page = self._portal.call(partial(self._client.list_tools, cursor=page.next_cursor))
-            tools += page.tools
-        return tools
+    def _tools(self, timeout_s: float = START_S) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = []
+        deadline, cursor = time.monotonic() + timeout_s, None
+        while True:  # a server may spread its list over pages
+            id_ = self._ask("tools/list", {} if cursor is None else {"cursor": cursor}, timeout_s)
+            page = self._result(id_, "tools/list", deadline)
+            tools += page.get("tools") or []
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return tools
+
+    def _ask(self, method: str, params: dict[str, Any], timeout_s: float) -> int:
+        with self._news:
+            self._ids += 1
+            id_ = self._ids
+        request = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+        self.child.write_line(json.dumps(request).encode(), timeout_s)
+        return id_
+
+    def _tell(self, method: str, params: dict[str, Any]) -> None:
+        self.child.write_line(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+
+    def _result(self, id_: int, what: str, deadline: float) -> dict[str, Any]:
+        """Wait for the answer to this request, reading for the others who wait as long as nobody else does."""
+        while True:
+            with self._news:
+                while id_ not in self._answers and self._is_read:
+                    if not self._news.wait(deadline - time.monotonic()):
+                        raise Lost(f"no answer to {what} in time")
+                if id_ in self._answers:
+                    return _result_of(self._answers.pop(id_), what)
+                self._is_read = True
+            try:
+                self._file(self.child.read_line(what, deadline - time.monotonic()), what)
+            finally:
+                with self._news:
+                    self._is_read = False
+                    self._news.notify_all()
+
+    def _file(self, line: bytes, what: str) -> None:
+        """Put an answer where its caller looks. The server may say and ask other things, too."""
+        try:
+            told = json.loads(line)
+        except ValueError as error:
+            raise Lost(f"waiting for {what}, what came is not JSON: {line[:200]!r}") from error
+        if not isinstance(told, dict):
+            raise Lost(f"waiting for {what}, what came is no message: {line[:200]!r}")
+        if "method" not in told:
+            with self._news:
+                self._answers[told.get("id", 0)] = told
+        elif "id" in told:
+            refusal = {"code": METHOD_NOT_FOUND, "message": "this client only calls tools"}
+            answer = {"result": {}} if told["method"] == "ping" else {"error": refusal}
+            self.child.write_line(json.dumps({"jsonrpc": "2.0", "id": told["id"], **answer}).encode())
 
     # -- hello, from outside
 
-    def _hello(self) -> dict[str, Any]:
+    def _hello(self, system: str) -> dict[str, Any]:
+        self._contract = CONTRACTS[system]
+        server = self._server
         with tempfile.TemporaryDirectory(prefix="busproof-hello-") as folder:
             self._open(Path(folder))
-            known = {tool.name for tool in self._tools()}
-            info = self._client.server_info
+            known = {tool.get("name") for tool in self._tools()}
+            version = self._info.get("version", "?")
+            trial, arguments = server.trial
+            tool, field = server.version
             with contextlib.suppress(Refused):
-                self._tool("topic_create", {"name": "hello"}, START_S)
-            # Many servers leave the handshake's version to their SDK, which says its own; ping says the package's.
-            version = info.version if info else "?"
+                self.call(trial, dict(arguments), timeout_s=START_S)
             with contextlib.suppress(Refused):
-                version = str(self._tool("ping", {}, START_S).get("package_version", version))
-            features = ["sqlite"] if _tables(Path(folder) / DB_NAME) >= SEED_TABLES else []
-            self._stop()
+                version = str(self.call(tool, {}, timeout_s=START_S).get(field, version))
+            features = ["sqlite"] if _tables(Path(folder) / self._database) >= server.tables else []
+            self._leave(at_once=False)
         return {
             "protocol": "1",
-            "name": info.name if info else "?",
+            "name": self._info.get("name", "?"),
             "version": version,
             "language": "?",
-            "systems": ["topics"],
+            "systems": [system],
             "clock": "wall",
             "durability": "process-crash",
-            "nouns": list(dict.fromkeys(noun for tool, noun in TOOL_NOUNS if tool in known)),
+            "nouns": list(dict.fromkeys(noun for tool, noun in server.nouns if tool in known)),
             "features": features,
         }
+
+
+def _result_of(answer: dict[str, Any], what: str) -> dict[str, Any]:
+    refusal = answer.get("error")
+    if isinstance(refusal, dict):
+        code = refusal.get("code", 0)
+        definite = code in (METHOD_NOT_FOUND, INVALID_PARAMS)
+        raise Refused(str(code), str(refusal.get("message")), definite=definite, rpc=code)
+    result = answer.get("result")
+    if not isinstance(result, dict):
+        raise Lost(f"the result of {what} is not an object: {json.dumps(answer)[:200]}")
+    return result
 
 
 def _tables(path: Path) -> set[str]:
@@ -212,19 +304,8 @@ def _tables(path: Path) -> set[str]:
     while True:
         try:
             with contextlib.closing(sqlite3.connect(path, timeout=5)) as connection:
-                return set(_names(connection))
+                rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                return {str(name) for (name,) in rows}
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 return set()
-
-
-def _names(connection: sqlite3.Connection) -> Iterator[str]:
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
-        yield name
-
-
-def _short(error: BaseException) -> str:
-    """The innermost of a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"[:400]

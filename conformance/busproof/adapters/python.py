@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import Refused
@@ -11,9 +12,16 @@ class PythonDoor:
     """Calls go straight to the object. An exception's `code` and `definite`, if it has them, are the error."""
 
     stderr = ""
+    pid = None
+    serves_many = True
+    store: Path | None = None
 
     def __init__(self, bus: Any) -> None:
         self._bus = bus
+
+    def get_ready(self, system: str) -> None:
+        """Say hello."""
+        self.call("hello", {"protocol": ["1"], "system": system})
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """One call; timeout_s cannot be held against code in one's own process."""

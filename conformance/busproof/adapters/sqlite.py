@@ -7,6 +7,7 @@ reference, so what one side writes the other must read.
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import Refused
@@ -18,9 +19,16 @@ class SqliteDoor:
     """The participant of the system that hello names."""
 
     stderr = ""
+    pid = None
+    serves_many = True
+    store: Path | None = None
 
     def __init__(self) -> None:
         self._participant: Participant | None = None
+
+    def get_ready(self, system: str) -> None:
+        """Say hello."""
+        self.call("hello", {"protocol": ["1"], "system": system})
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """Run the method; SQLite's errors become refusals."""

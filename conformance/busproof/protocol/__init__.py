@@ -27,6 +27,7 @@ from busproof.protocol.common import (
     Noun,
     Params,
     Reply,
+    ToolServer,
 )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Noun",
     "Params",
     "Reply",
+    "ToolServer",
 ]
 
 # Every system that there is to judge, by name, in the order of the seeds. `busproof.systems` binds the rest to them.

@@ -101,6 +101,18 @@ SESSION_METHODS = methods(
 
 
 @dataclass(frozen=True)
+class ToolServer:
+    """How a program that speaks MCP is a bus of a system: what `hello` would say is seen from outside."""
+
+    store_variable: str  # of the environment: where its database is
+    environment: Mapping[str, str]  # what a judged server should not do by itself
+    nouns: tuple[tuple[str, Noun], ...]  # tool → a noun that it is part of
+    trial: tuple[str, Mapping[str, Any]]  # a call that makes the tables
+    version: tuple[str, str]  # a tool, and the field of its reply that says the package's version
+    tables: frozenset[str]  # with these the feature `sqlite` is there
+
+
+@dataclass(frozen=True)
 class Contract:
     """All that the outside of a system promises, as one value. A module of this package a system ends in one.
 
@@ -120,6 +132,7 @@ class Contract:
     scheme: str = "exec"  # the door that the reference has; other than exec: the seed's own, and no adapter is needed
     columns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     callers: tuple[str, ...] = ()  # parameters that say who calls
+    server: ToolServer | None = None  # where the seed's door is MCP
     participant: str = ""  # `module:class` of the kit's own session on such a store, loaded when it is asked for
     package: str = "busproof"  # whose folder holds requirements/SYSTEM.toml and templates/SYSTEM/
     busy: str = "BUSY"  # the seed's name for a lock that was not let go

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from busproof.protocol.common import SESSION_METHODS, Contract, Empty, Noun, Params, Reply, methods
+from busproof.protocol.common import SESSION_METHODS, Contract, Empty, Noun, Params, Reply, ToolServer, methods
 
 # A store is a folder; AGENT_BUS_DB names this file in it.
 DB_NAME = "agent_bus.sqlite"
@@ -289,6 +289,15 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_topics:TopicsParticipant",
     reference="refbus.topics.mcp.server",
     scheme="mcp",
+    server=ToolServer(
+        store_variable="AGENT_BUS_DB",
+        environment={"AGENT_BUS_EMBEDDINGS_AUTOINDEX": "0"},
+        nouns=TOOL_NOUNS,
+        trial=("topic_create", {"name": "hello"}),
+        # Many servers leave the handshake's version to their SDK, which says its own; ping says the package's.
+        version=("ping", "package_version"),
+        tables=frozenset({"meta", "topics", "topic_seq", "messages", "cursors", "agent_name_reservations"}),
+    ),
     busy="DB_BUSY",
     trials={
         "ping": {},

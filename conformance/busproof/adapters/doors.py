@@ -1,0 +1,94 @@
+"""The doors, by the scheme of a --bus. A new one is an entry here, and a module beside this one."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from busproof.adapters.base import Door, Spawn
+from busproof.adapters.child import Child
+
+
+class BusSpecError(ValueError):
+    """The --bus argument cannot be understood or started."""
+
+
+def _exec(argv: list[str], spawn: Spawn) -> Door:
+    from busproof.adapters.stdio import StdioDoor
+
+    return StdioDoor(argv, spawn)
+
+
+def _mcp(argv: list[str], spawn: Spawn) -> Door:
+    from busproof.adapters.mcp import McpDoor
+
+    return McpDoor(argv, spawn)
+
+
+def _py(words: list[str], _spawn: Spawn) -> Door:
+    from busproof.adapters.python import PythonDoor
+
+    module, _, factory = words[0].partition(":")
+    return PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
+
+
+def _sqlite(_words: list[str], _spawn: Spawn) -> Door:
+    from busproof.adapters.sqlite import SqliteDoor
+
+    return SqliteDoor()
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What stands before the colon."""
+
+    takes: str  # what stands after it, as help and errors say it
+    says: str
+    make: Callable[[list[str], Spawn], Door]  # the words after the colon, and how a process is started
+    is_process: bool = False  # the words are a command: it can be killed, and supervised
+    no_adapter: str = ""  # what is judged as it is, where the system's own door is this one
+
+
+SCHEMES = {
+    "exec": Scheme(
+        "CMD…", "a program that speaks the protocol on stdin and stdout (docs/protocol.md)", _exec, is_process=True
+    ),
+    "mcp": Scheme(
+        "CMD…",
+        "an MCP server over stdio (system topics)",
+        _mcp,
+        is_process=True,
+        no_adapter="any MCP server over stdio",
+    ),
+    "py": Scheme("module:factory", "a Python object whose methods are the protocol's", _py),
+    "sqlite": Scheme(
+        "PATH", "an existing bus.db, messages.db or agent_bus.sqlite, or its folder (doctor reads a copy)", _sqlite
+    ),
+}
+
+
+def command_of(spec: str) -> list[str]:
+    """The command of a bus that is a process; empty for any other."""
+    scheme, _, rest = spec.partition(":")
+    if scheme not in SCHEMES or not SCHEMES[scheme].is_process:
+        return []
+    command = shlex.split(rest)
+    return [os.path.expanduser(command[0]), *command[1:]] if command else []
+
+
+def open_door(spec: str, spawn: Spawn = Child) -> Door:
+    """Start one session on a bus. Raises BusSpecError where that cannot be."""
+    scheme, colon, rest = spec.partition(":")
+    if scheme not in SCHEMES or not colon:
+        known = ", ".join(f"{name}:{scheme.takes}" for name, scheme in SCHEMES.items())
+        raise BusSpecError(f"{spec!r}: a bus is one of {known}")
+    words = command_of(spec) if SCHEMES[scheme].is_process else [rest]
+    if not words:
+        raise BusSpecError(f"{spec!r}: no command after {scheme}:")
+    try:
+        return SCHEMES[scheme].make(words, spawn)
+    except OSError as error:
+        raise BusSpecError(f"{spec!r}: cannot start: {error}") from error
