@@ -13,8 +13,8 @@ class AnswersBeforeCommit(TopicsBus):
 
     def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         self._waiting = topic_id
-        cursor = {"last_seq": last_seq, "updated_at": self._now()}
-        return {"topic_id": topic_id, "agent_name": self._my_name(topic_id), "cursor": cursor}
+        cursor = {"last_seq": last_seq, "updated_at": self.store.clock.now_us() / 1_000_000}
+        return {"topic_id": topic_id, "agent_name": self.lease.identity(topic_id).agent_name, "cursor": cursor}
 
     def topic_list(self, status: str = "open") -> dict[str, Any]:
         waiting, self._waiting = self._waiting, None

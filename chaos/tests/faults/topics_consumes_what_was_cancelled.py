@@ -1,13 +1,13 @@
 """Planted fault: what a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
 
-from refbus.topics import sync
+from refbus.topics import cursor
 from refbus.topics.mcp.server import main
 
 
-def give_back(_call: sync.SyncCall) -> None:
+def give_back(_call: cursor.SyncCall) -> None:
     """Nothing."""
 
 
 if __name__ == "__main__":
-    sync.SyncCall.give_back = give_back  # type: ignore[method-assign]
+    cursor.SyncCall.give_back = give_back  # type: ignore[method-assign]
     main()

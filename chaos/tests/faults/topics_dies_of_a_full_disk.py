@@ -4,8 +4,8 @@ import os
 
 from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import Sync, SyncCall
 
 
 class DiesOfAFullDisk(TopicsBus):
@@ -13,7 +13,7 @@ class DiesOfAFullDisk(TopicsBus):
 
     def begin_sync(self, *args: object, **how: object) -> SyncCall:
         try:
-            return Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+            return super().begin_sync(*args, **how)  # type: ignore[arg-type]
         except BusError as error:
             if error.code == "DISK_FULL":
                 os._exit(3)

@@ -1,8 +1,8 @@
 """Planted fault: when its client closes the connection, the server gives back the last sync, answered or not."""
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import Sync, SyncCall
 
 
 class GivesBackWhatWasReturned(TopicsBus):
@@ -11,7 +11,7 @@ class GivesBackWhatWasReturned(TopicsBus):
     _last: SyncCall | None = None
 
     def begin_sync(self, *args: object, **how: object) -> SyncCall:
-        self._last = Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+        self._last = super().begin_sync(*args, **how)  # type: ignore[arg-type]
         return self._last
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """Planted fault: a cursor is answered, and stored by the next call. A kill between the two delivers again."""
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import Sync, SyncCall
 
 MOVE = "UPDATE cursors SET last_seq = ? WHERE topic_id = ? AND agent_name = ?"
 
@@ -13,19 +13,17 @@ class MovesCursorsLate(TopicsBus):
     _late: tuple[object, ...] | None = None
 
     def begin_sync(self, topic_id: str, *args: object, **how: object) -> SyncCall:
-        me = (topic_id, self._my_name(topic_id))
-        with self._transaction() as connection:
+        me = (topic_id, self.lease.identity(topic_id).agent_name)
+        with self.store.transaction() as tx:
             if self._late is not None:
-                connection.execute(MOVE, self._late)
-            stored = connection.execute(
-                "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?", me
-            ).fetchone()
-        call = Sync.begin_sync(self, topic_id, *args, **how)  # type: ignore[arg-type]
+                tx.execute(MOVE, self._late)
+            stored = tx.execute("SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?", me).fetchone()
+        call = super().begin_sync(topic_id, *args, **how)  # type: ignore[arg-type]
         self._late = None
         if call.reply["received"] and stored is not None:
             self._late = (call.reply["cursor"]["last_seq"], *me)
-            with self._transaction() as connection:
-                connection.execute(MOVE, (*stored, *me))
+            with self.store.transaction() as tx:
+                tx.execute(MOVE, (*stored, *me))
         return call
 
 

@@ -14,7 +14,7 @@ class SaysBusyOfWhatItDid(TopicsBus):
     def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         reply = super().cursor_reset(topic_id, last_seq)
         try:
-            file = os.open(self.path.parent / "resets.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+            file = os.open(self.store.path.parent / "resets.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             os.write(file, b"reset\n")
             os.close(file)
         except OSError as error:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import Sync, SyncCall
 
 
 class StoresLate(TopicsBus):
@@ -13,15 +13,15 @@ class StoresLate(TopicsBus):
     _late: list[tuple[Any, ...]] = []  # noqa: RUF012
 
     def begin_sync(self, *args: object, **how: object) -> SyncCall:
-        with self._transaction() as connection:
+        with self.store.transaction() as tx:
             for row in self._late:
-                connection.execute(f"INSERT INTO messages VALUES ({', '.join('?' * len(row))})", row)
-        call = Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+                tx.execute(f"INSERT INTO messages VALUES ({', '.join('?' * len(row))})", row)
+        call = super().begin_sync(*args, **how)  # type: ignore[arg-type]
         ids = [(record["message"]["message_id"],) for record in call.reply["sent"] if not record["duplicate"]]
-        with self._transaction() as connection:
-            rows = [connection.execute("SELECT * FROM messages WHERE message_id = ?", id_) for id_ in ids]
+        with self.store.transaction() as tx:
+            rows = [tx.execute("SELECT * FROM messages WHERE message_id = ?", id_) for id_ in ids]
             self._late = [cursor.fetchone() for cursor in rows]
-            connection.executemany("DELETE FROM messages WHERE message_id = ?", ids)
+            tx.executemany("DELETE FROM messages WHERE message_id = ?", ids)
         return call
 
 

@@ -2,8 +2,8 @@
 
 from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import Sync, SyncCall
 
 
 class SwallowsFullDisk(TopicsBus):
@@ -11,7 +11,7 @@ class SwallowsFullDisk(TopicsBus):
 
     def begin_sync(self, *args: object, **how: object) -> SyncCall:
         try:
-            return Sync.begin_sync(self, *args, **how)  # type: ignore[arg-type]
+            return super().begin_sync(*args, **how)  # type: ignore[arg-type]
         except BusError as error:
             error.code = "DB_BUSY" if error.code == "DISK_FULL" else error.code
             raise

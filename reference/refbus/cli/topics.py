@@ -86,7 +86,7 @@ def _delete(bus: TopicsBus, arguments: Any) -> None:
 
 
 def _wipe(bus: TopicsBus, arguments: Any) -> None:
-    _confirm(arguments, f"Delete everything in {bus.path}")
+    _confirm(arguments, f"Delete everything in {bus.store.path}")
     print_one(bus.wipe())
 
 

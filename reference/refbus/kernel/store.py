@@ -42,15 +42,19 @@ class Store:
     def open(self, schema: Schema) -> None:
         """Leave the file with everything that the schema asks for, or raise SCHEMA_MISMATCH and change nothing."""
         try:
-            # Not through an override: a face may open its file by its first transaction.
-            with Store.transaction(self, "BEGIN") as tx:
-                is_current = schema.is_current(tx)
-            if not is_current:
-                with Store.transaction(self) as tx:
-                    schema.bring_up_to_date(tx)
+            self.prepare(schema)
         except BaseException:
             self.db.close()
             raise
+
+    def prepare(self, schema: Schema) -> None:
+        """The same for a store that other threads may use already: its connections stay open."""
+        # Not through an override: a face may open its file by its first transaction.
+        with Store.transaction(self, "BEGIN") as tx:
+            is_current = schema.is_current(tx)
+        if not is_current:
+            with Store.transaction(self) as tx:
+                schema.bring_up_to_date(tx)
 
     def close(self) -> None:
         """Close all connections and watches."""

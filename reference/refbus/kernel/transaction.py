@@ -24,6 +24,11 @@ class Transaction:
         """Epoch milliseconds."""
         return self.now_us // 1_000
 
+    @property
+    def now_s(self) -> float:
+        """Unix seconds."""
+        return self.now_us / 1_000_000
+
     def execute(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
         """Run one statement."""
         return self.connection.execute(sql, values)

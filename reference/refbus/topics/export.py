@@ -5,55 +5,63 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
-from refbus.kernel.db import fetch
-from refbus.topics.message import as_messages
-from refbus.topics.route import Topics, no_topic
+from refbus.kernel.store import Store
+from refbus.topics.message import Message, as_messages
+from refbus.topics.route import Route, TopicRow, no_topic
 
 ROWS_AT_ONCE = 500
 
 
-class Export(Topics):
-    """export_markdown and export_jsonl."""
+class Export:
+    """export_markdown and export_jsonl. Both are read a part at a time, and see what comes meanwhile."""
+
+    def __init__(self, store: Store, route: Route) -> None:
+        self._store, self._route = store, route
 
     def export_jsonl(self, topic_id: str) -> Iterator[str]:
-        """Every message as one line of JSON, in seq order, with the fields that sync returns."""
+        """Every message as one line of JSON, in seq order, with the fields that sync returns.
+
+        Errors: TOPIC_NOT_FOUND.
+        """
         for message in self.messages(topic_id):
             yield json.dumps(message) + "\n"
 
     def export_markdown(self, topic_id: str) -> Iterator[str]:
-        """The conversation under its topic's name. A reply names the message that it answers by number."""
+        """The conversation under its topic's name. A reply names the message that it answers by number.
+
+        Errors: TOPIC_NOT_FOUND.
+        """
         topic = self.topic_row(topic_id)
-        ended = f", closed {_time(topic['closed_at'])}" if topic["status"] == "closed" else ""
+        ended = f", closed {_time(topic['closed_at'] or 0.0)}" if topic["status"] == "closed" else ""
         reason = f": {topic['close_reason']}" if topic["close_reason"] else ""
         yield f"# {topic['name']}\n\nTopic `{topic_id}`, created {_time(topic['created_at'])}{ended}{reason}\n"
         seqs: dict[str, int] = {}
         for message in self.messages(topic_id):
             seqs[message["message_id"]] = message["seq"]
-            answered = seqs.get(message["reply_to"])
+            answered = seqs.get(message["reply_to"] or "")
             reply = "" if answered is None else f", reply to {answered}"
             yield (
                 f"\n## {message['seq']}. {message['sender']} ({message['message_type']}{reply})\n\n"
                 f"{_time(message['created_at'])}\n\n{message['content_markdown'].rstrip()}\n"
             )
 
-    def messages(self, topic_id: str, after: int = 0) -> Iterator[dict[str, Any]]:
-        """All messages of a topic after a seq, a part at a time."""
+    def messages(self, topic_id: str, after: int = 0) -> Iterator[Message]:
+        """All messages of a topic after a seq, in seq order. Errors: TOPIC_NOT_FOUND."""
         while True:
-            with self._snapshot() as connection:
-                self._topic(connection, topic_id)
-                rows = fetch(connection, _AFTER, (topic_id, after, ROWS_AT_ONCE))
+            with self._store.snapshot() as tx:
+                self._route.topic(tx, topic_id)
+                rows = tx.rows(_AFTER, (topic_id, after, ROWS_AT_ONCE))
             if not rows:
                 return
             yield from as_messages(rows)
             after = rows[-1][2]
 
-    def topic_row(self, topic_id: str) -> dict[str, Any]:
-        """What topic_list says of one topic. Raises TOPIC_NOT_FOUND."""
-        for topic in self.topic_list("all")["topics"]:
+    def topic_row(self, topic_id: str) -> TopicRow:
+        """What topic_list says of one topic. Errors: TOPIC_NOT_FOUND."""
+        for topic in self._route.topic_list("all")["topics"]:
             if topic["topic_id"] == topic_id:
-                return dict(topic)
+                return topic
         raise no_topic(topic_id)
 
 

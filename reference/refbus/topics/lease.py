@@ -1,38 +1,46 @@
-"""Joining: a name is one agent's for the life of the topic, and one session's at a time.
+"""Joining: a session acts under a name of a topic as long as its claim of the name is the latest.
 
-    free ──join──► reserved ──join with its token──► reserved, by another session
-                       │
-                       └──join without it──► AGENT_NAME_IN_USE
-
-Each claim raises the name's fencing number. A session whose number is no longer the latest has been taken over: its
-next write is AGENT_NOT_JOINED, so that two sessions never move one cursor (B10). A claim by a server that does not
-know the number shows in `last_claimed_at`, which is compared as well.
+`kernel.rules.sync` has the rules; this file has the reservations, and what the session has joined.
 """
 
 from __future__ import annotations
 
 import secrets
-import sqlite3
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from refbus.kernel.errors import AgentNameInUse, AgentNotJoined, InvalidArgument
 from refbus.kernel.rules import limit as limits
-from refbus.topics.route import Topics, no_topic
-from refbus.topics.store import Identity
+from refbus.kernel.rules import sync as rules
+from refbus.kernel.rules.sync import Claim, Join
+from refbus.kernel.store import Store
+from refbus.kernel.transaction import Transaction
+from refbus.topics.route import Route, Topic
 
 AGENT_NAME_CHARS_MAX = 64
 
 
-class Standing(NamedTuple):
-    """What one look tells about a session on a topic: may it send, what has it read, which number comes next."""
+class Identity(NamedTuple):
+    """Who a session is on a topic: a name, and its claim of it."""
 
-    status: str
-    last_seq: int
-    next_seq: int
+    topic_id: str
+    agent_name: str
+    claim: Claim
 
 
-class Joining(Topics):
+class Joined(Topic):
+    """The reply of topic_join."""
+
+    agent_name: str
+    reclaim_token: str
+
+
+class Lease:
     """topic_join, and the question who this session is."""
+
+    def __init__(self, store: Store, route: Route) -> None:
+        self._store, self._route = store, route
+        # By topic, in memory and no longer: a client joins again after a restart (seed 004, 2.3).
+        self.joined: dict[str, Identity] = {}
 
     def topic_join(
         self,
@@ -41,8 +49,11 @@ class Joining(Topics):
         name: str | None = None,
         allow_closed: bool = False,
         reclaim_token: str | None = None,
-    ) -> dict[str, Any]:
-        """Become `agent_name` on a topic. The returned token brings the name back after a restart."""
+    ) -> Joined:
+        """Become `agent_name` on a topic. The returned token brings the name back after a restart.
+
+        Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND, AGENT_NAME_IN_USE.
+        """
         agent_name = limits.stripped("agent_name", agent_name, AGENT_NAME_CHARS_MAX)
         token = None if reclaim_token is None else limits.stripped("reclaim_token", reclaim_token)
         # An empty text is how many clients say "not given".
@@ -50,56 +61,55 @@ class Joining(Topics):
             raise InvalidArgument("give exactly one of topic_id and name")
         limits.text("topic_id or name", topic_id or name)
         limits.flag("allow_closed", allow_closed)
-        with self._transaction() as connection:
+        with self._store.transaction() as tx:
             if topic_id:
-                topic = self._topic(connection, topic_id)
+                topic = self._route.topic(tx, topic_id)
             else:
-                topic = self._resolve(connection, str(name), allow_closed)
-            identity = self._claim(connection, topic["topic_id"], agent_name, token)
-        self._joined[topic["topic_id"]] = identity
-        return topic | {"agent_name": agent_name, "reclaim_token": identity.reclaim_token}
+                topic = self._route.resolve(tx, str(name), allow_closed)
+            claim = self.claim(tx, topic["topic_id"], agent_name, token)
+        self.joined[topic["topic_id"]] = Identity(topic["topic_id"], agent_name, claim)
+        return {**topic, "agent_name": agent_name, "reclaim_token": claim.reclaim_token}
 
-    def _claim(self, connection: sqlite3.Connection, topic_id: str, agent_name: str, token: str | None) -> Identity:
+    def claim(self, tx: Transaction, topic_id: str, agent_name: str, token: str | None) -> Claim:
+        """This session's claim of a name. Errors: AGENT_NAME_IN_USE."""
+        latest = self.latest_claim(tx, topic_id, agent_name)
+        mine = self.joined.get(topic_id)
+        own = mine.claim if mine is not None and mine.agent_name == agent_name else None
+        decision = rules.join(latest, own, token)
+        if decision is Join.REFUSE:
+            raise _in_use(agent_name)
+        if latest is not None and decision is Join.KEEP:
+            return latest
+        token = secrets.token_hex(16) if latest is None else latest.reclaim_token
         key = {"topic": topic_id, "agent": agent_name}
-        reserved = connection.execute(_RESERVED, key).fetchone()
-        now = self._now()
-        if reserved is None:
-            token = secrets.token_hex(16)
-            connection.execute(_RESERVE, key | {"token": token, "now": now})
-        else:
-            present = Identity(agent_name, *reserved)
-            if token in (None, present.reclaim_token) and self._joined.get(topic_id) == present:
-                return present  # this session is it already
-            if token != present.reclaim_token:
-                raise _in_use(agent_name)
-            connection.execute(_RECLAIM, key | {"now": now})
-        (fence,) = connection.execute(_FENCE, key).fetchone()
-        return Identity(agent_name, token, fence, now)
+        tx.execute(_RESERVE if latest is None else _RECLAIM, key | {"token": token, "now": tx.now_s})
+        (fence,) = tx.execute(_RAISE_FENCE, key).fetchone()
+        return Claim(token, fence, tx.now_s)
 
-    def _my_name(self, topic_id: str) -> str:
-        """Who this session believes to be."""
+    def latest_claim(self, tx: Transaction, topic_id: str, agent_name: str) -> Claim | None:
+        """The claim that holds a name now; None: the name is free."""
+        row = tx.execute(_LATEST, (topic_id, agent_name)).fetchone()
+        return None if row is None else Claim(*row)
+
+    def identity(self, topic_id: str) -> Identity:
+        """Who this session believes to be. Errors: INVALID_ARGUMENT, AGENT_NOT_JOINED."""
         limits.text("topic_id", topic_id)
-        identity = self._joined.get(topic_id)
+        identity = self.joined.get(topic_id)
         if identity is None:
             raise AgentNotJoined(
                 f"this session has not joined topic {topic_id!r:.80}; call topic_join first "
                 "(after a restart, with the reclaim_token)"
             )
-        return identity.agent_name
+        return identity
 
-    def _standing(self, connection: sqlite3.Connection, topic_id: str) -> Standing:
-        """Where this session stands on the topic, if it still is who it believes to be."""
-        identity = self._joined[topic_id]
-        row = connection.execute(_STANDING, {"topic": topic_id, "agent": identity.agent_name}).fetchone()
-        if row is None:
-            raise no_topic(topic_id)
-        status, last_seq, next_seq, *claim = row
-        if Identity(identity.agent_name, *claim) != identity:
+    def check(self, tx: Transaction, identity: Identity) -> None:
+        """Is it still so? A session that was taken over may not act (B10). Errors: AGENT_NOT_JOINED."""
+        topic_id, agent_name, claim = identity
+        if not rules.may_act(claim, self.latest_claim(tx, topic_id, agent_name)):
             raise AgentNotJoined(
-                f"another session reclaimed {identity.agent_name!r} on topic {topic_id!r:.80}; "
+                f"another session reclaimed {agent_name!r} on topic {topic_id!r:.80}; "
                 "join again under another name, or with the reclaim_token to take it back"
             )
-        return Standing(status, last_seq, next_seq)
 
 
 def _in_use(agent_name: str) -> AgentNameInUse:
@@ -109,10 +119,10 @@ def _in_use(agent_name: str) -> AgentNameInUse:
     )
 
 
-_RESERVED = """
+_LATEST = """
     SELECT reclaim_token, coalesce(fence, 0), last_claimed_at
     FROM agent_name_reservations LEFT JOIN reservation_fences USING (topic_id, agent_name)
-    WHERE topic_id = :topic AND agent_name = :agent
+    WHERE topic_id = ? AND agent_name = ?
 """
 
 _RESERVE = """
@@ -124,21 +134,8 @@ _RECLAIM = """
     UPDATE agent_name_reservations SET last_claimed_at = :now WHERE topic_id = :topic AND agent_name = :agent
 """
 
-_FENCE = """
+_RAISE_FENCE = """
     INSERT INTO reservation_fences (topic_id, agent_name, fence) VALUES (:topic, :agent, 1)
     ON CONFLICT (topic_id, agent_name) DO UPDATE SET fence = fence + 1
     RETURNING fence
-"""
-
-# The counter rules. A message beyond it, from a program that forgot to count, must not make sends fail for ever.
-_STANDING = """
-    SELECT t.status, coalesce(c.last_seq, 0),
-           max(coalesce((SELECT next_seq FROM topic_seq WHERE topic_id = :topic), 1),
-               coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0) + 1),
-           r.reclaim_token, coalesce(f.fence, 0), r.last_claimed_at
-    FROM topics AS t
-    LEFT JOIN cursors AS c ON c.topic_id = t.topic_id AND c.agent_name = :agent
-    LEFT JOIN agent_name_reservations AS r ON r.topic_id = t.topic_id AND r.agent_name = :agent
-    LEFT JOIN reservation_fences AS f ON f.topic_id = t.topic_id AND f.agent_name = :agent
-    WHERE t.topic_id = :topic
 """

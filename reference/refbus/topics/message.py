@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import Any, TypedDict
 
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
@@ -31,6 +31,21 @@ COLUMNS = (
 )
 
 
+class Message(TypedDict):
+    """A message as its reader sees it."""
+
+    message_id: str
+    topic_id: str
+    seq: int
+    sender: str
+    message_type: str
+    reply_to: str | None
+    content_markdown: str
+    metadata: dict[str, Any] | None
+    client_message_id: str | None
+    created_at: float  # Unix seconds
+
+
 class Draft:
     """A checked item of an outbox. An error says what is wrong with it, to be read after its place there."""
 
@@ -48,19 +63,22 @@ class Draft:
             limits.stripped, ".client_message_id", said("client_message_id"), CLIENT_ID_CHARS_MAX
         )
 
-    def says_the_same(self, message: dict[str, Any]) -> bool:
-        """Is a stored message this draft?"""
+    def says_the_same(self, message: Message) -> bool:
+        """Is a stored message this draft? As JSON texts, 1, 1.0 and true are three values (B6)."""
         metadata = None if self.metadata_json is None else jsontext.decode(self.metadata_json)
-        return (self.body, self.type, self.reply_to, metadata) == (
+        return (self.body, self.type, self.reply_to, jsontext.canonical(metadata)) == (
             message["content_markdown"],
             message["message_type"],
             message["reply_to"],
-            message["metadata"],
+            jsontext.canonical(message["metadata"]),
         )
 
 
 def drafts(outbox: Any) -> list[Draft]:
-    """The items of an outbox. One object alone, or the JSON text of a list, is what models also send."""
+    """The items of an outbox. One object alone, or the JSON text of a list, is what models also send.
+
+    Raises INVALID_ARGUMENT, which names the item.
+    """
     if outbox is None:
         return []
     if type(outbox) is str:
@@ -83,7 +101,7 @@ def drafts(outbox: Any) -> list[Draft]:
     return checked
 
 
-def as_messages(rows: list[Row]) -> list[dict[str, Any]]:
+def as_messages(rows: list[Row]) -> list[Message]:
     """Rows of `messages` as their reader sees them."""
     if bytes in map(type, chain.from_iterable(rows)):
         # A stranger's: shown as text, rather than breaking the reply.
@@ -91,7 +109,7 @@ def as_messages(rows: list[Row]) -> list[dict[str, Any]]:
     return list(map(as_message, rows))
 
 
-def as_message(row: Row) -> dict[str, Any]:
+def as_message(row: Row) -> Message:
     """One row that this bus wrote."""
     message_id, topic_id, seq, sender, type_, reply_to, body, metadata_json, client_id, created_at = row
     metadata = None if metadata_json is None else metadata_value(metadata_json)

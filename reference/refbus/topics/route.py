@@ -2,99 +2,154 @@
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.store import Store
+from refbus.kernel.transaction import Transaction
+from refbus.topics.ids import new_id
 from refbus.topics.message import metadata_text, metadata_value
-from refbus.topics.store import Store, new_id
 
 
-class Topics(Store):
-    """topic_create, topic_list, topic_resolve and topic_close."""
+class Topic(TypedDict):
+    """A topic as most tools tell it."""
+
+    topic_id: str
+    name: str
+    status: str  # open or closed
+
+
+class TopicRow(Topic):
+    """All that is known of a topic."""
+
+    created_at: float  # Unix seconds, as all times here
+    closed_at: float | None
+    close_reason: str | None
+    metadata: dict[str, Any] | None
+
+
+class TopicList(TypedDict):
+    """The reply of topic_list."""
+
+    topics: list[TopicRow]
+
+
+class Warned(TypedDict):
+    """Something to know about a call that succeeded."""
+
+    code: str
+    message: str
+    context: NotRequired[dict[str, Any]]
+
+
+class Closed(TypedDict):
+    """The reply of topic_close."""
+
+    topic_id: str
+    status: str
+    closed_at: float
+    close_reason: str | None
+    warnings: NotRequired[list[Warned]]  # ALREADY_CLOSED
+
+
+class Route:
+    """topic_create, topic_list, topic_resolve and topic_close; renaming and deleting, which agents may not."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def topic_create(
         self, name: str | None = None, metadata: dict[str, Any] | None = None, mode: str = "reuse"
-    ) -> dict[str, Any]:
-        """The newest open topic of that name, or a new one; `new` never reuses (B2: in one transaction)."""
+    ) -> Topic:
+        """The newest open topic of that name, or a new one; `new` never reuses (B2: in one transaction).
+
+        Errors: INVALID_ARGUMENT.
+        """
         if name is not None:
             limits.text("name", name)
         _one_of("mode", mode, ("reuse", "new"))
         metadata_json = metadata_text("metadata", metadata)
-        with self._transaction() as connection:
-            found = None if mode == "new" or name is None else _newest(connection, name, "open")
+        with self._store.transaction() as tx:
+            found = None if mode == "new" or name is None else _newest(tx, name, "open")
             if found is not None:
                 return found
-            topic_id = _free_id(connection)
+            topic_id = _free_id(tx)
             name = f"topic-{topic_id}" if name is None else name
-            now = self._now()
-            connection.execute(_CREATE, (topic_id, name, now, metadata_json))
-            connection.execute(
-                "INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 1, ?)", (topic_id, now)
-            )
+            tx.execute(_CREATE, (topic_id, name, tx.now_s, metadata_json))
+            tx.execute("INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 1, ?)", (topic_id, tx.now_s))
         return {"topic_id": topic_id, "name": name, "status": "open"}
 
-    def topic_list(self, status: str = "open") -> dict[str, Any]:
-        """Topics, the newest first."""
+    def topic_list(self, status: str = "open") -> TopicList:
+        """Topics, the newest first; `status` is open, closed or all. Errors: INVALID_ARGUMENT."""
         _one_of("status", status, ("open", "closed", "all"))
-        with self._snapshot() as connection:
-            rows = connection.execute(_LIST, {"status": status}).fetchall()
-        return {
-            "topics": [
-                {
-                    "topic_id": topic_id,
-                    "name": name,
-                    "status": is_open,
-                    "created_at": created_at,
-                    "closed_at": closed_at,
-                    "close_reason": reason,
-                    "metadata": metadata_value(metadata_json),
-                }
-                for topic_id, name, is_open, created_at, closed_at, reason, metadata_json in rows
-            ]
-        }
+        with self._store.snapshot() as tx:
+            rows = tx.rows(_LIST, {"status": status})
+        return {"topics": [_topic_row(row) for row in rows]}
 
-    def topic_resolve(self, name: str, allow_closed: bool = False) -> dict[str, Any]:
-        """The newest open topic of that name; if there is none and it is allowed, the newest closed one."""
+    def topic_resolve(self, name: str, allow_closed: bool = False) -> Topic:
+        """The newest open topic of that name; if there is none and it is allowed, the newest closed one.
+
+        Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND.
+        """
         limits.text("name", name)
         limits.flag("allow_closed", allow_closed)
-        with self._snapshot() as connection:
-            return self._resolve(connection, name, allow_closed)
+        with self._store.snapshot() as tx:
+            return self.resolve(tx, name, allow_closed)
 
-    def topic_close(self, topic_id: str, reason: str | None = None) -> dict[str, Any]:
-        """Let nobody send to the topic any more. A second close changes nothing and says ALREADY_CLOSED."""
+    def topic_close(self, topic_id: str, reason: str | None = None) -> Closed:
+        """Let nobody send to the topic any more. A second close changes nothing and warns of ALREADY_CLOSED.
+
+        Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND.
+        """
         limits.text("topic_id", topic_id)
         if reason is not None:
             limits.body("reason", reason, limits.TEXT_CHARS_MAX)
-        with self._transaction() as connection:
-            is_closing = connection.execute(_CLOSE, (self._now(), reason, topic_id)).rowcount == 1
-            row = connection.execute(
-                "SELECT status, closed_at, close_reason FROM topics WHERE topic_id = ?", (topic_id,)
-            ).fetchone()
+        with self._store.transaction() as tx:
+            is_closing = tx.execute(_CLOSE, (tx.now_s, reason, topic_id)).rowcount == 1
+            row = tx.row("SELECT status, closed_at, close_reason FROM topics WHERE topic_id = ?", (topic_id,))
             if row is None:
                 raise no_topic(topic_id)
-        reply = {"topic_id": topic_id, "status": row[0], "closed_at": row[1], "close_reason": row[2]}
+        reply: Closed = {"topic_id": topic_id, "status": row[0], "closed_at": row[1], "close_reason": row[2]}
         if not is_closing:
-            said = "The topic was closed before; nothing was changed."
-            reply["warnings"] = [{"code": "ALREADY_CLOSED", "message": said, "context": {"topic_id": topic_id}}]
+            message = "The topic was closed before; nothing was changed."
+            reply["warnings"] = [{"code": "ALREADY_CLOSED", "message": message, "context": {"topic_id": topic_id}}]
         return reply
 
-    def _resolve(self, connection: sqlite3.Connection, name: str, allow_closed: bool) -> dict[str, Any]:
-        found = _newest(connection, name, "open")
+    def topic_rename(self, topic_id: str, name: str) -> Topic:
+        """Give a topic another name. Its id, and who has joined, stay. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("name", name)
+        with self._store.transaction() as tx:
+            tx.execute("UPDATE topics SET name = ? WHERE topic_id = ?", (name, topic_id))
+            return self.topic(tx, topic_id)
+
+    def topic_delete(self, topic_id: str) -> Topic:
+        """Remove a topic with everything on it; its members get TOPIC_NOT_FOUND. Errors: TOPIC_NOT_FOUND."""
+        with self._store.transaction() as tx:
+            topic = self.topic(tx, topic_id)
+            is_indexed = tx.row("SELECT 1 FROM sqlite_master WHERE name = 'search_index'") is not None
+            # Before the messages, which say what is theirs in the indexes.
+            for sql in (_DELETE_INDEXED if is_indexed else ()) + _DELETE:
+                tx.execute(sql, (topic_id,))
+        return topic
+
+    def topic(self, tx: Transaction, topic_id: str) -> Topic:
+        """The topic of that id. Errors: TOPIC_NOT_FOUND."""
+        row = tx.row("SELECT topic_id, name, status FROM topics WHERE topic_id = ?", (topic_id,))
+        if row is None:
+            raise no_topic(topic_id)
+        return {"topic_id": row[0], "name": row[1], "status": row[2]}
+
+    def resolve(self, tx: Transaction, name: str, allow_closed: bool) -> Topic:
+        """The topic that a name leads to. Errors: TOPIC_NOT_FOUND."""
+        found = _newest(tx, name, "open")
         if found is None and allow_closed:
-            found = _newest(connection, name, "closed")
+            found = _newest(tx, name, "closed")
         if found is None:
             raise TopicNotFound(
                 f"no {'' if allow_closed else 'open '}topic is named {name!r:.80}; topic_list shows what there is"
             )
         return found
-
-    def _topic(self, connection: sqlite3.Connection, topic_id: str) -> dict[str, Any]:
-        row = connection.execute("SELECT topic_id, name, status FROM topics WHERE topic_id = ?", (topic_id,)).fetchone()
-        if row is None:
-            raise no_topic(topic_id)
-        return dict(zip(("topic_id", "name", "status"), row, strict=True))
 
 
 def no_topic(topic_id: str) -> TopicNotFound:
@@ -102,15 +157,28 @@ def no_topic(topic_id: str) -> TopicNotFound:
     return TopicNotFound(f"no topic has the id {topic_id!r:.80}; topic_list shows what there is")
 
 
-def _newest(connection: sqlite3.Connection, name: str, status: str) -> dict[str, Any] | None:
-    row = connection.execute(_NEWEST, (name, status)).fetchone()
+def _newest(tx: Transaction, name: str, status: Literal["open", "closed"]) -> Topic | None:
+    row = tx.row(_NEWEST, (name, status))
     return None if row is None else {"topic_id": row[0], "name": name, "status": status}
 
 
-def _free_id(connection: sqlite3.Connection) -> str:
+def _topic_row(row: tuple[Any, ...]) -> TopicRow:
+    topic_id, name, status, created_at, closed_at, reason, metadata_json = row
+    return {
+        "topic_id": topic_id,
+        "name": name,
+        "status": status,
+        "created_at": created_at,
+        "closed_at": closed_at,
+        "close_reason": reason,
+        "metadata": metadata_value(metadata_json),
+    }
+
+
+def _free_id(tx: Transaction) -> str:
     while True:
         topic_id = new_id()
-        if not connection.execute("SELECT 1 FROM topics WHERE topic_id = ?", (topic_id,)).fetchone():
+        if tx.row("SELECT 1 FROM topics WHERE topic_id = ?", (topic_id,)) is None:
             return topic_id
 
 
@@ -137,3 +205,16 @@ _LIST = """
 _CLOSE = """
     UPDATE topics SET status = 'closed', closed_at = ?, close_reason = ? WHERE topic_id = ? AND status <> 'closed'
 """
+
+_DELETE_INDEXED = ("DELETE FROM search_index WHERE message_id IN (SELECT message_id FROM messages WHERE topic_id = ?)",)
+
+_DELETE = (
+    "DELETE FROM passages WHERE message_id IN (SELECT message_id FROM messages WHERE topic_id = ?)",
+    "DELETE FROM search_state WHERE topic_id = ?",
+    "DELETE FROM messages WHERE topic_id = ?",
+    "DELETE FROM cursors WHERE topic_id = ?",
+    "DELETE FROM agent_name_reservations WHERE topic_id = ?",
+    "DELETE FROM reservation_fences WHERE topic_id = ?",
+    "DELETE FROM topic_seq WHERE topic_id = ?",
+    "DELETE FROM topics WHERE topic_id = ?",
+)

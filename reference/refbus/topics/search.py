@@ -9,17 +9,15 @@ What cannot be done as asked is done as well as possible, and `warnings` says so
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NotRequired, TypedDict
 
-from refbus.kernel.clock import Clock
-from refbus.kernel.db import fetch
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.store import Store
+from refbus.kernel.transaction import Transaction
 from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
-from refbus.topics.route import Topics
+from refbus.topics.route import Route, Warned
 
 MODES = ("hybrid", "fts", "semantic")
 LIMIT_MAX = 1000
@@ -27,24 +25,28 @@ SNIPPET_CHARS = 240
 ROWS_AT_ONCE = 500
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors chose it
 
-Hit = dict[str, Any]
-Warnings = list[dict[str, Any]]
+Hit = dict[str, Any]  # a result: topic_id, topic_name, message_id, seq, sender, message_type, created_at, snippet, …
+Body = tuple[str, str, int, str]  # message_id, topic_id, seq, content_markdown
 
 
-class Search(Topics):
+class Found(TypedDict):
+    """The reply of messages_search."""
+
+    query: str
+    mode: str
+    topic_id: str | None
+    include_content: bool
+    results: list[Hit]
+    count: int
+    warnings: NotRequired[list[Warned]]  # SEMANTIC_UNAVAILABLE, FTS_UNAVAILABLE
+
+
+class Search:
     """messages_search."""
 
-    def __init__(
-        self,
-        store: Path | str,
-        *,
-        clock: Clock | None = None,
-        synchronous: str = "NORMAL",
-        embedder: Embedder | None = None,
-        embedding_model: str | None = None,
-    ) -> None:
+    def __init__(self, store: Store, route: Route, embedder: Embedder | None, embedding_model: str | None) -> None:
         """The model for searches by meaning: an object, or a name to load it by when it is first needed."""
-        super().__init__(store, clock=clock, synchronous=synchronous)
+        self._store, self._route = store, route
         self._embedder = embedder
         self._model_name = None if embedding_model is None else limits.text("embedding_model", embedding_model)
 
@@ -56,8 +58,11 @@ class Search(Topics):
         limit: int = 20,
         model: str | None = None,
         include_content: bool = False,
-    ) -> dict[str, Any]:
-        """Messages that match, the best first. No query syntax: every word counts as it stands. Needs no join."""
+    ) -> Found:
+        """Messages that match, the best first. No query syntax: every word counts as it stands. Needs no join.
+
+        Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND.
+        """
         words = limits.body("query", query, limits.TEXT_CHARS_MAX).split()
         if not words:
             raise InvalidArgument("query must hold a word")
@@ -68,21 +73,21 @@ class Search(Topics):
         for what, value in (("topic_id", topic_id), ("model", model)):
             if value is not None:
                 limits.text(what, value)
-        warnings: Warnings = []
+        warnings: list[Warned] = []
         embedder = None if mode == "fts" else self._embedder_for(model, warnings)
-        with self._snapshot() as connection:
-            if topic_id is not None:
-                self._topic(connection, topic_id)
+        if topic_id is not None:
+            with self._store.snapshot() as tx:
+                self._route.topic(tx, topic_id)
         hits = []
         if mode != "semantic" or embedder is None:
-            hits.append(self._by_words(words, topic_id, limit, warnings))
+            hits.append(self.by_words(words, topic_id, limit, warnings))
         if embedder is not None:
             hits.append(self._by_meaning(embedder, query, topic_id, limit))
         results = _fuse(hits)[:limit]
         if not include_content:
             for result in results:
                 del result["content_markdown"]
-        reply = {
+        reply: Found = {
             "query": query,
             "mode": mode,
             "topic_id": topic_id,
@@ -90,9 +95,11 @@ class Search(Topics):
             "results": results,
             "count": len(results),
         }
-        return reply | {"warnings": warnings} if warnings else reply
+        if warnings:
+            reply["warnings"] = warnings
+        return reply
 
-    def _embedder_for(self, model: str | None, warnings: Warnings) -> Embedder | None:
+    def _embedder_for(self, model: str | None, warnings: list[Warned]) -> Embedder | None:
         why = "no embedding model is loaded"
         if self._embedder is None and self._model_name is not None:
             try:
@@ -108,37 +115,38 @@ class Search(Topics):
         )
         return None
 
-    def _by_words(self, words: list[str], topic_id: str | None, limit: int, warnings: Warnings) -> list[Hit]:
-        if not self._has_fts():
+    def by_words(self, words: list[str], topic_id: str | None, limit: int, warnings: list[Warned]) -> list[Hit]:
+        """Messages that hold all the words, by BM25."""
+        if not self.has_fts():
             said = "this SQLite has no FTS5; messages were scanned for the words, the newest first"
             warnings.append({"code": "FTS_UNAVAILABLE", "message": said})
             return self._by_scan(words, topic_id, limit)
-        self._index("fts", self._index_words)
+        self.index("fts", self.index_words)
         # Each word is quoted, so that none is an operator.
         quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
-        with self._snapshot() as connection:
-            rows = fetch(connection, _MATCHING, {"query": quoted, "topic": topic_id, "limit": limit})
-        return [_hit(row[:-2]) | {"snippet": _plain(row[-2]), "fts_rank": row[-1]} for row in rows]
+        with self._store.snapshot() as tx:
+            rows = tx.rows(_MATCHING, {"query": quoted, "topic": topic_id, "limit": limit})
+        return [hit(row[:-2]) | {"snippet": plain(row[-2]), "fts_rank": row[-1]} for row in rows]
 
     def _by_scan(self, words: list[str], topic_id: str | None, limit: int) -> list[Hit]:
         wanted = [word.casefold() for word in words]
-        with self._snapshot() as connection:
-            rows = fetch(connection, _NEWEST_FIRST, {"topic": topic_id})
+        with self._store.snapshot() as tx:
+            rows = tx.rows(_NEWEST_FIRST, {"topic": topic_id})
         hits = []
         for row in rows:
             folded = row[-1].casefold()
             if all(word in folded for word in wanted):
                 start = max(0, folded.find(wanted[0]) - SNIPPET_CHARS // 4)
-                hits.append(_hit(row) | {"snippet": _plain(row[-1][start:])})
+                hits.append(hit(row) | {"snippet": plain(row[-1][start:])})
         return hits[:limit]
 
     def _by_meaning(self, embedder: Embedder, query: str, topic_id: str | None, limit: int) -> list[Hit]:
-        self._index(embedder.model, self._index_meanings)
+        self.index(embedder.model, self._index_meanings)
         (wanted,) = embedder.embed([query])
         best: dict[str, tuple[float, int, int]] = {}
-        with self._snapshot() as connection:
+        with self._store.snapshot() as tx:
             values = {"model": embedder.model, "topic": topic_id}
-            for message_id, start, stop, vector in connection.execute(_PASSAGES, values):
+            for message_id, start, stop, vector in tx.execute(_PASSAGES, values):
                 score = dot(wanted, unpack(vector))
                 if score > best.get(message_id, (0.0,))[0]:
                     best[message_id] = (score, start, stop)
@@ -146,35 +154,36 @@ class Search(Topics):
             hits = []
             for message_id in nearest:
                 score, start, stop = best[message_id]
-                (row,) = fetch(connection, _BY_ID, (message_id,))
-                hits.append(_hit(row) | {"snippet": _plain(row[-1][start:stop]), "semantic_score": score})
+                (row,) = tx.rows(_BY_ID, (message_id,))
+                hits.append(hit(row) | {"snippet": plain(row[-1][start:stop]), "semantic_score": score})
         return hits
 
-    def _index(self, index_name: str, index_some: Any) -> None:
+    def index(self, index_name: str, index_some: Callable[[list[Body]], None]) -> None:
         """Bring an index up to date, a part at a time, so that senders get the lock in between."""
         while True:
-            with self._snapshot() as connection:
-                rows = fetch(connection, _NOT_INDEXED, {"index": index_name, "limit": ROWS_AT_ONCE})
+            with self._store.snapshot() as tx:
+                rows = tx.rows(_NOT_INDEXED, {"index": index_name, "limit": ROWS_AT_ONCE})
             if not rows:
                 return
             index_some(rows)
 
-    def _index_words(self, rows: list[tuple[str, str, int, str]]) -> None:
-        with self._transaction() as connection:
+    def index_words(self, rows: list[Body]) -> None:
+        """Add bodies to the full-text index."""
+        with self._store.transaction() as tx:
             for message_id, topic_id, seq, body in rows:
                 # Another process may index the same rows at the same time.
-                if _advance(connection, "fts", topic_id, seq):
-                    connection.execute(
+                if _advance(tx, "fts", topic_id, seq):
+                    tx.execute(
                         "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)", (body, message_id)
                     )
 
-    def _index_meanings(self, rows: list[tuple[str, str, int, str]]) -> None:
+    def _index_meanings(self, rows: list[Body]) -> None:
         assert self._embedder is not None
         places = [(row, start, stop) for row in rows for start, stop in split(row[3])]
         # Outside the transaction: a model is slow, and senders need the lock.
         vectors = self._embedder.embed([row[3][start:stop] for row, start, stop in places])
-        with self._transaction() as connection:
-            connection.executemany(
+        with self._store.transaction() as tx:
+            tx.executemany(
                 "INSERT OR REPLACE INTO passages (model, message_id, start, stop, vector) VALUES (?, ?, ?, ?, ?)",
                 [
                     (self._embedder.model, row[0], start, stop, pack(vector))
@@ -182,17 +191,17 @@ class Search(Topics):
                 ],
             )
             for _, topic_id, seq, _ in rows:
-                _advance(connection, self._embedder.model, topic_id, seq)
+                _advance(tx, self._embedder.model, topic_id, seq)
 
-    def _has_fts(self) -> bool:
+    def has_fts(self) -> bool:
         """Is there a full-text index, or can one be made? Not every SQLite is built with FTS5."""
         try:
-            with self._snapshot() as connection:
-                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone():
-                    connection.execute("SELECT 1 FROM search_index LIMIT 1")
+            with self._store.snapshot() as tx:
+                if tx.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone():
+                    tx.execute("SELECT 1 FROM search_index LIMIT 1")
                     return True
-            with self._transaction() as connection:
-                connection.execute(_CREATE_INDEX)
+            with self._store.transaction() as tx:
+                tx.execute(_CREATE_INDEX)
         except BusError as error:
             if "no such module" not in str(error):
                 raise
@@ -211,18 +220,19 @@ def _fuse(rankings: Sequence[list[Hit]]) -> list[Hit]:
     return sorted(merged.values(), key=lambda hit: -hit["rank"])
 
 
-def _hit(row: Sequence[Any]) -> Hit:
+def hit(row: Sequence[Any]) -> Hit:
+    """A row of a search as a result."""
     return dict(zip(_FIELDS, row, strict=True))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """One line without marks (B11)."""
     line = " ".join(text.split())
     return line if len(line) <= SNIPPET_CHARS else line[:SNIPPET_CHARS] + "…"
 
 
-def _advance(connection: sqlite3.Connection, index_name: str, topic_id: str, seq: int) -> bool:
-    return connection.execute(_ADVANCE, (index_name, topic_id, seq)).rowcount == 1
+def _advance(tx: Transaction, index_name: str, topic_id: str, seq: int) -> bool:
+    return tx.execute(_ADVANCE, (index_name, topic_id, seq)).rowcount == 1
 
 
 _FIELDS = ("topic_id", "topic_name", "message_id", "seq", "sender", "message_type", "created_at", "content_markdown")

@@ -1,42 +1,27 @@
-"""What every noun of the bus stands on: the shared database file, a clock, and what this session has joined."""
+"""The shared database file of the bus, and how it is opened, versioned and wiped."""
 
 from __future__ import annotations
 
 import contextlib
-import random
-import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from refbus.kernel import store as kernel
 from refbus.kernel.clock import Clock
-from refbus.kernel.db import Database, statements
-from refbus.kernel.errors import BusError, Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
+from refbus.kernel.errors import BusError, Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen, SchemaMismatch
 from refbus.kernel.files import make_folder
-from refbus.kernel.wake import Waiters
-from refbus.topics.bell import Bell
+from refbus.kernel.schema import Schema, version_of
+from refbus.kernel.transaction import Transaction
 
 DB_NAME = "agent_bus.sqlite"
-SCHEMA_VERSION = "6"
-EXTRA_VERSION = "1"
-SPEC_VERSION = "v6.3"
-
-_HERE = Path(__file__).parent
+SCHEMA_VERSION = 6
+SCHEMA = Schema.of_folder(Path(__file__).parent, version=SCHEMA_VERSION, oldest=SCHEMA_VERSION)
 
 
-class Identity(NamedTuple):
-    """Who this session is on a topic: a name, and the claim of it that must still be the latest (B10)."""
-
-    agent_name: str
-    reclaim_token: str
-    fence: int
-    claimed_at: float
-
-
-class Users:
-    """Those who are at work in a session. SQLite crashes if a connection is closed under a thread that uses it."""
+class InUse:
+    """A guard around a resource. SQLite crashes if a connection is closed under a thread that uses it."""
 
     def __init__(self) -> None:
         self._count, self._has_ended = 0, False
@@ -61,129 +46,84 @@ class Users:
             self._left.wait_for(lambda: self._count == 0)
 
 
-class Store:
-    """One agent's session on a shared database file. Threads may share it.
+class Store(kernel.Store):
+    """The file, or the folder that holds it under its usual name. Threads may share it.
 
-    `store` is the file, or a folder that holds it under its usual name. The file is opened by the first call, so that
-    a server can start on a file of another version and answer each tool with DB_SCHEMA_MISMATCH (seed, 3.0).
+    It is opened by the first transaction, so that a server can start on a file of another version and answer each
+    tool with DB_SCHEMA_MISMATCH (seed 004, 3.0). The version is read again by every transaction.
     """
 
     def __init__(self, store: Path | str, *, clock: Clock | None = None, synchronous: str = "NORMAL") -> None:
-        if synchronous not in ("NORMAL", "FULL"):
-            raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
-        self.clock = clock or Clock()
-        self.path = _file(store)
+        self._is_open, self._in_use = False, InUse()
+        super().__init__(_file(store), clock=clock, synchronous=synchronous)
         for folder in reversed(self.path.parents):
             make_folder(folder)
-        self.db = Database(self.path, synchronous=synchronous)
-        self.waiters = Waiters(self.path.parent, f"{self.path.name}-wal", self._version)
-        self.bell = Bell(self.waiters, self._version, self._snapshot)
-        # In memory and no longer: a client joins again after a restart (seed, 2.3).
-        self._joined: dict[str, Identity] = {}
-        self._is_open = False
-        self._using = Users()
 
     def close(self) -> None:
-        """Close all connections and watches. A sync that waits ends as if its time were over."""
-        self.bell.close()
-        self._using.end()
-        self.waiters.close()
-        self.db.close()
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Wait for the calls that are at work, then close all connections and watches."""
+        self._in_use.end()
+        super().close()
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        """Everything in the block or nothing of it; the lock is taken at its start (B1)."""
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[Transaction]:
+        """Everything in the block or nothing of it (B1). Errors: DB_BUSY, DB_SCHEMA_MISMATCH, NOT_OPEN."""
         try:
-            with self._using:
+            with self._in_use:
                 if not self._is_open:
-                    self._open()
-                with self.db.transaction(begin) as connection:
-                    if _schema_version(connection) != SCHEMA_VERSION:
-                        raise self._mismatch(connection)
-                    yield connection
+                    self.open_file()
+                with super().transaction(begin) as tx:
+                    if version_of(tx) != str(SCHEMA_VERSION):
+                        raise self.mismatch(f"schema_version {version_of(tx)!a:.40}")
+                    yield tx
         except Busy as error:
             raise DbBusy(f"another process holds the database: {error}") from error
 
-    def _snapshot(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        """Reads that see one moment, and wait for nobody."""
-        return self._transaction("BEGIN")
-
-    def _open(self) -> None:
+    def open_file(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
-        with self.db.transaction("BEGIN") as connection:
-            is_current = _schema_version(connection) == SCHEMA_VERSION and _extra_version(connection) == EXTRA_VERSION
-        if not is_current:
-            with self.db.transaction() as connection:
-                is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
-                if not is_empty and _schema_version(connection) != SCHEMA_VERSION:
-                    raise self._mismatch(connection)
-                create_missing(connection)
+        try:
+            self.prepare(SCHEMA)
+        except SchemaMismatch as error:
+            raise self.mismatch(str(error)) from error
         self._is_open = True
 
-    def _mismatch(self, connection: sqlite3.Connection) -> DbSchemaMismatch:
-        found = _schema_version(connection)
-        return DbSchemaMismatch(
-            f"the database has {'no schema version' if found is None else f'schema version {found!a:.40}'}, "
-            f"and this server needs {SCHEMA_VERSION}. Wipe it with `refbus topics wipe`, "
-            f"or delete the file {self.path}, and start again."
-        )
-
-    def _now(self) -> float:
-        """Unix seconds. Taken once in a call, so that all its times are equal."""
-        return self.clock.now_us() / 1_000_000
-
-    def _version(self) -> int:
+    def version(self) -> int:
         """Another number after every commit of another connection; -1 where it cannot be told."""
         try:
-            with self._using:
-                return self.db.version()
+            with self._in_use:
+                return super().version()
         except (BusError, sqlite3.Error):
             return -1  # those who wait meet the error themselves, where it can be told
 
+    def wipe(self) -> dict[str, str]:
+        """Empty the file, whatever its version: all tables go, and those of this version are made anew.
 
-def create_missing(connection: sqlite3.Connection) -> None:
-    """Make all tables that are not there."""
-    for statement in statements(_HERE / "schema.sql") + statements(_HERE / "extra.sql"):
-        connection.execute(statement)
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('refbus_extra_version', ?)", (EXTRA_VERSION,))
+        The file itself stays: a server that has it open would go on writing into a deleted one. Errors: DB_BUSY.
+        """
+        try:
+            with self._in_use:
+                with super().transaction() as tx:
+                    for name, kind in tx.rows(_ALL):
+                        quoted = name.replace('"', '""')
+                        # A table that belongs to a virtual one has gone with it.
+                        tx.execute(f'DROP {kind} IF EXISTS "{quoted}"')
+                    SCHEMA.bring_up_to_date(tx)
+                self._shrink()
+        except Busy as error:
+            raise DbBusy(f"another process holds the database: {error}") from error
+        return {"path": str(self.path)}
 
+    def _shrink(self) -> None:
+        """Leave nothing of the old content in the file. If somebody reads just now, the next writes do that."""
+        with contextlib.suppress(Busy):
+            self.db.write("VACUUM")
+            self.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
-def new_id() -> str:
-    """A short UUID: ten hex digits. Who stores it must expect that it is taken: there are only 2**40."""
-    return secrets.token_hex(5)
-
-
-def ids_of_time(now: float, count: int) -> list[str]:
-    """Short UUIDs that begin with the second, as version 7 of the long ones does with the millisecond.
-
-    So what is sent together lies together in the index of ids; random ones would dirty a page of it for each message.
-    """
-    start = (int(now) % 2**24 << 16) + random.randrange(2**16 - count)
-    return [f"{number:010x}" for number in range(start, start + count)]
-
-
-def _schema_version(connection: sqlite3.Connection) -> Any:
-    return _meta(connection, "SELECT value FROM meta WHERE key = 'schema_version'")
-
-
-def _extra_version(connection: sqlite3.Connection) -> Any:
-    return _meta(connection, "SELECT value FROM meta WHERE key = 'refbus_extra_version'")
-
-
-def _meta(connection: sqlite3.Connection, sql: str) -> Any:
-    try:
-        row = connection.execute(sql).fetchone()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
-            raise
-        return None  # no such table, or one of another shape
-    return None if row is None else row[0]
+    def mismatch(self, found: str) -> DbSchemaMismatch:
+        """The error that says what was found, and what to do about it."""
+        return DbSchemaMismatch(
+            f"this server needs schema version {SCHEMA_VERSION} of the database: {found}. "
+            f"Wipe it with `refbus topics wipe`, or delete the file {self.path}, and start again."
+        )
 
 
 def _file(store: Path | str) -> Path:
@@ -192,3 +132,10 @@ def _file(store: Path | str) -> Path:
     # SQLite keeps its log beside the file that a link leads to.
     path = Path(store).expanduser().resolve()
     return path / DB_NAME if path.is_dir() else path
+
+
+_ALL = """
+    SELECT name, type FROM sqlite_master
+    WHERE type IN ('table', 'view', 'trigger') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
+    ORDER BY type <> 'trigger', sql NOT LIKE 'CREATE VIRTUAL TABLE%'
+"""

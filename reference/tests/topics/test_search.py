@@ -167,8 +167,10 @@ def test_a_search_indexes_a_long_backlog_in_parts(join: Join, monkeypatch: pytes
     alice.bus.topic_join("alice", other)
     alice.bus.sync(other, [{"content_markdown": "word"}] * 7, wait_seconds=0)
     rows = []
-    index = bob.bus._index_words
-    monkeypatch.setattr(alice.bus, "_index_words", lambda some: (rows.append(len(some)), index(some), index(some)))
+    index = bob.bus.search.index_words
+    monkeypatch.setattr(
+        alice.bus.search, "index_words", lambda some: (rows.append(len(some)), index(some), index(some))
+    )
     assert alice.bus.messages_search("word", mode="fts", limit=100)["count"] == 27
     assert rows == [3] * 6 + [2] + [3, 3, 1] or rows == [3, 3, 1] + [3] * 6 + [2]
 

@@ -68,10 +68,10 @@ def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
 
 GIVES_BACK_SLOWLY = """
 import time
-from refbus.topics import sync
+from refbus.topics import cursor
 from refbus.topics.mcp import server
-give_back = sync.SyncCall.give_back
-sync.SyncCall.give_back = lambda call: (time.sleep(0.5), give_back(call))
+give_back = cursor.SyncCall.give_back
+cursor.SyncCall.give_back = lambda call: (time.sleep(0.5), give_back(call))
 raise SystemExit(server.main())
 """
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from refbus.driver import Driver
 from refbus.kernel import db
-from refbus.kernel.errors import BusError, Corrupt, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
+from refbus.kernel.errors import Corrupt, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen
 from refbus.topics.bus import TopicsBus
 
 OpenSession = Callable[..., TopicsBus]
@@ -176,7 +175,7 @@ def test_a_folder_holds_the_file_under_its_usual_name(tmp_path: Path) -> None:
     assert (tmp_path / "agent_bus.sqlite").exists()
     (tmp_path / "link").symlink_to(tmp_path / "agent_bus.sqlite")
     with TopicsBus(tmp_path / "link") as bus:
-        assert bus.path.name == "agent_bus.sqlite" and len(bus.topic_list()["topics"]) == 1
+        assert bus.store.path.name == "agent_bus.sqlite" and len(bus.topic_list()["topics"]) == 1
     with TopicsBus(tmp_path / "deep" / "down" / "bus.sqlite") as bus:
         assert bus.topic_list() == {"topics": []}
     with pytest.raises(NotOpen):
@@ -228,22 +227,6 @@ def test_many_writers_leave_dense_numbers_and_readers_that_saw_all(tmp_path: Pat
     for name, (mine, others) in zip("abc", sent, strict=True):
         assert [m["seq"] for m in received if m["sender"] == name] == mine
         assert others == sorted(set(others)) and not set(others) & set(mine)
-
-
-def test_the_driver_serves_it(tmp_path: Path) -> None:
-    """With the tools' own names and fields."""
-    driver = Driver({"topics": TopicsBus})
-    assert driver.hello(system="topics")["systems"] == ["topics"]
-    driver.open(str(tmp_path / "bus.sqlite"))
-    driver.clock_set(1_000)
-    topic_id = driver._call("topic_create", {"name": "x"})["topic_id"]
-    assert driver._call("topic_join", {"agent_name": "a", "topic_id": topic_id})["agent_name"] == "a"
-    assert driver._call("sync", {"topic_id": topic_id, "wait_seconds": 0})["cursor"]["updated_at"] == 1.0
-    assert driver._call("ping", {})["ok"] is True
-    with pytest.raises(BusError):
-        driver._call("topic_close", {"topic_id": "nope"})
-    driver.close()
-    assert all(hasattr(TopicsBus, method) for method in TopicsBus.METHODS)
 
 
 def _create(file: Path) -> str:

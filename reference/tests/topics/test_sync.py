@@ -234,7 +234,7 @@ def test_the_limits_are_reached_and_not_passed(join: Join) -> None:
 def test_an_id_that_is_taken_is_not_given_again(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are 2**16 that begin with a given second. Of the second outbox, the first message has been inserted."""
     drawn = {0: [], 1: ["0123456789"], 2: ["9876543210", "0123456789"]}
-    monkeypatch.setattr("refbus.topics.sync.ids_of_time", lambda _now, count: drawn[count])
+    monkeypatch.setattr("refbus.topics.log.ids_of_time", lambda _now, count: drawn[count])
     alice, bob = join("alice"), join("bob")
     sent = alice.sync("1")["sent"] + alice.sync("2", "3")["sent"]
     ids = [record["message"]["message_id"] for record in sent]

@@ -19,7 +19,7 @@ Join = Callable[..., Any]
 
 def is_waiting(peer: Any) -> None:
     """Come back when the peer's sync listens."""
-    while not peer.bus.bell._ears:
+    while not peer.bus.notifier.subscribers:
         time.sleep(0.001)
 
 
@@ -54,13 +54,14 @@ def test_without_news_it_ends_in_time(join: Join) -> None:
     assert bob.sync()["status"] == "empty"
 
 
-def test_a_commit_rings_for_those_whose_news_it_is(join: Join) -> None:
+def test_a_commit_wakes_those_whose_news_it_is(join: Join) -> None:
     """The others are looked for, and sleep on."""
     alice, bob = join("alice"), join("bob")
     bob_waits = bob.bus.begin_sync(bob.topic_id, wait_seconds=60)
     alice_waits = alice.bus.begin_sync(alice.topic_id, wait_seconds=60)
     for_bob, for_alice = threading.Event(), threading.Event()
-    with bob.bus.bell.heard(for_bob.set, bob_waits.sees_news), bob.bus.bell.heard(for_alice.set, alice_waits.sees_news):
+    wakes = bob.bus.notifier.subscribed
+    with wakes(for_bob.set, bob_waits.sees_news), wakes(for_alice.set, alice_waits.sees_news):
         alice.sync("1")
         assert for_bob.wait(10)
         assert not for_alice.is_set()
@@ -126,7 +127,7 @@ def test_two_waits_of_one_session_share_one_message(join: Join) -> None:
     alice, bob = join("alice"), join("bob")
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(bob.sync, wait_seconds=2) for _ in range(2)]
-        while len(bob.bus.bell._ears) < 2:
+        while len(bob.bus.notifier.subscribers) < 2:
             time.sleep(0.001)
         alice.sync("1")
         replies = [future.result(timeout=10) for future in waiting]

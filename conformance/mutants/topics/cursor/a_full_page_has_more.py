@@ -2,22 +2,21 @@
 
 from typing import Any
 
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.topics import log
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.06",)
 
-
-class Call(SyncCall):
-    def _read(self, *args: Any) -> tuple[list[dict[str, Any]], bool, int]:
-        messages, _, passed = super()._read(*args)
-        return messages, len(messages) == self._max_items, passed
+page = log.page
 
 
-sync.SyncCall = Call
+def full(*args: Any) -> log.Page:
+    found = page(*args)
+    return found._replace(has_more=len(found.messages) == args[5])
+
+
+log.page = full
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

@@ -4,8 +4,8 @@ from typing import Any
 
 from refbus.kernel.rules import cursor
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.16", "topics.cursor.17", "topics.cursor.18")
 

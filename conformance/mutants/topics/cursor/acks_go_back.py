@@ -2,7 +2,6 @@
 
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import cursor
-from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.19",)
@@ -18,4 +17,4 @@ cursor.advance = advance
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

@@ -1,11 +1,9 @@
 """A wait ends with any message in the file, whether it is for the reader or not."""
 
-import sqlite3
-
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.kernel.transaction import Transaction
+from refbus.topics import cursor
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.29",)
 
@@ -18,15 +16,15 @@ class Call(SyncCall):
     def is_done(self) -> bool:
         return self.is_woken or super().is_done
 
-    def sees_news(self, connection: sqlite3.Connection) -> bool:
-        (count,) = connection.execute("SELECT count(*) FROM messages").fetchone()
+    def sees_news(self, tx: Transaction) -> bool:
+        (count,) = tx.execute("SELECT count(*) FROM messages").fetchone()
         self.is_woken = self.is_woken or self.seen not in (None, count)
         self.seen = count
-        return self.is_woken or super().sees_news(connection)
+        return self.is_woken or super().sees_news(tx)
 
 
-sync.SyncCall = Call
+cursor.SyncCall = Call
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

@@ -13,8 +13,8 @@ REWIND = "UPDATE cursors SET last_seq = 0 WHERE topic_id = ? AND agent_name = ?"
 class Mutant(TopicsBus):
     def topic_join(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = super().topic_join(*args, **kwargs)
-        with self._transaction() as connection:
-            connection.execute(REWIND, (reply["topic_id"], reply["agent_name"]))
+        with self.store.transaction() as tx:
+            tx.execute(REWIND, (reply["topic_id"], reply["agent_name"]))
         return reply
 
 

@@ -2,23 +2,21 @@
 
 import math
 
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.topics import cursor
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.34",)
 
 
-class Call(SyncCall):
+class Call(cursor.SyncCall):
     def receive(self) -> None:
-        deadline, self._deadline = self._deadline, math.inf
+        deadline, self.deadline = self.deadline, math.inf
         super().receive()
-        self._deadline = deadline
+        self.deadline = deadline
 
 
-sync.SyncCall = Call
+cursor.SyncCall = Call
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

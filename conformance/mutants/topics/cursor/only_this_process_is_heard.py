@@ -1,12 +1,10 @@
 """A wait is woken by messages of its own process alone."""
 
-import sqlite3
-
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.kernel.transaction import Transaction
+from refbus.topics import cursor
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 from refbus.topics.message import Draft
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.28",)
 
@@ -19,12 +17,12 @@ class Call(SyncCall):
         Call.sends += len(items)
         self.seen = Call.sends
 
-    def sees_news(self, connection: sqlite3.Connection) -> bool:
-        return Call.sends > self.seen and super().sees_news(connection)
+    def sees_news(self, tx: Transaction) -> bool:
+        return Call.sends > self.seen and super().sees_news(tx)
 
 
-sync.SyncCall = Call
+cursor.SyncCall = Call
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

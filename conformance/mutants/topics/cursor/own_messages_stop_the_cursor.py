@@ -1,24 +1,19 @@
 """The cursor stays before the reader's own messages until others follow."""
 
-from sqlite3 import Connection
-from typing import Any
+from collections.abc import Sequence
 
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.09",)
 
 
-class Call(SyncCall):
-    def _read(self, connection: Connection, after: int, newest: int) -> tuple[list[dict[str, Any]], bool, int]:
-        messages, has_more, _ = super()._read(connection, after, newest)
-        return messages, has_more, messages[-1]["seq"] if messages else after
+def passed(position: int, unread: Sequence[int], max_items: int, _newest: int) -> int:
+    return unread[:max_items][-1] if unread else position
 
 
-sync.SyncCall = Call
+rules.passed = passed
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

@@ -16,8 +16,8 @@ BEGIN = """
 class Mutant(TopicsBus):
     def topic_join(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = super().topic_join(*args, **kwargs)
-        with self._transaction() as connection:
-            connection.execute(BEGIN, (reply["topic_id"], reply["agent_name"], reply["topic_id"]))
+        with self.store.transaction() as tx:
+            tx.execute(BEGIN, (reply["topic_id"], reply["agent_name"], reply["topic_id"]))
         return reply
 
 

@@ -11,8 +11,8 @@ KILLED_BY = ("topics.cursor.44", "topics.cursor.45")
 class Mutant(TopicsBus):
     def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         sql = "SELECT coalesce(max(seq), 0) FROM messages WHERE topic_id = ?"
-        with self._snapshot() as connection:
-            (newest,) = connection.execute(sql, (topic_id,)).fetchone()
+        with self.store.snapshot() as tx:
+            (newest,) = tx.execute(sql, (topic_id,)).fetchone()
         return super().cursor_reset(topic_id, max(0, min(last_seq, newest)))
 
 

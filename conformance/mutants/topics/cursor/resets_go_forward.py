@@ -12,9 +12,9 @@ _AT = "SELECT coalesce(max(last_seq), 0) FROM cursors WHERE topic_id = ? AND age
 
 class Mutant(TopicsBus):
     def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
-        key = (topic_id, self._my_name(topic_id))
-        with self._snapshot() as connection:
-            (at,) = connection.execute(_AT, key).fetchone()
+        key = (topic_id, self.lease.identity(topic_id).agent_name)
+        with self.store.snapshot() as tx:
+            (at,) = tx.execute(_AT, key).fetchone()
         return super().cursor_reset(topic_id, max(at, last_seq))
 
 

@@ -11,8 +11,8 @@ KILLED_BY = ("topics.cursor.43",)
 class Mutant(TopicsBus):
     def cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         reply = super().cursor_reset(topic_id, last_seq)
-        with self._transaction() as connection:
-            connection.execute("UPDATE cursors SET last_seq = ? WHERE topic_id = ?", (last_seq, topic_id))
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE cursors SET last_seq = ? WHERE topic_id = ?", (last_seq, topic_id))
         return reply
 
 

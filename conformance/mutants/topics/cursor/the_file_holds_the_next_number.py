@@ -1,15 +1,18 @@
 """cursors.last_seq is the number to read next."""
 
-from refbus.topics import lease, sync
-from refbus.topics.bus import TopicsBus
+from refbus.topics import cursor
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.39",)
 
-sync._SET_CURSOR = sync._SET_CURSOR.replace("VALUES (?, ?, ?, ?)", "VALUES (?, ?, ? + 1, ?)")
-sync._NEWS = sync._NEWS.replace("last_seq", "last_seq - 1")
-lease._STANDING = lease._STANDING.replace("c.last_seq", "c.last_seq - 1")
+position, move = cursor.position, cursor.move
+cursor.position = lambda tx, reader: max(position(tx, reader) - 1, 0)
+cursor.move = lambda tx, reader, last_seq: move(tx, reader, last_seq + 1)
+
+SEED, FAULT = "(SELECT last_seq", "(SELECT last_seq - 1"
+assert SEED in cursor._NEWS
+cursor._NEWS = cursor._NEWS.replace(SEED, FAULT)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

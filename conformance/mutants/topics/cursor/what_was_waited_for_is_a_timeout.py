@@ -1,9 +1,8 @@
 """The status is that of the first look, also when a wait brought a message."""
 
-from refbus.topics import sync
-from refbus.topics.bus import TopicsBus
+from refbus.topics import cursor
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.cursor.24",)
 
@@ -15,8 +14,8 @@ class Call(SyncCall):
         self.reply["status"] = status
 
 
-sync.SyncCall = Call
+cursor.SyncCall = Call
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(TopicsBus))
+    raise SystemExit(main())

@@ -3,20 +3,23 @@
 from typing import Any
 
 from refbus.kernel.errors import AgentNameInUse
-from refbus.topics.bus import TopicsBus
+from refbus.topics import bus
+from refbus.topics.lease import Lease
 from refbus.topics.mcp.server import main
-from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.23",)
 
 
-class Mutant(TopicsBus):
-    def _claim(self, connection: Any, topic_id: str, agent_name: str, token: str | None) -> Identity:
+class Fault(Lease):
+    def claim(self, tx: Any, topic_id: str, agent_name: str, token: str | None) -> Any:
         sql = "SELECT 1 FROM cursors WHERE topic_id = ? AND agent_name = ?"
-        if token is None and connection.execute(sql, (topic_id, agent_name)).fetchone():
+        if token is None and tx.row(sql, (topic_id, agent_name)):
             raise AgentNameInUse("the name is reserved")
-        return super()._claim(connection, topic_id, agent_name, token)
+        return super().claim(tx, topic_id, agent_name, token)
+
+
+bus.Lease = Fault
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

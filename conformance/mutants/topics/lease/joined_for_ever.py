@@ -1,8 +1,9 @@
 """A new server is on a topic who joined it last."""
 
-from refbus.topics.bus import TopicsBus
+from refbus.kernel.rules.sync import Claim
+from refbus.topics import bus
+from refbus.topics.lease import Identity, Lease
 from refbus.topics.mcp.server import main
-from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.16",)
 
@@ -13,15 +14,18 @@ _LAST = """
 """
 
 
-class Mutant(TopicsBus):
-    def _my_name(self, topic_id: str) -> str:
-        if topic_id not in self._joined:
-            with self._snapshot() as connection:
-                row = connection.execute(_LAST, (topic_id,)).fetchone()
+class Fault(Lease):
+    def identity(self, topic_id: str) -> Identity:
+        if topic_id not in self.joined:
+            with self._store.snapshot() as tx:
+                row = tx.row(_LAST, (topic_id,))
             if row is not None:
-                self._joined[topic_id] = Identity(*row)
-        return super()._my_name(topic_id)
+                self.joined[topic_id] = Identity(topic_id, row[0], Claim(*row[1:]))
+        return super().identity(topic_id)
+
+
+bus.Lease = Fault
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

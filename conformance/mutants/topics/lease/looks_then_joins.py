@@ -14,12 +14,12 @@ _RESERVATION = "FROM agent_name_reservations WHERE topic_id = ? AND agent_name =
 class Mutant(TopicsBus):
     def topic_join(self, agent_name: str, topic_id: Any = None, **kwargs: Any) -> dict[str, Any]:
         key = (topic_id, agent_name)
-        with self._snapshot() as connection:
-            is_free = not connection.execute(f"SELECT 1 {_RESERVATION}", key).fetchone()
+        with self.store.snapshot() as tx:
+            is_free = not tx.execute(f"SELECT 1 {_RESERVATION}", key).fetchone()
         if is_free:
             time.sleep(0.02)
-            with self._transaction() as connection:
-                connection.execute(f"DELETE {_RESERVATION}", key)
+            with self.store.transaction() as tx:
+                tx.execute(f"DELETE {_RESERVATION}", key)
         return super().topic_join(agent_name, topic_id, **kwargs)
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from refbus.topics.bus import TopicsBus
+from refbus.topics import bus
+from refbus.topics.lease import Lease
 from refbus.topics.mcp.server import main
-from refbus.topics.store import Identity
 
 KILLED_BY = ("topics.lease.22",)
 
@@ -14,11 +14,14 @@ _FORGET = """
 """
 
 
-class Mutant(TopicsBus):
-    def _claim(self, connection: Any, topic_id: str, agent_name: str, token: str | None) -> Identity:
-        connection.execute(_FORGET, (topic_id, topic_id, self._now() - 300))
-        return super()._claim(connection, topic_id, agent_name, token)
+class Fault(Lease):
+    def claim(self, tx: Any, topic_id: str, agent_name: str, token: str | None) -> Any:
+        tx.execute(_FORGET, (topic_id, topic_id, tx.now_s - 300))
+        return super().claim(tx, topic_id, agent_name, token)
+
+
+bus.Lease = Fault
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

@@ -10,9 +10,9 @@ KILLED_BY = ("topics.limit.08",)
 
 class Mutant(TopicsBus):
     def topic_join(self, *args: Any, **more: Any) -> dict[str, Any]:
-        before, self._joined = self._joined, {}
+        before, self.lease.joined = self.lease.joined, {}
         reply = super().topic_join(*args, **more)
-        self._joined = before | self._joined
+        self.lease.joined = before | self.lease.joined
         return reply
 
 

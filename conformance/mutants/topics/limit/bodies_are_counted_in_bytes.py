@@ -4,9 +4,9 @@ from typing import Any
 
 from refbus.kernel.errors import InvalidArgument
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 from refbus.topics.message import BODY_CHARS_MAX, drafts
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.limit.02",)
 

@@ -1,7 +1,6 @@
 """Outboxes, bodies, types, keys, names and answers may have any size."""
 
-from refbus.topics import lease, message, sync
-from refbus.topics.bus import TopicsBus
+from refbus.topics import cursor, lease, message
 from refbus.topics.mcp.server import main
 
 KILLED_BY = (
@@ -15,12 +14,8 @@ KILLED_BY = (
 
 
 message.OUTBOX_MAX = message.BODY_CHARS_MAX = message.TYPE_CHARS_MAX = message.CLIENT_ID_CHARS_MAX = 2**30
-lease.AGENT_NAME_CHARS_MAX = sync.ITEMS_MAX = 2**30
-
-
-class Mutant(TopicsBus):
-    pass
+lease.AGENT_NAME_CHARS_MAX = cursor.ITEMS_MAX = 2**30
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

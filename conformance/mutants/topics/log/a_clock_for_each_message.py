@@ -3,25 +3,26 @@
 import time
 from typing import Any
 
-from refbus.topics import sync
+from refbus.kernel.transaction import Transaction
+from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.39",)
 
-send = sync._send
+append = log.append
 
 
-def one_by_one(connection: Any, topic: Any, sender: Any, standing: Any, items: Any, _now: Any) -> Any:
+def one_by_one(tx: Any, topic_id: str, sender: str, items: list[Any], at: log.Lane) -> log.Appended:
     sent, warnings = [], []
     for item in items:
-        records, more = send(connection, topic, sender, standing, [item], time.time())
-        new = sum(not record["duplicate"] for record in records)
-        standing = standing._replace(next_seq=standing.next_seq + new)
+        its_own = Transaction(tx.connection, time.time_ns() // 1_000)
+        records, more, next_seq = append(its_own, topic_id, sender, [item], at)
+        at = at._replace(next_seq=next_seq)
         sent, warnings = sent + records, warnings + more
-    return sent, warnings
+    return log.Appended(sent, warnings, at.next_seq)
 
 
-sync._send = one_by_one
+log.append = one_by_one
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.57", "topics.log.58")
 
 
-class AnyBody(message.Draft):
-    def __init__(self, item: Any, where: str) -> None:
+class Fault(message.Draft):
+    def __init__(self, item: Any) -> None:
         body = item.get("content_markdown") or item.get("content") or "(empty)"
-        super().__init__({**item, "content_markdown": body}, where)
+        super().__init__({**item, "content_markdown": body})
 
 
-message.Draft = AnyBody
+message.Draft = Fault
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
 from typing import Any
 
-from refbus.topics.bus import TopicsBus
+from refbus.topics import bus
 from refbus.topics.mcp.server import main
+from refbus.topics.store import Store
 
 KILLED_BY = ("topics.log.70",)
 
 
-class Mutant(TopicsBus):
-    def _transaction(self, _begin: str = "BEGIN") -> Any:
-        return super()._transaction("BEGIN")
+class Fault(Store):
+    def transaction(self, _begin: str = "BEGIN") -> Any:
+        return super().transaction("BEGIN")
+
+
+bus.Store = Fault
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

@@ -12,7 +12,7 @@ def only_text(_code: str, message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
-server._error = only_text
+server.error_result = only_text
 
 
 if __name__ == "__main__":

@@ -2,25 +2,26 @@
 
 from typing import Any
 
-from refbus.topics import store, sync
+from refbus.topics import log, store
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.67",)
 
-statements = store.statements
-store.statements = lambda file: [text for text in statements(file) if "client_id_unique" not in text]
+SEED, FAULT = ("UNIQUE INDEX IF NOT EXISTS idx_messages_topic_sender", "INDEX IF NOT EXISTS idx_messages_topic_sender")
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
-stored, seen = sync._stored, set()
+stored, seen = log.stored, set()
 
 
-def remembered(connection: Any, topic_id: str, sender: str, items: Any) -> Any:
+def remembered(tx: Any, topic_id: str, sender: str, items: list[Any]) -> Any:
     keys = [(topic_id, sender, item.client_id) for item in items]
-    known = stored(connection, topic_id, sender, [i for i, key in zip(items, keys, strict=True) if key in seen])
+    known = stored(tx, topic_id, sender, [item for item, key in zip(items, keys, strict=True) if key in seen])
     seen.update(keys)
     return known
 
 
-sync._stored = remembered
+log.stored = remembered
 
 
 if __name__ == "__main__":

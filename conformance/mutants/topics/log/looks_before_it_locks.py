@@ -5,36 +5,38 @@ from typing import Any
 
 import anyio
 
-from refbus.topics import message, store, sync
+from refbus.topics import log, message, store
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp import server
+from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.67",)
 
-statements = store.statements
-store.statements = lambda file: [text for text in statements(file) if "client_id_unique" not in text]
+SEED, FAULT = ("UNIQUE INDEX IF NOT EXISTS idx_messages_topic_sender", "INDEX IF NOT EXISTS idx_messages_topic_sender")
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
-stored = sync._stored
+stored = log.stored
 
 
 class SideBySide(server.Session):
     def __init__(self, bus: TopicsBus) -> None:
         super().__init__(bus)
-        self._taking = anyio.Semaphore(4)
+        self.taking = anyio.Semaphore(4)
 
 
 server.Session = SideBySide
 
 
 class Mutant(TopicsBus):
-    def begin_sync(self, topic_id: str, outbox: Any = None, *args: Any, **kwargs: Any) -> sync.SyncCall:
-        with self._snapshot() as connection:
-            name, items = self._my_name(topic_id), message.drafts(outbox)
-            known = stored(connection, topic_id, name, items)
+    def begin_sync(self, topic_id: str, outbox: Any = None, *args: Any, **kwargs: Any) -> Any:
+        name, items = self.lease.identity(topic_id).agent_name, message.drafts(outbox)
+        with self.store.snapshot() as tx:
+            known = stored(tx, topic_id, name, items)
         time.sleep(0.05)
-        sync._stored = lambda *_: known
+        log.stored = lambda *_: known
         return super().begin_sync(topic_id, outbox, *args, **kwargs)
 
 
 if __name__ == "__main__":
-    raise SystemExit(server.main(Mutant))
+    raise SystemExit(main(Mutant))

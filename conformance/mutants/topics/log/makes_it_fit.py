@@ -8,14 +8,14 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.59",)
 
 
-class Fitting(message.Draft):
-    def __init__(self, item: Any, where: str) -> None:
+class Fault(message.Draft):
+    def __init__(self, item: Any) -> None:
         fitted = {name: value if value is None else str(value) for name, value in item.items()}
         metadata = item.get("metadata")
-        super().__init__({**fitted, "metadata": metadata if type(metadata) is dict else None}, where)
+        super().__init__({**fitted, "metadata": metadata if type(metadata) is dict else None})
 
 
-message.Draft = Fitting
+message.Draft = Fault
 
 
 if __name__ == "__main__":

@@ -2,28 +2,28 @@
 
 from typing import Any
 
-from refbus.topics.bus import TopicsBus
-from refbus.topics.lease import Standing
+from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.41", "topics.log.42")
 
+lane = log.lane
+blocks: dict[str, range] = {}
 
-class Mutant(TopicsBus):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.blocks: dict[str, range] = {}
 
-    def _standing(self, connection: Any, topic_id: str) -> Standing:
-        standing = super()._standing(connection, topic_id)
-        sql = "SELECT count(*) FROM messages WHERE topic_id = ? AND seq BETWEEN ? AND ?"
-        block = self.blocks.get(topic_id, range(0))
-        used = connection.execute(sql, (topic_id, block.start, block.stop - 1)).fetchone()[0]
-        if used == len(block):
-            used, first = 0, (standing.next_seq + 8) // 10 * 10 + 1
-            block = self.blocks[topic_id] = range(first, first + 10)
-        return standing._replace(next_seq=block[used])
+def in_blocks(tx: Any, topic_id: str) -> log.Lane:
+    found = lane(tx, topic_id)
+    block = blocks.get(topic_id, range(0))
+    sql = "SELECT count(*) FROM messages WHERE topic_id = ? AND seq BETWEEN ? AND ?"
+    (used,) = tx.row(sql, (topic_id, block.start, block.stop - 1))
+    if used == len(block):
+        used, first = 0, (found.next_seq + 8) // 10 * 10 + 1
+        block = blocks[topic_id] = range(first, first + 10)
+    return found._replace(next_seq=block[used])
+
+
+log.lane = in_blocks
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

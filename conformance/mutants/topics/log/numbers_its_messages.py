@@ -2,17 +2,17 @@
 
 import itertools
 
-from refbus.topics import store, sync
+from refbus.topics import log, store
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.36", "topics.log.37")
 
+SEED, FAULT = "message_id TEXT PRIMARY KEY", "message_id TEXT"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
+
 numbers = itertools.count(1)
-statements = store.statements
-store.statements = lambda file: [
-    text.replace("message_id TEXT PRIMARY KEY", "message_id TEXT") for text in statements(file)
-]
-sync.ids_of_time = lambda _now, count: [f"m-{next(numbers)}" for _ in range(count)]
+log.ids_of_time = lambda _now_s, count: [f"m-{next(numbers)}" for _ in range(count)]
 
 
 if __name__ == "__main__":

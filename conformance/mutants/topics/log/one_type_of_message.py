@@ -8,13 +8,13 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.49", "topics.log.50")
 
 
-class OneType(message.Draft):
-    def __init__(self, item: Any, where: str) -> None:
-        super().__init__(item, where)
+class Fault(message.Draft):
+    def __init__(self, item: Any) -> None:
+        super().__init__(item)
         self.type = "text"
 
 
-message.Draft = OneType
+message.Draft = Fault
 
 
 if __name__ == "__main__":

@@ -2,23 +2,22 @@
 
 from typing import Any
 
-from refbus.topics import sync
+from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.42", "topics.log.45")
 
-send = sync._send
+append = log.append
 
 
-def burning(connection: Any, topic_id: str, *args: Any) -> Any:
-    sent, warnings, next_seq = send(connection, topic_id, *args)
-    burnt = sum(record["duplicate"] for record in sent)
-    sql = "UPDATE topic_seq SET next_seq = next_seq + ? WHERE topic_id = ?"
-    connection.execute(sql, (burnt, topic_id))
-    return sent, warnings, next_seq
+def burning(tx: Any, topic_id: str, *args: Any) -> log.Appended:
+    done = append(tx, topic_id, *args)
+    burnt = sum(record["duplicate"] for record in done.sent)
+    tx.execute("UPDATE topic_seq SET next_seq = next_seq + ? WHERE topic_id = ?", (burnt, topic_id))
+    return done
 
 
-sync._send = burning
+log.append = burning
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ KILLED_BY = ("topics.log.17",)
 class Mutant(TopicsBus):
     def topic_create(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         reply = super().topic_create(*args, **kwargs)
-        self.db.connection().execute("PRAGMA journal_mode = DELETE")
+        self.store.db.connection().execute("PRAGMA journal_mode = DELETE")
         return reply
 
 

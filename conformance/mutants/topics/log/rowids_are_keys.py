@@ -5,10 +5,9 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.34", "topics.log.35")
 
-statements = store.statements
-store.statements = lambda file: [
-    text if "WITHOUT ROWID" in text else text.replace("PRIMARY KEY (", "UNIQUE (") for text in statements(file)
-]
+SEED, FAULT = "PRIMARY KEY (", "UNIQUE ("
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
 if __name__ == "__main__":

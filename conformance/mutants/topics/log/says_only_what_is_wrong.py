@@ -1,18 +1,20 @@
 """A file of another version is refused, and what to do is not said."""
 
-from typing import Any
-
 from refbus.kernel.errors import DbSchemaMismatch
-from refbus.topics.bus import TopicsBus
+from refbus.topics import bus
 from refbus.topics.mcp.server import main
+from refbus.topics.store import Store
 
 KILLED_BY = ("topics.log.21",)
 
 
-class Mutant(TopicsBus):
-    def _mismatch(self, connection: Any) -> DbSchemaMismatch:
+class Fault(Store):
+    def mismatch(self, found: str) -> DbSchemaMismatch:
         return DbSchemaMismatch("the database has another schema version")
 
 
+bus.Store = Fault
+
+
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

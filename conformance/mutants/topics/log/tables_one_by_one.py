@@ -2,24 +2,28 @@
 
 import time
 
-from refbus.topics import store
-from refbus.topics.bus import TopicsBus
+from refbus.kernel.transaction import Transaction
+from refbus.topics import bus, store
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.74",)
 
-statements = store.statements
-store.statements = lambda file: [text.replace("TABLE IF NOT EXISTS", "TABLE") for text in statements(file)]
+SEED, FAULT = "TABLE IF NOT EXISTS", "TABLE"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
-class Mutant(TopicsBus):
-    def _open(self) -> None:
+class Fault(store.Store):
+    def open_file(self) -> None:
         connection = self.db.connection()
         if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
             time.sleep(0.1)  # what takes a machine a moment, and on another one longer
-            store.create_missing(connection)
-        super()._open()
+            store.SCHEMA.create_missing(Transaction(connection, 0))
+        super().open_file()
+
+
+bus.Store = Fault
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

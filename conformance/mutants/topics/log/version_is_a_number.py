@@ -5,10 +5,9 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.18", "topics.log.23")
 
-statements = store.statements
-store.statements = lambda file: [text.replace("value TEXT", "value INTEGER") for text in statements(file)]
-
-store.SCHEMA_VERSION, store.EXTRA_VERSION = 6, 1
+SEED, FAULT = "value TEXT", "value INTEGER"
+assert SEED in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(SEED, FAULT))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class Mutant(TopicsBus):
                 "topic_id": topic_id,
                 "window_seconds": 300,
                 "limit": 200,
-                "now": self._now(),
+                "now": self.store.clock.now_us() / 1_000_000,
                 "peers": [],
                 "count": 0,
             }

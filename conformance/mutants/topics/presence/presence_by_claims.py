@@ -1,7 +1,6 @@
 """Presence is derived from the last claim of a name, not from its cursor."""
 
 from refbus.topics import presence
-from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.03", "topics.presence.11")
@@ -14,9 +13,5 @@ presence._PRESENT = """
 """
 
 
-class Mutant(TopicsBus):
-    pass
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

@@ -10,7 +10,7 @@ KILLED_BY = ("topics.presence.12",)
 
 class Mutant(TopicsBus):
     def topic_presence(self, topic_id: str, **more: Any) -> dict[str, Any]:
-        self._my_name(topic_id)
+        self.lease.identity(topic_id)
         return super().topic_presence(topic_id, **more)
 
 

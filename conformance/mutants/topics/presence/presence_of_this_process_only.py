@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
 
 KILLED_BY = ("topics.presence.01",)
 
@@ -13,7 +13,7 @@ class Mutant(TopicsBus):
     synced: ClassVar[set[str]] = set()
 
     def begin_sync(self, topic_id: str, *args: Any, **more: Any) -> SyncCall:
-        self.synced.add(self._my_name(topic_id))
+        self.synced.add(self.lease.identity(topic_id).agent_name)
         return super().begin_sync(topic_id, *args, **more)
 
     def topic_presence(self, topic_id: str, **more: Any) -> dict[str, Any]:

@@ -1,18 +1,13 @@
 """A closed topic is sent to."""
 
-from typing import Any
-
-from refbus.topics.bus import TopicsBus
-from refbus.topics.lease import Standing
+from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.14",)
 
-
-class Mutant(TopicsBus):
-    def _standing(self, *args: Any) -> Standing:
-        return super()._standing(*args)._replace(status="open")
+send = rules.send
+rules.send = lambda is_same, _is_open: send(is_same, True)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

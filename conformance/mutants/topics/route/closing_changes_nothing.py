@@ -10,7 +10,12 @@ KILLED_BY = ("topics.route.13", "topics.route.14", "topics.route.16", "topics.ro
 
 class Mutant(TopicsBus):
     def topic_close(self, topic_id: str, reason: str | None = None) -> dict[str, Any]:
-        return {"topic_id": topic_id, "status": "closed", "closed_at": self._now(), "close_reason": reason}
+        return {
+            "topic_id": topic_id,
+            "status": "closed",
+            "closed_at": self.store.clock.now_us() / 1_000_000,
+            "close_reason": reason,
+        }
 
 
 if __name__ == "__main__":

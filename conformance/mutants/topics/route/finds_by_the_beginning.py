@@ -5,7 +5,9 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.10",)
 
-route._NEWEST = route._NEWEST.replace("name = ?", "name LIKE ? || '%'")
+SEED, FAULT = "name = ?", "name LIKE ? || '%'"
+assert SEED in route._NEWEST
+route._NEWEST = route._NEWEST.replace(SEED, FAULT)
 
 
 if __name__ == "__main__":

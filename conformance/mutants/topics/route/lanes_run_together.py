@@ -1,11 +1,13 @@
 """A reader receives the messages of all topics."""
 
-from refbus.topics import sync
+from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.07",)
 
-sync._UNREAD = sync._UNREAD.replace("topic_id = :topic AND", "")
+SEED, FAULT = "topic_id = ?1", "?1 <> ''"
+assert SEED in log._UNREAD
+log._UNREAD = log._UNREAD.replace(SEED, FAULT)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.02", "topics.route.11")
 
-route._NEWEST = route._NEWEST.replace("DESC", "ASC")
+SEED, FAULT = "DESC", "ASC"
+assert SEED in route._NEWEST
+route._NEWEST = route._NEWEST.replace(SEED, FAULT)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,27 @@
 
 from typing import Any
 
-from refbus.topics.bus import TopicsBus
+from refbus.topics import bus
 from refbus.topics.mcp.server import main
-from refbus.topics.sync import SyncCall
+from refbus.topics.search import Search
 
 KILLED_BY = ("topics.search.19",)
 
 
-class Mutant(TopicsBus):
-    def begin_sync(self, *args: Any, **more: Any) -> SyncCall:
-        call = super().begin_sync(*args, **more)
-        if call.reply["sent"] and self._has_fts():
-            super()._index("fts", self._index_words)
-        return call
-
-    def _index(self, index_name: str, index_some: Any) -> None:
+class Blind(Search):
+    def index(self, *_: Any) -> None:
         pass
+
+
+bus.Search = Blind
+
+
+class Mutant(bus.TopicsBus):
+    def begin_sync(self, *args: Any, **more: Any) -> Any:
+        call = super().begin_sync(*args, **more)
+        if call.reply["sent"] and self.search.has_fts():
+            Search.index(self.search, "fts", self.search.index_words)
+        return call
 
 
 if __name__ == "__main__":

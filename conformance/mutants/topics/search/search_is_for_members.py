@@ -10,10 +10,10 @@ KILLED_BY = ("topics.search.03",)
 
 class Mutant(TopicsBus):
     def messages_search(self, query: str, topic_id: str | None = None, **more: Any) -> dict[str, Any]:
-        if topic_id is not None or not self._joined:
-            self._my_name(topic_id or "any")
+        if topic_id is not None or not self.lease.joined:
+            self.lease.identity(topic_id or "any")
         reply = super().messages_search(query, topic_id, **more)
-        mine = [result for result in reply["results"] if result["topic_id"] in self._joined]
+        mine = [result for result in reply["results"] if result["topic_id"] in self.lease.joined]
         return reply | {"results": mine, "count": len(mine)}
 
 

@@ -10,7 +10,7 @@ KILLED_BY = ("topics.search.01",)
 
 class Mutant(TopicsBus):
     def messages_search(self, query: str, topic_id: str | None = None, **more: Any) -> dict[str, Any]:
-        return super().messages_search(query, topic_id or next(reversed(self._joined), None), **more)
+        return super().messages_search(query, topic_id or next(reversed(self.lease.joined), None), **more)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.mcp.server
 
 Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
-loop until the bell rings. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or whose
-client closes the connection, consumes nothing: what its last transaction may have consumed by then is given back (B3).
-From then on it is answered, come what may.
+loop until the notifier wakes it. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or
+whose client closes the connection, consumes nothing: what its last transaction may have consumed by then is given
+back (B3). From then on it is answered, come what may.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from refbus import __version__
 from refbus.kernel.errors import BusError, Internal, InvalidArgument
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall, Synced
 from refbus.topics.mcp import text
 from refbus.topics.mcp.threads import Threads
 from refbus.topics.mcp.tools import INSTRUCTIONS, TOOLS
-from refbus.topics.sync import SyncCall
 
 THREADS = 4
 
@@ -52,10 +52,10 @@ class Session:
     """The tools of one connection, on one bus."""
 
     def __init__(self, bus: TopicsBus) -> None:
-        self._bus = bus
-        self._threads = Threads(THREADS)
+        self.bus = bus
+        self.threads = Threads(THREADS)
         # One sync of the session takes at a time, so that what one gives back the next one sees.
-        self._taking = anyio.Lock()
+        self.taking = anyio.Lock()
 
     async def list_tools(self, _context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """All ten, on one page."""
@@ -73,32 +73,33 @@ class Session:
         try:
             reply = await self._answer(params.name, _bound(params.name, params.arguments or {}))
         except BusError as error:
-            return _error(error.code, str(error))
+            return error_result(error.code, str(error))
         except Exception as error:
             logger.exception("%s failed", params.name)
-            return _error(Internal.code, f"{type(error).__name__}: {error}")
+            return error_result(Internal.code, f"{type(error).__name__}: {error}")
         return CallToolResult(content=[TextContent(text=text.of(params.name, reply))], structured_content=reply)
 
-    async def _answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, tool: str, arguments: dict[str, Any]) -> Any:
         if tool == "ping":
-            return self._bus.ping()
+            return self.bus.ping()
         if tool == "sync":
-            return await self._sync(arguments)
-        return await self._threads.run(partial(getattr(self._bus, tool), **arguments))
+            return await self.sync(arguments)
+        return await self.threads.run(partial(getattr(self.bus, tool), **arguments))
 
-    async def _sync(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        async with self._taking:
-            call = await self._threads.run(partial(self._bus.begin_sync, **arguments))
+    async def sync(self, arguments: dict[str, Any]) -> Synced:
+        """A sync that waits in the event loop. Errors: those of the bus."""
+        async with self.taking:
+            call = await self.threads.run(partial(self.bus.begin_sync, **arguments))
             await self._give_back_if_gone(call)
         try:
             while not call.is_done:
                 await self._wait_for_news(call)
-                async with self._taking:
-                    await self._threads.run(call.receive)
+                async with self.taking:
+                    await self.threads.run(call.receive)
                     await self._give_back_if_gone(call)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                async with self._taking:
+                async with self.taking:
                     await self._give_back(call)
             raise
         return call.reply
@@ -113,19 +114,19 @@ class Session:
             raise
 
     async def _wait_for_news(self, call: SyncCall) -> None:
-        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
-        def ring() -> None:
-            loop.call_soon_threadsafe(rung.set)
+        def wake() -> None:
+            loop.call_soon_threadsafe(woken.set)
 
-        with self._bus.bell.heard(ring, call.sees_news):
-            if not await self._threads.run(call.has_news):
+        with self.bus.notifier.subscribed(wake, call.sees_news):
+            if not await self.threads.run(call.has_news):
                 with anyio.move_on_after(call.left_s):
-                    await rung.wait()
+                    await woken.wait()
 
     async def _give_back(self, call: SyncCall) -> None:
         try:
-            await self._threads.run(call.give_back)
+            await self.threads.run(call.give_back)
         except BusError as error:
             logger.warning("a cancelled sync has consumed messages: %s", error)
 
@@ -143,7 +144,8 @@ def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _error(code: str, message: str) -> CallToolResult:
+def error_result(code: str, message: str) -> CallToolResult:
+    """An error in both forms: structured, and in words."""
     structured = {"error": {"code": code, "message": message}}
     return CallToolResult(content=[TextContent(text=message)], structured_content=structured, is_error=True)
 

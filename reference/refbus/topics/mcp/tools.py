@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from refbus.topics.cursor import ITEMS_MAX, WAIT_S_MAX
 from refbus.topics.lease import AGENT_NAME_CHARS_MAX
 from refbus.topics.message import BODY_CHARS_MAX, CLIENT_ID_CHARS_MAX, OUTBOX_MAX, TYPE_CHARS_MAX
 from refbus.topics.search import LIMIT_MAX, MODES
-from refbus.topics.sync import ITEMS_MAX, WAIT_S_MAX
 
 Schema = dict[str, Any]
 

@@ -29,6 +29,7 @@ from starlette.routing import Route
 
 from refbus.kernel.errors import BusError, InvalidArgument, TopicNotFound
 from refbus.topics.bus import TopicsBus
+from refbus.topics.message import Message
 
 T = TypeVar("T")
 
@@ -94,10 +95,10 @@ class Pages:
     async def search(self, request: Request) -> Response:
         """Messages that match."""
         query = request.query_params.get("q", "").strip()
-        reply: dict[str, Any] = {"results": []}
+        found: dict[str, Any] = {"results": []}
         if query:
-            reply = await _in_thread(partial(self._bus.messages_search, query, limit=50))
-        return self._page("search.html", **reply | {"query": query})
+            found |= await _in_thread(partial(self._bus.messages_search, query, limit=50))
+        return self._page("search.html", **found | {"query": query})
 
     async def refused(self, _request: Request, error: Exception) -> Response:
         """An error of the bus as a page."""
@@ -106,7 +107,7 @@ class Pages:
         return self._page("error.html", status, error=error)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> Response:
-        said = self._templates.get_template(template).render({"path": self._bus.path, "query": "", **values})
+        said = self._templates.get_template(template).render({"path": self._bus.store.path, "query": "", **values})
         return HTMLResponse(said, status, HEADERS)
 
     def _stream(self, events: AsyncIterator[str]) -> Response:
@@ -131,21 +132,21 @@ class Pages:
 
     async def _moments(self) -> AsyncIterator[None]:
         """Now, after every commit, and from time to time."""
-        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
-        def ring() -> None:
-            loop.call_soon_threadsafe(rung.set)
+        def wake() -> None:
+            loop.call_soon_threadsafe(woken.set)
 
-        with self._bus.bell.heard(ring):
-            while not self._bus.bell.is_closed:
-                rung.clear()
+        with self._bus.notifier.subscribed(wake):
+            while not self._bus.notifier.is_closed:
+                woken.clear()
                 yield
                 try:
-                    await asyncio.wait_for(rung.wait(), STILL_HERE_S)
+                    await asyncio.wait_for(woken.wait(), STILL_HERE_S)
                 except TimeoutError:
                     continue
 
-    async def _some(self, topic_id: str, after: int) -> list[dict[str, Any]]:
+    async def _some(self, topic_id: str, after: int) -> list[Message]:
         return await _in_thread(lambda: list(islice(self._bus.messages(topic_id, after), PAGE_MESSAGES)))
 
 

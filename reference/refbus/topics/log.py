@@ -1,0 +1,202 @@
+"""The log of a topic: dense numbers, what a send stores, and what a reader has not read yet.
+
+Functions of an open transaction. `kernel.rules.sync` decides; this file has the SQL.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple, TypedDict
+
+from refbus.kernel.errors import InvalidArgument, TopicClosed
+from refbus.kernel.rules import sync as rules
+from refbus.kernel.rules.sync import Send
+from refbus.kernel.transaction import Transaction
+from refbus.topics.ids import ids_of_time, new_id
+from refbus.topics.message import COLUMNS, Draft, Message, Row, as_message, as_messages
+from refbus.topics.route import Warned, no_topic
+
+
+class Lane(NamedTuple):
+    """How a topic stands, and the number of its next message."""
+
+    status: str
+    next_seq: int
+
+
+class Sent(TypedDict):
+    """What became of one item of an outbox."""
+
+    message: Message
+    duplicate: bool
+
+
+class Appended(NamedTuple):
+    """What became of an outbox, and the number of the next message."""
+
+    sent: list[Sent]
+    warnings: list[Warned]  # CONTENT_MISMATCH
+    next_seq: int
+
+
+class Page(NamedTuple):
+    """Unread messages, oldest first, whether there are more, and the cursor of a reader that takes them."""
+
+    messages: list[Message]
+    has_more: bool
+    passed: int
+
+
+def lane(tx: Transaction, topic_id: str) -> Lane:
+    """How the topic stands. Errors: TOPIC_NOT_FOUND."""
+    row = tx.execute(_LANE, {"topic": topic_id}).fetchone()
+    if row is None:
+        raise no_topic(topic_id)
+    status, counter, newest = row
+    return Lane(status, rules.next_seq(counter, newest))
+
+
+def append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: Lane) -> Appended:
+    """Store what is new, in its order. An item whose client_message_id is known is its stored record (B6, B7).
+
+    Errors: TOPIC_CLOSED, INVALID_ARGUMENT for a reply to nothing.
+    """
+    return _append(tx, topic_id, sender, items, at, iter(ids_of_time(tx.now_s, len(items))))
+
+
+def unread(tx: Transaction, topic_id: str, reader: str, position: int, include_self: bool, max_items: int) -> list[Row]:
+    """The rows after a position, one more than asked for if there are as many."""
+    return tx.rows(_UNREAD, (topic_id, position, include_self, reader, max_items + 1))
+
+
+def page(
+    tx: Transaction, topic_id: str, reader: str, position: int, include_self: bool, max_items: int, newest: int
+) -> Page:
+    """At most max_items unread messages."""
+    rows = unread(tx, topic_id, reader, position, include_self, max_items)
+    passed = rules.passed(position, [row[2] for row in rows], max_items, newest)
+    return Page(as_messages(rows[:max_items]), len(rows) > max_items, passed)
+
+
+def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: Lane, ids: Iterator[str]) -> Appended:
+    known = stored(tx, topic_id, sender, items)
+    sent: list[Sent] = []
+    warnings: list[Warned] = []
+    rows: list[Row] = []
+    seq = at.next_seq
+    for place, item in enumerate(items):
+        message = known.get(item.client_id)
+        decision = rules.send(None if message is None else item.says_the_same(message), at.status != "closed")
+        if decision is Send.REFUSE:
+            raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
+        if message is not None:
+            if decision is Send.MISMATCH:
+                warnings.append(_content_mismatch(place, message))
+            sent.append({"message": message, "duplicate": True})
+            continue
+        if item.reply_to is not None:
+            refuse_strange_reply(tx, topic_id, item.reply_to, place)
+        rows.append(_row(item, next(ids), topic_id, seq, sender, tx.now_s))
+        message = as_message(rows[-1])
+        sent.append({"message": message, "duplicate": False})
+        if item.client_id is not None:
+            known[item.client_id] = message
+        seq += 1
+    if rows and not _insert(tx, rows):
+        return _append(tx, topic_id, sender, items, at, iter(new_id, None))
+    if rows:
+        tx.execute(_SET_NEXT_SEQ, (topic_id, seq, tx.now_s))
+    return Appended(sent, warnings, seq)
+
+
+def stored(tx: Transaction, topic_id: str, sender: str, items: list[Draft]) -> dict[str | None, Message]:
+    """The messages that have the client_message_id of an item already, by it."""
+    found: dict[str | None, Message] = {}
+    for item in items:
+        if item.client_id is not None:
+            rows = tx.rows(_BY_CLIENT_ID, (topic_id, sender, item.client_id))
+            found.update((item.client_id, message) for message in as_messages(rows))
+    return found
+
+
+def refuse_strange_reply(tx: Transaction, topic_id: str, reply_to: str, place: int) -> None:
+    """A reply is to a message of the same topic. Errors: INVALID_ARGUMENT."""
+    if not tx.execute("SELECT 1 FROM messages WHERE message_id = ? AND topic_id = ?", (reply_to, topic_id)).fetchone():
+        raise InvalidArgument(
+            f"outbox[{place}].reply_to must be the message_id of a message on this topic, not {reply_to!r:.80}"
+        )
+
+
+def _row(item: Draft, message_id: str, topic_id: str, seq: int, sender: str, now_s: float) -> Row:
+    return (
+        message_id,
+        topic_id,
+        seq,
+        sender,
+        item.type,
+        item.reply_to,
+        item.body,
+        item.metadata_json,
+        item.client_id,
+        now_s,
+    )
+
+
+def _content_mismatch(place: int, known: Message) -> Warned:
+    """The same key with other content is most likely a mistake of the sender (B6)."""
+    message = f"outbox[{place}] was not sent: its client_message_id belongs to a message with other content"
+    context = {key: known[key] for key in ("client_message_id", "message_id", "seq")}
+    return {"code": "CONTENT_MISMATCH", "message": message, "context": context}
+
+
+def _insert(tx: Transaction, rows: list[Row]) -> bool:
+    """All or none: False if an id is taken, which the insert itself tells."""
+    try:
+        # An absent cell is bound as an empty text, which nobody can send: Python takes long to bind a None.
+        tx.execute(_insert_sql(len(rows)), ["" if cell is None else cell for row in rows for cell in row])
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+            raise
+        _, topic_id, first_seq, *_ = rows[0]
+        tx.execute("DELETE FROM messages WHERE topic_id = ? AND seq >= ?", (topic_id, first_seq))
+        return False
+    return True
+
+
+@functools.cache
+def _insert_sql(count: int) -> str:
+    """One statement for all rows, which costs half of one for each.
+
+    It fails without undoing itself, for which SQLite would have to keep the pages as they were.
+    """
+    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join([_CELLS] * count)}"
+
+
+_CELLS = "(?, ?, ?, ?, ?, nullif(?, ''), ?, nullif(?, ''), nullif(?, ''), ?)"
+
+_LANE = """
+    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = :topic),
+           coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0)
+    FROM topics WHERE topic_id = :topic
+"""
+
+_UNREAD = """
+    SELECT message_id, topic_id, seq, sender, message_type, reply_to,
+           content_markdown, metadata_json, client_message_id, created_at
+    FROM messages
+    WHERE topic_id = ?1 AND seq > ?2 AND (?3 OR sender <> ?4)
+    ORDER BY seq LIMIT ?5
+"""
+
+_BY_CLIENT_ID = """
+    SELECT message_id, topic_id, seq, sender, message_type, reply_to,
+           content_markdown, metadata_json, client_message_id, created_at
+    FROM messages WHERE topic_id = ? AND sender = ? AND client_message_id = ?
+"""
+
+_SET_NEXT_SEQ = """
+    INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, ?, ?)
+    ON CONFLICT (topic_id) DO UPDATE SET next_seq = excluded.next_seq, updated_at = excluded.updated_at
+"""
