@@ -63,7 +63,7 @@ class Search:
 
         Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND.
         """
-        words = limits.body("query", query, limits.TEXT_CHARS_MAX).split()
+        words = _shown(limits.body("query", query, limits.TEXT_CHARS_MAX)).split()
         if not words:
             raise InvalidArgument("query must hold a word")
         if mode not in MODES:
@@ -173,9 +173,7 @@ class Search:
             for message_id, topic_id, seq, body in rows:
                 # Another process may index the same rows at the same time.
                 if _advance(tx, "fts", topic_id, seq):
-                    tx.execute(
-                        "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)", (body, message_id)
-                    )
+                    tx.execute(_INSERT_WORDS, (_shown(body), message_id))
 
     def _index_meanings(self, rows: list[Body]) -> None:
         assert self._embedder is not None
@@ -227,8 +225,13 @@ def hit(row: Sequence[Any]) -> Hit:
 
 def plain(text: str) -> str:
     """One line without marks (B11)."""
-    line = " ".join(text.split())
+    line = " ".join(_shown(text).split())
     return line if len(line) <= SNIPPET_CHARS else line[:SNIPPET_CHARS] + "…"
+
+
+def _shown(text: str) -> str:
+    """A blank for U+0000, at which SQLite's functions on text end."""
+    return text.replace("\0", " ")
 
 
 def _advance(tx: Transaction, index_name: str, topic_id: str, seq: int) -> bool:
@@ -242,6 +245,8 @@ _CREATE_INDEX = """
     CREATE VIRTUAL TABLE IF NOT EXISTS search_index
     USING fts5(content_markdown, message_id UNINDEXED, tokenize = 'unicode61')
 """
+
+_INSERT_WORDS = "INSERT INTO search_index (content_markdown, message_id) VALUES (?, ?)"
 
 _MATCHING = """
     SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,

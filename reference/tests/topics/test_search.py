@@ -147,6 +147,16 @@ def test_it_finds_what_strangers_wrote_and_not_what_is_gone(join: Join, tmp_path
     assert sorted(found(alice.bus, "needle")) == [2, 3]
 
 
+def test_a_body_is_searched_and_shown_beyond_a_nul(join: Join) -> None:
+    """SQLite's functions on text end at U+0000; ours do not."""
+    alice = join("alice")
+    alice.sync("before\0after the end")
+    for query in ("after", "before"):
+        (found,) = alice.bus.messages_search(query, mode="fts", include_content=True)["results"]
+        assert "after the end" in found["snippet"] and found["content_markdown"] == "before\0after the end"
+    assert alice.bus.messages_search("before\0after", mode="fts")["count"] == 1
+
+
 def test_without_fts5_words_are_scanned_for(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the reply says so (B9)."""
     alice = join("alice")

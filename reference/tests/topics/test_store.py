@@ -108,15 +108,22 @@ def test_another_schema_is_refused_and_left_as_it_is(open_session: OpenSession, 
 
 
 def test_a_schema_that_changes_under_an_open_session_is_seen(open_session: OpenSession, tmp_path: Path) -> None:
-    """By the next call."""
+    """By the next call; a ping asks nobody (B14)."""
     bus = open_session()
-    bus.topic_create(name="x")
+    topic_id = bus.topic_create(name="x")["topic_id"]
+    bus.topic_join("alice", topic_id)
     with sqlite3.connect(tmp_path / "bus.sqlite") as file:
         file.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
     file.close()
-    for call in (bus.topic_list, bus.topic_create):
+    for call in (
+        bus.topic_list,
+        bus.topic_create,
+        lambda: bus.sync(topic_id, wait_seconds=0),
+        lambda: bus.cursor_reset(topic_id),
+    ):
         with pytest.raises(DbSchemaMismatch):
             call()
+    assert bus.ping()["ok"] is True
 
 
 def test_a_file_that_is_no_database_is_corrupt(open_session: OpenSession, tmp_path: Path) -> None:

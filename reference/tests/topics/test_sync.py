@@ -144,6 +144,16 @@ def test_the_same_client_message_id_is_the_same_message(join: Join) -> None:
     assert alice.seqs() == [2]
 
 
+@pytest.mark.parametrize(("stored", "again"), [(True, 1), (1, 1.0), (0, False), ([{"n": True}], [{"n": 1}])])
+def test_values_that_python_calls_equal_are_other_content(join: Join, stored: Any, again: Any) -> None:
+    """Content is compared as JSON text (B6)."""
+    alice = join("alice")
+    item = {"content_markdown": "x", "client_message_id": "k"}
+    alice.sync(outbox=[item | {"metadata": {"n": stored}}])
+    assert "warnings" not in alice.sync(outbox=[item | {"metadata": {"n": stored}}])
+    assert alice.sync(outbox=[item | {"metadata": {"n": again}}])["warnings"][0]["code"] == "CONTENT_MISMATCH"
+
+
 def test_a_closed_topic_is_read_and_not_written(join: Join) -> None:
     """A retry of what was stored before still finds its record (B7)."""
     alice, bob = join("alice"), join("bob")

@@ -149,6 +149,34 @@ def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
     assert new.seqs() == [2]
 
 
+def test_a_wait_belongs_to_the_name_under_which_it_was_called(join: Join) -> None:
+    """What this name has read does not come again when the session takes another one meanwhile (B12)."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("1", "2")
+    assert bob.seqs() == [1, 2]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, wait_seconds=60)
+        is_waiting(bob)
+        bob.bus.topic_join("carol", bob.topic_id)
+        alice.sync("3")
+        reply = waiting.result(timeout=10)
+    assert reply["agent_name"] == "bob" and [m["seq"] for m in reply["received"]] == [3]
+    assert bob.sync()["agent_name"] == "carol"
+    peers = {peer["agent_name"]: peer["last_seq"] for peer in bob.bus.topic_presence(bob.topic_id)["peers"]}
+    assert peers == {"alice": 3, "bob": 3, "carol": 3}
+
+
+def test_a_wait_outlives_the_closing_of_its_topic(join: Join) -> None:
+    """With what was said before, or with nothing when its time is over (B13)."""
+    alice, bob = join("alice"), join("bob")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, "sent", wait_seconds=1)
+        is_waiting(bob)
+        alice.bus.topic_close(alice.topic_id)
+        reply = waiting.result(timeout=10)
+    assert reply["status"] == "timeout" and len(reply["sent"]) == 1
+
+
 def test_closing_the_session_ends_its_waits(join: Join) -> None:
     """As if their time were over."""
     bob = join("bob")

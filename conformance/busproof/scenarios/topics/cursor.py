@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from busproof.adapters.base import DoorError
+from busproof.adapters.base import DoorError, Refused
 from busproof.scenarios.common import Row, at_once, definite, said
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, seqs, server, sync, topic, unique
 from busproof.session import Session
@@ -389,6 +390,49 @@ def wait_for_others(ctx: Ctx) -> None:
         bodies(reply) == ["answer"],
         f"the wait ended after {took_s:.1f} s with {bodies(reply)}, and not with the answer",
     )
+
+
+@scenario("cursor.renamed")
+def renamed(ctx: Ctx) -> None:
+    """Who joins under another name while it waits has read with the first one what it has read."""
+    topic_id, (reader, writer) = lane(ctx, "a", "b")
+    send(writer, topic_id, "1", "2")
+    sync(reader, topic_id)
+
+    def rename() -> Row:
+        time.sleep(PAUSE_S)
+        join(reader, topic_id, agent_name="another")
+        return sync(writer, topic_id, "3")
+
+    waited, acted = at_once(lambda: sync(reader, topic_id, wait_seconds=WAIT_S), rename)
+    if isinstance(acted, DoorError):
+        raise acted
+    if isinstance(waited, DoorError):
+        good, told = isinstance(waited, Refused) and waited.code == "AGENT_NOT_JOINED", str(waited)
+    else:
+        told = str(bodies(waited))
+        good = bodies(waited) == ["3"]
+    ctx.expect("topics.cursor.51", good, f"1 and 2 were read; under another name meanwhile, and after 3: {told}")
+
+
+@scenario("cursor.closed_meanwhile")
+def closed_meanwhile(ctx: Ctx) -> None:
+    """A closed topic is read: who waits on it may have nothing more to hear, and has done nothing wrong."""
+    for news in ([], ["last words"]):
+        topic_id, (reader, writer) = lane(ctx, "a", "b")
+
+        def close(topic_id: str = topic_id, writer: Session = writer, news: list[str] = news) -> Row:
+            time.sleep(PAUSE_S)
+            if news:
+                sync(writer, topic_id, *news)
+            return writer.call("topic_close", topic_id=topic_id)
+
+        waiting = partial(sync, reader, topic_id, "question", wait_seconds=2)
+        waited, acted = at_once(waiting, close)
+        if isinstance(acted, DoorError):
+            raise acted
+        told = waited if isinstance(waited, DoorError) else bodies(waited) + bodies(sync(reader, topic_id))
+        ctx.expect("topics.cursor.52", told == news, f"closed after {news} while a sync waited: {told}")
 
 
 @scenario("cursor.wait_blocks_nothing")

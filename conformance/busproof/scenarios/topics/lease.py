@@ -326,6 +326,27 @@ def take_over(ctx: Ctx) -> None:
     )
 
 
+@scenario("lease.taken_over")
+def taken_over(ctx: Ctx) -> None:
+    """What lies unread is the new holder's: the old session neither reads it nor moves the cursor (B10)."""
+    a, b, writer = ctx.agent("a"), ctx.agent("b"), ctx.agent("writer")
+    one = topic(a)
+    token = join(a, one)["reclaim_token"]
+    join(writer, one)
+    sync(a, one)
+    join(b, one, agent_name="a", reclaim_token=token)
+    sync(writer, one, "1", "2")
+    refused = a.refusal("sync", topic_id=one, wait_seconds=0)
+    left = bodies(sync(b, one))
+    good = definite(refused, "AGENT_NOT_JOINED") and left == ["1", "2"]
+    ctx.expect("topics.lease.27", good, f"the first session read: {said(refused)}; the second then read {left} of 1, 2")
+    sync(writer, one, "3")
+    refused = a.refusal("cursor_reset", topic_id=one, last_seq=3)
+    left = bodies(sync(b, one))
+    good = definite(refused, "AGENT_NOT_JOINED") and left == ["3"]
+    ctx.expect("topics.lease.28", good, f"the first session reset: {said(refused)}; the second then read {left} of 3")
+
+
 @scenario("lease.closed")
 def closed(ctx: Ctx) -> None:
     """Who joins by name means an open topic, unless it says otherwise."""

@@ -327,6 +327,31 @@ def schema_mismatch(ctx: Ctx) -> None:
     ctx.expect("topics.log.22", after == before, f"the file was {before}, and is {after}"[:600])
 
 
+@scenario("log.version_changes", needs=("sqlite",), alone=True)
+def version_changes(ctx: Ctx) -> None:
+    """A database that another program brings to another version does not stop the servers that run."""
+    topic_id, (a,) = lane(ctx, "a")
+    send(a, topic_id, "before")
+    with database(ctx) as db:
+        db.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
+    before = dump(ctx.store)
+    calls: tuple[tuple[str, Row], ...] = (
+        *ON_A_STRANGE_FILE,
+        ("sync", {"topic_id": topic_id, "wait_seconds": 0}),
+        ("sync", {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "after"}]}),
+        ("cursor_reset", {"topic_id": topic_id}),
+    )
+    refused = [(tool, a.refusal(tool, **params)) for tool, params in calls]
+    wrong = [(tool, said(no)) for tool, no in refused if not definite(no, "DB_SCHEMA_MISMATCH")]
+    is_same = dump(ctx.store) == before
+    why = (
+        f"after the version became 7, not DB_SCHEMA_MISMATCH: {wrong}; the file is {'' if is_same else 'not '}the same"
+    )
+    ctx.expect("topics.log.78", not wrong and is_same, why)
+    pong = a.refusal("ping")
+    ctx.expect("topics.log.79", pong is None, f"ping, after the version became 7: {said(pong)}")
+
+
 def strange_file(folder: Path, spoil: str) -> list[str]:
     """A file with all of the seed's tables, and one topic in them, but another version. What is in it."""
     with joined(folder / DB_NAME) as db:
@@ -604,6 +629,19 @@ def idempotent(ctx: Ctx) -> None:
     good = good and other["sent"][0]["message"]["content_markdown"] == "m"
     good = good and "CONTENT_MISMATCH" in warned(other) and bodies(sync(b, topic_id)) == []
     ctx.expect("topics.log.63", good, f"m was sent; its key with other content: {other}")
+
+
+@scenario("log.idempotent_json")
+def idempotent_json(ctx: Ctx) -> None:
+    """Whether two objects are the same is JSON's question, and not that of a language where true is 1."""
+    topic_id, (a,) = lane(ctx, "a")
+    item = {"content_markdown": "m", "client_message_id": "k"}
+    sync(a, topic_id, outbox=[{**item, "metadata": {"n": True, "m": [1, 2]}}])
+    same = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"m": [1, 2], "n": True}}]))
+    other = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"n": 1, "m": [1, 2]}}]))
+    good = "CONTENT_MISMATCH" not in same and "CONTENT_MISMATCH" in other
+    why = f"stored with n true; sent again in another order: {same}; sent with n 1: {other}"
+    ctx.expect("topics.log.80", good, why)
 
 
 @scenario("log.idempotent_key")

@@ -240,6 +240,15 @@ def bad_arguments(ctx: Ctx) -> None:
     )
 
 
+@scenario("route.bad_status")
+def bad_status(ctx: Ctx) -> None:
+    """A status that no topic can have is a mistake, and not an empty list."""
+    answers = {status: ctx.agent("a").refusal("topic_list", status=status) for status in ("gone", "OPEN", "")}
+    good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers.values())
+    told = {status: said(answer) for status, answer in answers.items()}
+    ctx.expect("topics.route.21", good, f"topic_list by status: {told}")
+
+
 @scenario("route.two_processes")
 def two_processes(ctx: Ctx) -> None:
     """A topic that one process makes the other finds at once, and one that it closes is closed for the other."""

@@ -103,6 +103,13 @@ def bad_arguments(ctx: Ctx) -> None:
     ctx.expect("topics.search.07", missing is not None, f"without a query: {said(missing)}")
 
 
+@scenario("search.unknown_topic")
+def unknown_topic(ctx: Ctx) -> None:
+    """A topic that is not there is not one where nothing was found."""
+    refused = ctx.agent("a").refusal("messages_search", query="word", topic_id="0123456789")
+    ctx.expect("topics.search.21", definite(refused, "TOPIC_NOT_FOUND"), f"on no topic: {said(refused)}")
+
+
 @scenario("search.limit")
 def limit(ctx: Ctx) -> None:
     """No more results than asked for, and twenty if nobody said how many."""
