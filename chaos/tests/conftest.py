@@ -9,13 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from busproof.mutant import mutants
+
 
 @pytest.fixture
 def faulty() -> Callable[[str], str]:
-    """The --bus of a reference bus with one planted fault."""
+    """The --bus of a mutant, `SYSTEM/NAME`. Started cold: the supervisor watches the program that it starts."""
+
+    def spec(name: str) -> str:
+        system, _, mutant = name.partition("/")
+        return mutants(system)[mutant].spec()
+
+    return spec
+
+
+@pytest.fixture
+def harmless() -> Callable[[str], str]:
+    """The --bus of the reference under another name, or with a habit that is no fault."""
 
     def spec(name: str) -> str:
         scheme = "mcp" if name.startswith("topics_") else "exec"
-        return f"{scheme}:{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'faults' / name))}.py"
+        program = Path(__file__).parent / "harmless" / f"{name}.py"
+        return f"{scheme}:{shlex.join([sys.executable, str(program)])}"
 
     return spec

@@ -34,7 +34,7 @@ def test_out_may_be_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_bad_bus_is_invalid(tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]) -> None:
     """Exit 1, and the report shows the operations."""
-    bus = faulty("answers_before_commit")
+    bus = faulty("worker/answers_before_commit")
     assert cli.main(["worker", "--kills", "16", "--seed", "5", "--out", str(tmp_path), "--bus", bus]) == 1
     assert "INVALID" in capsys.readouterr().out
     (row,) = lines.load(tmp_path / "report.jsonl").rows

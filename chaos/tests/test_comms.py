@@ -65,9 +65,9 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "name", "says"),
     [
-        ("comms_answers_before_commit", "send_message", "was answered, and is not whole"),
-        ("comms_buries_in_two_steps", "complete_message to the dead letters", "is half done: agent_status"),
-        ("comms_artifact_in_place", "write_artifact again", "is half done: files"),
+        ("comms/answers_before_commit", "send_message", "was answered, and is not whole"),
+        ("comms/buries_in_two_steps", "complete_message to the dead letters", "is half done: agent_status"),
+        ("comms/artifact_in_place", "write_artifact again", "is half done: files"),
     ],
 )
 def test_a_planted_fault_is_found_at_its_write_point(
@@ -79,7 +79,7 @@ def test_a_planted_fault_is_found_at_its_write_point(
 
 def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Two processes of one pool both find the message free."""
-    found = told(play(faulty("comms_claims_in_two_steps"), tmp_path, kills=48))
+    found = told(play(faulty("comms/claims_in_two_steps"), tmp_path, kills=48))
     assert any("claim_exclusive" in line for line in found)
 
 

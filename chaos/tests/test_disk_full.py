@@ -37,9 +37,9 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("swallows_full_disk", "is refused with definite BUSY"),
-        ("swallows_full_disk", "answered with claimed: false"),
-        ("dies_of_a_full_disk", "ended the process"),
+        ("worker/swallows_full_disk", "is refused with definite BUSY"),
+        ("worker/swallows_full_disk", "answered with claimed: false"),
+        ("worker/dies_of_a_full_disk", "ended the process"),
     ],
 )
 def test_a_planted_fault_is_found(tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str) -> None:

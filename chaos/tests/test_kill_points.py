@@ -86,12 +86,12 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("fault", "name", "noun", "says"),
     [
-        ("answers_before_commit", "publish", "log", "was answered, and is not whole"),
-        ("publishes_one_by_one", "publish_many", "log", "is half done"),
-        ("exports_in_two_steps", "export_to_jsonl", "export", "doubled"),
-        ("exports_in_two_steps", "export_to_jsonl", "export", "torn"),
-        ("writes_blobs_in_place", "save_blob", "blob", "BLOB_CORRUPT"),
-        ("writes_blobs_in_place", "publish with blob", "blob", "torn"),
+        ("worker/answers_before_commit", "publish", "log", "was answered, and is not whole"),
+        ("worker/publishes_one_by_one", "publish_many", "log", "is half done"),
+        ("worker/exports_then_records", "export_to_jsonl", "export", "doubled"),
+        ("worker/exports_then_records", "export_to_jsonl", "export", "torn"),
+        ("worker/writes_blobs_in_place", "save_blob", "blob", "BLOB_CORRUPT"),
+        ("worker/writes_blobs_in_place", "publish with blob", "blob", "torn"),
     ],
 )
 def test_a_planted_fault_is_found(
@@ -112,13 +112,15 @@ def test_a_planted_fault_is_found(
 
 def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """No answer is no answer, though nothing was lost."""
-    results = play(faulty("dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,))
+    results = play(
+        faulty("worker/dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,)
+    )
     assert any("ended its process" in line for line in told(results))
 
 
 def test_a_mixed_fleet_has_its_first_bus_killed(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The survivor is the second: a healthy one finds what a faulty one left."""
-    fleet = Fleet([faulty("exports_in_two_steps"), reference("worker")], system="worker")
+    fleet = Fleet([faulty("worker/exports_then_records"), reference("worker")], system="worker")
     try:
         (result,) = CrashPoints(fleet, tmp_path, operations=tuple(named("publish")), torn=in_the_middle).run()
     finally:

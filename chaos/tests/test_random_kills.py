@@ -63,9 +63,9 @@ def test_the_clocks_never_run_backwards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "kills", "says"),
     [
-        ("answers_before_commit", 24, "lost"),
-        ("exports_in_two_steps", 24, "bus.jsonl"),
-        ("claims_in_two_steps", 48, "lease_exclusive"),
+        ("worker/answers_before_commit", 24, "lost"),
+        ("worker/exports_then_records", 24, "bus.jsonl"),
+        ("worker/claims_in_two_steps", 48, "lease_exclusive"),
     ],
 )
 def test_a_planted_fault_is_found(
@@ -79,7 +79,7 @@ def test_a_planted_fault_is_found(
 
 def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Though it answers everything before."""
-    result, row = play(tmp_path, [faulty("ends_by_itself")], 8)
+    result, row = play(tmp_path, [faulty("worker/ends_by_itself")], 8)
     assert row.outcome == "fail"
     assert any("without being killed" in problem.why for problem, _ in result.acts[0].problems)
 
@@ -94,9 +94,9 @@ def test_without_the_supervisor_it_kills_after_answers(tmp_path: Path, monkeypat
     assert set(kinds) <= {"moment", "acknowledged"}
 
 
-def test_two_buses_share_a_store_under_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+def test_two_buses_share_a_store_under_kills(tmp_path: Path, harmless: Callable[[str], str]) -> None:
     """A mixed fleet: agents alternate between the two."""
-    result, row = play(tmp_path, [reference("worker"), faulty("harmless")], 16)
+    result, row = play(tmp_path, [reference("worker"), harmless("refbus_again")], 16)
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 16
 

@@ -1,4 +1,4 @@
-"""A check that never failed is not a check: each chaos row of the catalogue is failed by a planted fault."""
+"""A check that never failed is not a check: each chaos row of the catalogue is failed by a mutant."""
 
 from __future__ import annotations
 
@@ -15,64 +15,53 @@ from buschaos.gone import CASES
 from buschaos.run import Settings, run
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
+from busproof.mutant import Mutant, mutants
+from busproof.runner import Outcome
 
-# row → the planted fault that fails it, and as much of a run as shows it
-FAILED_BY: dict[str, tuple[str, dict[str, Any]]] = {
-    "worker.log.03": ("answers_before_commit", {"points": True, "only": "publish"}),
-    "worker.log.54": ("answers_before_commit", {"kills": 16}),
-    "worker.log.55": ("swallows_full_disk", {"disk_full": True, "only": "publish", "levels": (0,)}),
-    "worker.blob.16": ("writes_blobs_in_place", {"points": True, "only": "save_blob"}),
-    "worker.export.12": ("exports_in_two_steps", {"points": True, "only": "export_to_jsonl"}),
-    "comms.log.71": ("comms_buries_in_two_steps", {"points": True, "only": "complete_message to the dead letters"}),
-    "comms.log.72": ("comms_answers_before_commit", {"kills": 16}),
-    "comms.log.73": ("comms_swallows_full_disk", {"disk_full": True, "only": "send_message", "levels": (0,)}),
-    "comms.blob.12": ("comms_artifact_in_place", {"points": True, "only": "write_artifact again"}),
-    "topics.log.73": ("topics_answers_before_commit", {"points": True, "only": "cursor_reset"}),
-    "topics.log.75": ("topics_stores_late", {"kills": 8}),
-    "topics.log.76": ("topics_dies_of_a_full_disk", {"disk_full": True, "levels": (0,), "errors": ()}),
-    "topics.log.77": ("topics_swallows_full_disk", {"disk_full": True, "levels": (0,), "errors": ()}),
-    "topics.cursor.48": ("topics_consumes_in_two_steps", {"points": True, "only": "sync that receives"}),
-    "topics.cursor.50": ("topics_moves_cursors_late", {"kills": 8}),
-    "topics.cursor.49": ("topics_consumes_what_was_cancelled", {"gone": True, "cases": CASES[:1]}),
-}
+MUTANTS = [mutant for system in SUBJECTS for mutant in mutants(system).values() if mutant.chaos]
 
 
-def chaos_rows() -> list[str]:
-    """Rows of the catalogue that only a nemesis can decide."""
-    return [row.id for system in SUBJECTS for row in catalogue(system).values() if row.kind == "chaos"]
-
-
-def outcomes(bus: str, out: Path, system: str, only: str = "", **how: Any) -> dict[str, str]:
-    """Row → outcome of a small run."""
-    settings = Settings(
-        specs=[bus],
-        out=out,
-        system=system,
-        seed=1,
-        torn=in_the_middle,
-        operations=tuple(op for op in SUBJECTS[system].operations if op.name == only),
-        **{"errors": (errno.ENOSPC,), **how},
-    )
+def outcomes(bus: str, out: Path, system: str, how: dict[str, Any]) -> dict[str, Outcome]:
+    """Row → outcome of as much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
+    only, ways = how.get("only"), how.get("ways", ())
+    fields = {
+        **{name: value for name, value in how.items() if name not in ("only", "ways", "errors")},
+        "operations": tuple(op for op in SUBJECTS[system].operations if op.name == only),
+        "errors": tuple(getattr(errno, name) for name in how.get("errors", ("ENOSPC",))),
+    }
+    if ways:
+        # A sync with news that advances by itself: whatever it lost or doubled shows.
+        fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
+        fields["gone"] = True
+    settings = Settings(specs=[bus], out=out, system=system, seed=1, torn=in_the_middle, **fields)
     return {row.requirement: row.outcome for row in report.rows(run(settings), system)}
 
 
-def test_every_chaos_row_has_a_fault() -> None:
-    """None is believed that was never seen failing."""
-    assert sorted(FAILED_BY) == sorted(chaos_rows())
+def test_every_chaos_row_has_a_mutant() -> None:
+    """None is believed that was never seen failing; and what chaos kills says how."""
+    rows = [row.id for system in SUBJECTS for row in catalogue(system).values() if row.kind == "chaos"]
+    killed = {row for mutant in MUTANTS for row in mutant.killed_by}
+    assert killed == set(rows)
+    others = [mutant for system in SUBJECTS for mutant in mutants(system).values() if not mutant.chaos]
+    assert [mutant.name for mutant in others if set(mutant.killed_by) & set(rows)] == []
 
 
-@pytest.mark.parametrize("row", sorted(FAILED_BY))
-def test_the_fault_fails_its_row(tmp_path: Path, faulty: Callable[[str], str], row: str) -> None:
-    """And the harmless bus passes the same run."""
-    fault, how = FAILED_BY[row]
-    system = row.partition(".")[0]
-    worst = "warn" if catalogue(system)[row].level == "RESOLVED" else "fail"
-    assert outcomes(faulty(fault), tmp_path / "faulty", system, **how)[row] == worst
-    harmless = "topics_harmless" if system == "topics" else "harmless"
-    assert outcomes(faulty(harmless), tmp_path / "harmless", system, **how)[row] == "pass"
+@pytest.mark.parametrize("mutant", [pytest.param(m, id=f"{m.system}-{m.name}") for m in MUTANTS])
+def test_the_mutant_fails_its_rows_and_a_harmless_bus_passes_them(
+    tmp_path: Path, harmless: Callable[[str], str], mutant: Mutant
+) -> None:
+    """The same run of both."""
+    rows = catalogue(mutant.system)
+    found = outcomes(mutant.spec(), tmp_path / "faulty", mutant.system, mutant.chaos)
+    bus = harmless("topics_again" if mutant.system == "topics" else "refbus_again")
+    good = outcomes(bus, tmp_path / "harmless", mutant.system, mutant.chaos)
+    for row in mutant.killed_by:
+        assert found[row] == ("fail" if rows[row].level == "MUST" else "warn"), row
+        assert good[row] == "pass", row
 
 
 def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """A torn blob is no torn export; but the log answers for all."""
-    found = outcomes(faulty("writes_blobs_in_place"), tmp_path, "worker", points=True, only="save_blob")
+    how = {"points": True, "only": "save_blob"}
+    found = outcomes(faulty("worker/writes_blobs_in_place"), tmp_path, "worker", how)
     assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}

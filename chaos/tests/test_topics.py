@@ -90,7 +90,7 @@ def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
 ) -> None:
     """DB_BUSY is a dialect for a full disk; said of what happened, it is false."""
     played = play(
-        faulty("topics_says_busy_of_what_it_did"),
+        faulty("topics/says_busy_of_what_it_did"),
         tmp_path,
         "cursor_reset",
         disk_full=True,
@@ -104,16 +104,16 @@ def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
 def test_what_was_returned_and_comes_again_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The other half of exactly."""
     case = Case(waits=False, auto_advance=True, way="disconnected")
-    played = play(faulty("topics_gives_back_what_was_returned"), tmp_path, gone=True, cases=(case,))
+    played = play(faulty("topics/gives_back_what_was_returned"), tmp_path, gone=True, cases=(case,))
     assert any("doubled" in line for line in told(played))
 
 
-@pytest.mark.parametrize("server", ["topics_harmless", "topics_opens_at_once"])
+@pytest.mark.parametrize("server", ["topics_again", "topics_opens_at_once"])
 def test_a_server_that_was_started_ahead_serves_the_store(
-    tmp_path: Path, faulty: Callable[[str], str], server: str
+    tmp_path: Path, harmless: Callable[[str], str], server: str
 ) -> None:
     """Whether it opens its file at its first call or at its start; and its changes there are seen."""
-    door = open_door(faulty(server), Supervision().spawn)
+    door = open_door(harmless(server), Supervision().spawn)
     try:
         door.get_ready("topics")
         door.call("open", {"store": str(tmp_path)})

@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MUTANT = "worker/cursor/ack_beyond_the_log.py"
+from busproof.mutant import mutants
+
+MUTANT = "ack_beyond_the_log"
 MUTANT_CHECK = "cursor.ack_beyond_the_log"
 
 
@@ -46,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _acts(out: Path, seed: int) -> list[Act]:
-    mutant = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutants() / MUTANT))}"
+    mutant = mutants("worker")[MUTANT].spec()
     history = str(out / "chaos" / "history.jsonl")
     check = ["check", "worker"]
     chaos = ["chaos", "worker", "--kills", "20", "--seed", str(seed), "--out", str(out / "chaos")]
@@ -63,12 +65,6 @@ def _acts(out: Path, seed: int) -> list[Act]:
         ),
         Act("Let Spark verify that history", ["audit", history, "--engine", "both"], 0, "valid, and Python agrees"),
     ]
-
-
-def _mutants() -> Path:
-    """The mutants travel in the wheel beside this package's modules; in a checkout they stand next to it."""
-    here = Path(__file__).parent
-    return here / "mutants" if (here / "mutants").is_dir() else here.parent / "mutants"
 
 
 def _play(number: int, act: Act, run: Callable[..., subprocess.CompletedProcess[bytes]] = subprocess.run) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from busproof.adapters.base import Door, DoorError
 from busproof.adapters.child import Household
 from busproof.adapters.doors import BusSpecError, open_door
 from busproof.protocol import CONTRACTS, HelloReply
+from busproof.warm import Warm
 
 __all__ = ["BusSpecError", "Fleet", "open_door", "reference"]
 
@@ -19,6 +21,12 @@ def reference(system: str) -> str:
     """The reference's --bus: its stdio door, or the system's own contract where that is a program."""
     contract = CONTRACTS[system]
     return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
+
+
+def warm_for(systems: Iterable[str]) -> Warm:
+    """A process from which the reference of each of these starts, and every mutant of it."""
+    modules = [name for system in systems for name in (CONTRACTS[system].reference, f"refbus.{system}.bus")]
+    return Warm(list(dict.fromkeys(modules)))
 
 
 class Fleet:

@@ -1,63 +1,118 @@
-"""A check that never failed is not a check: each mutant dies by the rows it names, every row kills one."""
+"""A check that never failed is not a check: each mutant dies by the rows it names, every row kills one.
+
+And each is alive: it passes an item that its fault does not touch, and no row fails on it because it broke down.
+"""
+
+from __future__ import annotations
 
 import ast
-import shlex
-import sys
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from busproof.catalogue import catalogue
 from busproof.fleet import Fleet
-from busproof.runner import run_item
+from busproof.mutant import Mutant, mutants
+from busproof.runner import RowResult, run_item
+from busproof.systems import SYSTEMS
+from busproof.warm import Warm
 
-SYSTEMS = ("worker", "comms", "topics")
-SCHEMES = {"topics": "mcp"}
-MUTANTS = {system: sorted((Path(__file__).parents[1] / "mutants" / system).glob("*/*.py")) for system in SYSTEMS}
+ALL = [pytest.param(mutant, id=f"{system}-{mutant.name}") for system in SYSTEMS for mutant in mutants(system).values()]
+REFBUS = Path(__file__).parents[2] / "reference" / "refbus"
 
-
-def killed_by(mutant: Path) -> tuple[str, ...]:
-    """KILLED_BY, read without running the file."""
-    for node in ast.parse(mutant.read_text()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "KILLED_BY":
-            return tuple(ast.literal_eval(node.value))
-    raise AssertionError(f"{mutant.name} has no KILLED_BY")
+# How a report says that a bus broke down, rather than did what it should not.
+BREAKDOWN = re.compile(
+    r"\bINTERNAL\b|did not answer|no answer to \S+ in |ended before it answered|the script broke at|could not be opened"
+)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_there_are_at_least_forty_mutants_each_with_a_sentence(system: str) -> None:
     """The sentence says the fault."""
-    assert len(MUTANTS[system]) >= 40
-    sentences = [ast.get_docstring(ast.parse(mutant.read_text())) or "" for mutant in MUTANTS[system]]
-    assert all(sentence.endswith(".") for sentence in sentences)
+    assert len(mutants(system)) >= 40
+    assert all(mutant.sentence.endswith(".") for mutant in mutants(system).values())
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_every_row_that_check_decides_kills_a_mutant(system: str) -> None:
-    """100 % of them, MUST or not. What fails rows of chaos.* are the planted faults in chaos/tests."""
+def test_every_row_that_a_check_decides_kills_a_mutant(system: str) -> None:
+    """100 % of them, MUST or not; those of chaos are killed in chaos/tests."""
     rows = catalogue(system)
-    killing = {requirement for mutant in MUTANTS[system] for requirement in killed_by(mutant)}
-    checked = {row.id for row in rows.values() if row.item}
-    assert checked - killing == set()
+    killing = {requirement for mutant in mutants(system).values() for requirement in mutant.killed_by}
+    assert {row.id for row in rows.values() if row.kind != "excluded"} - killing == set()
     assert killing <= set(rows)
 
 
-@pytest.mark.parametrize(
-    ("system", "mutant"), [pytest.param(s, m, id=f"{s}-{m.stem}") for s in SYSTEMS for m in MUTANTS[s]]
-)
-def test_the_mutant_dies_by_the_rows_it_names(system: str, mutant: Path) -> None:
-    """On a real process: MUST rows fail, RESOLVED rows warn."""
-    rows = catalogue(system)
-    fleet = Fleet(
-        [f"{SCHEMES.get(system, 'exec')}:{shlex.quote(sys.executable)} {shlex.quote(str(mutant))}"], system=system
-    )
+@pytest.mark.parametrize("mutant", ALL)
+def test_the_mutant_is_alive_and_dies_by_the_rows_it_names(mutant: Mutant, warm: Warm) -> None:
+    """On a real process: MUST rows fail, RESOLVED rows warn, and the control passes."""
+    rows = catalogue(mutant.system)
+    items = dict.fromkeys(rows[requirement].item for requirement in mutant.killed_by if rows[requirement].item)
+    fleet = Fleet([mutant.spec(warm)], system=mutant.system)
     try:
-        items = dict.fromkeys(rows[requirement].item for requirement in killed_by(mutant))
-        outcomes = {
-            (result.requirement, item): result.outcome for item in items for result in run_item(fleet, item, seed=1)
-        }
+        found = {result.requirement: result for item in items for result in run_item(fleet, item, seed=1)}
+        control = run_item(fleet, mutant.control, seed=1)
     finally:
         fleet.close()
-    for requirement in killed_by(mutant):
-        wanted = "fail" if rows[requirement].level == "MUST" else "warn"
-        assert outcomes[requirement, rows[requirement].item] == wanted, requirement
+    for requirement in mutant.killed_by:
+        if rows[requirement].item:
+            wanted = "fail" if rows[requirement].level == "MUST" else "warn"
+            assert found[requirement].outcome == wanted, f"{requirement}: {found[requirement].why}"
+            assert breakdown(found[requirement], mutant) == "", requirement
+    assert {result.outcome for result in control} == {"pass"}, [(r.requirement, r.why) for r in control if r.why]
+    assert not set(mutant.killed_by) & {result.requirement for result in control}
+
+
+def breakdown(result: RowResult, mutant: Mutant) -> str:
+    """Words of a bus that only broke down, where that is not the fault it is there for."""
+    codes = " ".join(str(event["code"]) for event in result.events if event.get("code") in ("INTERNAL", "LOST"))
+    told = f"{result.why} {codes}"
+    if mutant.dies_of and mutant.dies_of in result.why:
+        return ""
+    return told if BREAKDOWN.search(result.why) or codes else ""
+
+
+@pytest.mark.parametrize("mutant", ALL)
+def test_a_patch_of_text_finds_what_it_replaces(mutant: Mutant) -> None:
+    """Or the reference has changed under it, and the mutant has no fault, or half of it."""
+    for text in replaced(ast.parse(mutant.path.read_text())):
+        assert words(text) in SOURCES, text
+
+
+def replaced(tree: ast.Module) -> Iterator[str]:
+    """What the calls of str.replace look for, outside of functions and classes, where they change no data."""
+    constants: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names, values = elements(node.targets[0]), elements(node.value)
+            constants |= {
+                name.id: str(value.value)
+                for name, value in zip(names, values, strict=False)
+                if isinstance(name, ast.Name) and isinstance(value, ast.Constant)
+            }
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
+                sought = node.args[0]
+                if isinstance(sought, ast.Name):
+                    yield constants[sought.id]
+                elif isinstance(sought, ast.Constant):
+                    yield str(sought.value)
+                else:
+                    raise AssertionError(f"a patch looks for {ast.unparse(sought)}: name it, so that it can be found")
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """Of a tuple; anything else is one."""
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def words(text: str) -> str:
+    """Without what a formatter may change."""
+    return re.sub(r"\s+", " ", text)
+
+
+SOURCES = words("".join(path.read_text() for suffix in ("py", "sql") for path in sorted(REFBUS.rglob(f"*.{suffix}"))))

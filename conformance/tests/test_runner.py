@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from busproof import scenarios
 from busproof.adapters.base import Lost, Refused
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 from busproof.suite import SCENARIOS, Ctx, Scenario
+from busproof.systems import SYSTEMS
 
-assert scenarios.__all__
+assert SYSTEMS  # all scripts are known
 
 # Scripts of one and of two rows, all MUST and without needs.
 ALONE, OF_ONE = "cursor.new_agent_reads_from_the_start", "worker.cursor.06"

@@ -1,8 +1,6 @@
 """Spark and Python give the same verdicts and the same witnesses on the same history."""
 
 import json
-import shlex
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from pyspark.sql import SparkSession
 from busproof.checks import CHECKS, overall
 from busproof.fleet import Fleet, reference
 from busproof.history import Recorder, read, typed_columns
+from busproof.mutant import mutants
 from busproof.protocol.worker import CONTRACT as WORKER
 from busproof.systems import play
 from busproof.systems import run_checks as run_in_python
@@ -19,14 +18,7 @@ from busspark import comms_streams, generate, streams
 from busspark.checks import run_checks as run_in_spark
 from busspark.facts import read_facts
 
-MUTANTS = Path(__file__).parents[2] / "conformance" / "mutants"
 PLANTED_AT = 777
-
-
-def _mutant(system: str, name: str) -> Path:
-    """Wherever its noun's room is."""
-    (path,) = (MUTANTS / system).glob(f"*/{name}.py")
-    return path
 
 
 def recorded(bus: str, into: Path, system: str = "worker") -> Path:
@@ -63,7 +55,7 @@ def test_a_real_history_of_the_reference_is_valid_for_both(spark: SparkSession, 
 )
 def test_both_find_the_fault_of_a_mutant(spark: SparkSession, tmp_path: Path, mutant: str, check: str) -> None:
     """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutant('worker', mutant)))}"
+    bus = mutants("worker")[mutant].spec()
     path = recorded(bus, tmp_path / "history.jsonl")
     in_python = {verdict.check: verdict for verdict in run_in_python(read(path))}
     in_spark = {verdict.check: verdict for verdict in run_in_spark(streams.read(spark, path))}
@@ -159,7 +151,7 @@ def test_a_real_comms_history_of_the_reference_is_valid_for_both(spark: SparkSes
 )
 def test_both_find_the_fault_of_a_comms_mutant(spark: SparkSession, tmp_path: Path, mutant: str, check: str) -> None:
     """Real histories of broken buses: the check that must fail does, with the same witnesses on both sides."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(_mutant('comms', mutant)))}"
+    bus = mutants("comms")[mutant].spec()
     fleet = Fleet([bus], system="comms")
     try:
         path = play(fleet, seed=11, calls=800, into=tmp_path / "history.jsonl")

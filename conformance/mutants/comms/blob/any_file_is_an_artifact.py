@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.blob.10",)
+DIES_OF = "INTERNAL"
 
 
 class Mutant(CommsBus):

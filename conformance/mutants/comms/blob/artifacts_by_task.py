@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.blob.01",)
+CONTROL = "blob.replaced_whole"
 
 
 class Mutant(CommsBus):

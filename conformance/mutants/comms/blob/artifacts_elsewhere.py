@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.blob.03",)
+CONTROL = "blob.names"
 
 
 class Mutant(CommsBus):

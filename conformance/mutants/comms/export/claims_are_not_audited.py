@@ -7,6 +7,7 @@ from refbus.comms.export import Audit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.export.01",)
+CONTROL = "export.keeps_others"
 
 
 class Mutant(Audit):

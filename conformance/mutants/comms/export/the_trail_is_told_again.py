@@ -7,6 +7,7 @@ from refbus.comms.export import Audit
 from refbus.driver import serve
 
 KILLED_BY = ("comms.export.03", "comms.export.05", "comms.export.06")
+CONTROL = "export.survives_kill"
 
 
 class Mutant(Audit):

@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.04",)
+CONTROL = "lease.complete"
 
 
 class Mutant(CommsBus):

@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.02", "comms.lease.05", "comms.lease.26")
+CONTROL = "lease.unclaimed"
 
 
 class Mutant(CommsBus):

@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.01", "comms.lease.25")
+CONTROL = "lease.unclaimed"
 
 
 class Mutant(CommsBus):

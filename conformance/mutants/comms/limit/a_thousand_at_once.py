@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.limit.01",)
+CONTROL = "limit.breaker"
 
 
 class Mutant(CommsBus):

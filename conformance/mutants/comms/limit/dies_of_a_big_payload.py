@@ -7,6 +7,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.limit.17",)
+DIES_OF = "ended before"
 
 
 class Mutant(CommsBus):

@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.limit.03",)
+CONTROL = "limit.each_agent"
 
 
 class Mutant(CommsBus):

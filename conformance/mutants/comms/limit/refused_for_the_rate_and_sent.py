@@ -8,6 +8,7 @@ from refbus.driver import serve
 from refbus.kernel.errors import RateLimited
 
 KILLED_BY = ("comms.limit.02",)
+CONTROL = "limit.each_agent"
 
 
 class Paid(RateLimit):

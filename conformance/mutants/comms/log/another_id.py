@@ -7,6 +7,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.02",)
+CONTROL = "log.defaults"
 
 
 class Mutant(CommsBus):

@@ -7,6 +7,7 @@ from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.01", "comms.log.16", "comms.log.27", "comms.route.04")
+CONTROL = "log.unique_ids"
 
 
 class Mutant(Log):

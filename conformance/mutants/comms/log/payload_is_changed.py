@@ -8,6 +8,7 @@ from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.12", "comms.log.15")
+CONTROL = "log.defaults"
 
 
 class Mutant(Log):

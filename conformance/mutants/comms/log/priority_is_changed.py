@@ -7,6 +7,7 @@ from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.11", "comms.route.08")
+CONTROL = "log.unique_ids"
 
 
 class Mutant(Log):

@@ -7,6 +7,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.16",)
+CONTROL = "log.unique_ids"
 
 
 class Mutant(CommsBus):

@@ -7,6 +7,7 @@ from refbus.driver import serve
 from refbus.kernel.errors import InvalidArgument
 
 KILLED_BY = ("comms.log.51", "comms.log.01")
+CONTROL = "log.defaults"
 
 
 class Mutant(CommsBus):

@@ -7,6 +7,7 @@ from refbus.comms.log import Log
 from refbus.driver import serve
 
 KILLED_BY = ("comms.log.09", "comms.route.05")
+CONTROL = "log.defaults"
 
 
 class Mutant(Log):

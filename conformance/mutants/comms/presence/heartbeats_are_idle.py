@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.presence.01", "comms.presence.04")
+CONTROL = "presence.last_heartbeat"
 
 
 class Mutant(CommsBus):

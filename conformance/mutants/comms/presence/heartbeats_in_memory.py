@@ -7,6 +7,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.presence.05",)
+CONTROL = "presence.last_heartbeat"
 
 
 class Mutant(CommsBus):

@@ -5,6 +5,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.presence.03",)
+CONTROL = "presence.last_heartbeat"
 
 presence.STATUSES = ("active", "idle", "failed")
 

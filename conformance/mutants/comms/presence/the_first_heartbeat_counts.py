@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.presence.02", "comms.presence.06")
+CONTROL = "presence.unknown"
 
 
 class Mutant(CommsBus):

@@ -6,6 +6,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.retry.01",)
+CONTROL = "retry.backoff"
 
 
 class Mutant(CommsBus):

@@ -5,6 +5,7 @@ from refbus.comms.store import Store
 from refbus.driver import serve
 
 KILLED_BY = ("comms.retry.03", "comms.retry.06")
+CONTROL = "retry.third_failure"
 
 
 class Mutant(Store):

@@ -5,6 +5,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.retry.21",)
+DIES_OF = "no answer"
 
 
 retry.NOT_RETRYABLE = ()

@@ -5,6 +5,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.04",)
+CONTROL = "route.subscriptions"
 
 route._READY = route._READY.replace("m.to_agent = :agent", "FALSE")
 

@@ -5,6 +5,7 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.05",)
+CONTROL = "route.channels"
 
 route._READY = route._READY.replace("m.to_agent = :agent", "m.to_agent IS NOT NULL")
 

@@ -5,6 +5,7 @@ from refbus.driver import serve
 from refbus.kernel.errors import TimedOut
 
 KILLED_BY = ("comms.route.35",)
+DIES_OF = "INTERNAL"
 
 TimedOut.code = "INTERNAL"
 

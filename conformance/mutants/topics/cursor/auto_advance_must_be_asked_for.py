@@ -7,6 +7,7 @@ from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.12",)
+CONTROL = "cursor.own"
 
 
 class Mutant(TopicsBus):

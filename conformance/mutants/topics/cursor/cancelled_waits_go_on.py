@@ -6,6 +6,7 @@ from typing import Any
 from refbus.topics.mcp.server import Session, main
 
 KILLED_BY = ("topics.cursor.32", "topics.cursor.35")
+DIES_OF = "ended before"
 
 
 async def sync(self: Session, arguments: dict[str, Any]) -> Any:

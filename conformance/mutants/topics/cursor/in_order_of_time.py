@@ -4,6 +4,7 @@ from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.03",)
+CONTROL = "cursor.own"
 
 SEED, FAULT = "ORDER BY seq", "ORDER BY created_at"
 assert SEED in log._UNREAD

@@ -4,6 +4,7 @@ from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.13", "topics.cursor.15")
+CONTROL = "cursor.own"
 
 SEED, FAULT = "seq > ?2", "seq >= ?2"
 assert SEED in log._UNREAD

@@ -6,6 +6,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.02", "topics.lease.03")
+CONTROL = "lease.bad_join"
 
 
 class Mutant(TopicsBus):

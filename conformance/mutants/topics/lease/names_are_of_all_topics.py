@@ -8,6 +8,7 @@ from refbus.topics.lease import Lease
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.lease.10",)
+CONTROL = "lease.bad_join"
 
 
 class Fault(Lease):

@@ -11,6 +11,7 @@ KILLED_BY = (
     "topics.limit.05",
     "topics.limit.06",
 )
+CONTROL = "limit.bad_numbers"
 
 
 message.OUTBOX_MAX = message.BODY_CHARS_MAX = message.TYPE_CHARS_MAX = message.CLIENT_ID_CHARS_MAX = 2**30

@@ -7,6 +7,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.11",)
+CONTROL = "log.ping"
 
 
 class Mutant(TopicsBus):

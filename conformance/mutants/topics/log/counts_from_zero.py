@@ -8,6 +8,7 @@ from refbus.topics.mcp import tools
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.40",)
+CONTROL = "log.ping"
 
 rules.next_seq = lambda counter, _newest: counter
 del tools._MESSAGE["properties"]["seq"]["minimum"]

@@ -7,6 +7,7 @@ from refbus.topics import bus, store
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.74",)
+DIES_OF = "INTERNAL"
 
 SEED, FAULT = "TABLE IF NOT EXISTS", "TABLE"
 assert SEED in store.SCHEMA.seed

@@ -4,6 +4,7 @@ from refbus.topics import presence
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.03", "topics.presence.11")
+CONTROL = "presence.bad_arguments"
 
 
 presence._PRESENT = """

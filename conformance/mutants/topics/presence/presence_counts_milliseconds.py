@@ -6,6 +6,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.02",)
+CONTROL = "presence.bad_arguments"
 
 
 class Mutant(TopicsBus):

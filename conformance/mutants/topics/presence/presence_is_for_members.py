@@ -6,6 +6,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.12",)
+CONTROL = "presence.limit"
 
 
 class Mutant(TopicsBus):

@@ -7,6 +7,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.05",)
+CONTROL = "route.reuse"
 
 
 class Mutant(TopicsBus):

@@ -6,6 +6,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.01",)
+CONTROL = "route.reuse"
 
 
 class Mutant(TopicsBus):

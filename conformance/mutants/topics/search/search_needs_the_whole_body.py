@@ -6,6 +6,7 @@ from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.search.12", "topics.search.13")
+CONTROL = "search.bad_arguments"
 
 
 class Mutant(TopicsBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.blob.03",)
+CONTROL = "blob.content_addressed"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.03", "worker.cursor.07")
+CONTROL = "cursor.order_and_limit"
 
 
 class Mutant(WorkerBus):

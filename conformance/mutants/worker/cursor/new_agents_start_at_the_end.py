@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.06",)
+CONTROL = "export.lines"
 
 
 class Mutant(WorkerBus):

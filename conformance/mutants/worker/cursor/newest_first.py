@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.04",)
+CONTROL = "cursor.each_agent_its_own"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.01", "worker.cursor.02", "worker.cursor.13", "worker.cursor.14")
+CONTROL = "cursor.new_agent_reads_from_the_start"
 
 
 class Mutant(WorkerBus):

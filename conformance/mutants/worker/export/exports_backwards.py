@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.03",)
+CONTROL = "export.blob_references"
 
 
 class Mutant(WorkerBus):

@@ -7,6 +7,7 @@ from refbus.worker import export
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.02",)
+CONTROL = "export.idempotent"
 
 
 export._line = lambda row: json.dumps({"seq": row[0], "id": row[1]}) + "\n"

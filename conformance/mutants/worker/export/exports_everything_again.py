@@ -8,6 +8,7 @@ from refbus.worker.bus import WorkerBus
 from refbus.worker.message import as_row
 
 KILLED_BY = ("worker.export.05",)
+CONTROL = "export.blob_references"
 
 
 class Mutant(WorkerBus):

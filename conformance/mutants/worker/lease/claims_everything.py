@@ -5,6 +5,7 @@ from refbus.kernel.rules import lease
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.lease.03", "worker.lease.21", "worker.lease.22", "worker.lease.25")
+CONTROL = "lease.only_the_holder_renews"
 
 
 lease.may_take = lambda claim, now_ms: True

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.lease.01",)
+CONTROL = "lease.renew_after_retake"
 
 
 class Mutant(WorkerBus):

@@ -1,4 +1,4 @@
-"""A number that does not fit is made to fit."""
+"""A number that does not fit passes: what is checked is one that was made to fit."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from refbus.kernel.rules import limit
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.05",)
+DIES_OF = "INTERNAL"  # of those that SQLite cannot hold
 
 
 _integer = limit.integer

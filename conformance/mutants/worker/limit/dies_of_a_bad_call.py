@@ -8,6 +8,8 @@ from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.10",)
+CONTROL = "limit.numbers"
+DIES_OF = "ended before"
 
 
 class Mutant(WorkerBus):

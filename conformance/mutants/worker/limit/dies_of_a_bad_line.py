@@ -8,6 +8,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.11",)
+DIES_OF = "ended before"
 
 
 _answer = driver.Driver.answer

@@ -5,6 +5,7 @@ from refbus.kernel.rules import limit
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.01",)
+CONTROL = "limit.text"
 
 
 _text = limit.text

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.01", "worker.log.02")
+CONTROL = "log.idempotent_publish"
 
 
 class Mutant(WorkerBus):

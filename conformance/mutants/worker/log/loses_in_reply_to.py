@@ -7,6 +7,7 @@ from refbus.worker import bus, log
 from refbus.worker.message import Draft, Values
 
 KILLED_BY = ("worker.log.17",)
+CONTROL = "log.survives_kill"
 
 
 class Faulty(Draft):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.39",)
+CONTROL = "log.survives_kill"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.01",)
+CONTROL = "presence.statuses"
 
 
 class Mutant(WorkerBus):

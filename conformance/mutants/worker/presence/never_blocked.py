@@ -5,6 +5,7 @@ from refbus.kernel.rules import presence
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.02",)
+CONTROL = "presence.thresholds"
 
 
 presence.STATUSES = ("idle", "working")

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.retry.01",)
+CONTROL = "retry.adaptive"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.route.02",)
+CONTROL = "route.broadcast_reaches_all"
 
 
 class Mutant(WorkerBus):

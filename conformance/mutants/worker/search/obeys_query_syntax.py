@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.04",)
+DIES_OF = "INTERNAL"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.02",)
+CONTROL = "search.syntax_is_words"
 
 
 class Mutant(WorkerBus):

@@ -8,6 +8,7 @@ from refbus.driver import serve
 from refbus.worker import bus, search
 
 KILLED_BY = ("worker.search.01",)
+CONTROL = "blob.large_payload_survives"
 
 
 class Faulty(search.Search):

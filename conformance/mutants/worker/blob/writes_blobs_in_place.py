@@ -1,9 +1,12 @@
-"""Planted fault: a blob is written under its final name. A kill leaves a torn one, which the retry takes for whole."""
+"""A blob is written under its final name. A kill leaves a torn one, which the retry takes for whole."""
 
 from refbus.driver import serve
 from refbus.kernel.blob import ref_of
 from refbus.worker import bus
 from refbus.worker.blob import Blobs
+
+KILLED_BY = ("worker.blob.16",)
+CHAOS = {"points": True, "only": "save_blob"}
 
 
 class WritesBlobsInPlace(Blobs):

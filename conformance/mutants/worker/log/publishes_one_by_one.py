@@ -1,9 +1,12 @@
-"""Planted fault: publish_many is many transactions. A kill leaves a part of the batch."""
+"""Publish_many is many transactions. A kill leaves a part of the batch."""
 
 from typing import Any
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.03",)
+CHAOS = {"points": True, "only": "publish_many"}
 
 
 class PublishesOneByOne(WorkerBus):

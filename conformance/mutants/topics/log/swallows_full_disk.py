@@ -1,9 +1,12 @@
-"""Planted fault: any error of SQLite is DB_BUSY (W8 of another bus). A full disk reads as contention."""
+"""Any error of SQLite is DB_BUSY (W8 of another bus). A full disk reads as contention."""
 
 from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.77",)
+CHAOS = {"disk_full": True, "levels": (0,), "errors": ()}
 
 
 class SwallowsFullDisk(TopicsBus):

@@ -1,7 +1,10 @@
-"""Planted fault: what a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
+"""What a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
 
 from refbus.topics import cursor
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.cursor.49",)
+CHAOS = {"ways": ("cancelled",)}
 
 
 def give_back(_call: cursor.SyncCall) -> None:

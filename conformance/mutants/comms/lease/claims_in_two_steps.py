@@ -1,10 +1,13 @@
-"""Planted fault: look, then take, in two transactions: two processes may both find the message free."""
+"""Look, then take, in two transactions: two processes may both find the message free."""
 
 import time
 from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
+
+KILLED_BY = ("comms.log.72",)
+CHAOS = {"kills": 48}
 
 
 class ClaimsInTwoSteps(CommsBus):

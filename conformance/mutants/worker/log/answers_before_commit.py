@@ -1,9 +1,13 @@
-"""Planted fault: publish is answered, then committed. A kill between the two loses an acknowledged message."""
+"""Publish is answered, then committed. A kill between the two loses an acknowledged message."""
 
 from typing import Any
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.03", "worker.log.54")
+CONTROL = "lease.first_wins"
+CHAOS = {"points": True, "only": "publish", "kills": 16}
 
 
 class AnswersBeforeCommit(WorkerBus):

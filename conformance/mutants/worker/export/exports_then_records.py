@@ -1,4 +1,4 @@
-"""Planted fault: the seed's own export (W7). The file grows, then the database hears of it: a kill doubles lines."""
+"""The seed's own export (W7). The file grows, then the database hears of it: a kill doubles lines."""
 
 import json
 import time
@@ -6,6 +6,10 @@ from typing import Any
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.export.12",)
+CONTROL = "export.idempotent"
+CHAOS = {"points": True, "only": "export_to_jsonl"}
 
 
 class ExportsInTwoSteps(WorkerBus):

@@ -1,9 +1,12 @@
-"""Planted fault: cursor_reset is answered, then committed. A kill between the two leaves the cursor where it was."""
+"""Cursor_reset is answered, then committed. A kill between the two leaves the cursor where it was."""
 
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.73",)
+CHAOS = {"points": True, "only": "cursor_reset"}
 
 
 class AnswersBeforeCommit(TopicsBus):

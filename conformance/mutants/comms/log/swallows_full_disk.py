@@ -1,10 +1,13 @@
-"""Planted fault: any error of a claim is "somebody else has it" (W8 of another bus); any error of a send is BUSY."""
+"""Any error of a claim is "somebody else has it" (W8 of another bus); any error of a send is BUSY."""
 
 from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 from refbus.kernel.errors import BusError
+
+KILLED_BY = ("comms.log.73",)
+CHAOS = {"disk_full": True, "only": "send_message", "levels": (0,)}
 
 
 class SwallowsFullDisk(CommsBus):

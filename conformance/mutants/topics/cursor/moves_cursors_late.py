@@ -1,8 +1,11 @@
-"""Planted fault: a cursor is answered, and stored by the next call. A kill between the two delivers again."""
+"""A cursor is answered, and stored by the next call. A kill between the two delivers again."""
 
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.cursor.50",)
+CHAOS = {"kills": 8}
 
 MOVE = "UPDATE cursors SET last_seq = ? WHERE topic_id = ? AND agent_name = ?"
 

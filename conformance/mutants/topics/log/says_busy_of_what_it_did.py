@@ -1,4 +1,4 @@
-"""Planted fault: any failure is answered DB_BUSY, which promises that nothing happened, also after the commit."""
+"""Any failure is answered DB_BUSY, which promises that nothing happened, also after the commit."""
 
 import os
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 from refbus.kernel.errors import DbBusy
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.76",)
+CHAOS = {"disk_full": True, "only": "cursor_reset", "levels": (55,), "errors": ("EIO",)}
 
 
 class SaysBusyOfWhatItDid(TopicsBus):

@@ -1,10 +1,13 @@
-"""Planted fault: the dead letter is written, then the message removed. A kill between the two leaves both."""
+"""The dead letter is written, then the message removed. A kill between the two leaves both."""
 
 from typing import Any
 
 from refbus.comms import bus
 from refbus.comms.lease import Leases
 from refbus.driver import serve
+
+KILLED_BY = ("comms.log.71",)
+CHAOS = {"points": True, "only": "complete_message to the dead letters"}
 
 
 class BuriesInTwoSteps(Leases):

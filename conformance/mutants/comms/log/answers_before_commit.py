@@ -1,9 +1,12 @@
-"""Planted fault: send_message is answered, then committed. A kill between the two loses an acknowledged message."""
+"""Send_message is answered, then committed. A kill between the two loses an acknowledged message."""
 
 from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
+
+KILLED_BY = ("comms.log.72",)
+CHAOS = {"kills": 16}
 
 
 class AnswersBeforeCommit(CommsBus):

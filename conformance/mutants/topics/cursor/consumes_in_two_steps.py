@@ -1,10 +1,13 @@
-"""Planted fault: the cursor passes the first message in one transaction, the others in the next."""
+"""The cursor passes the first message in one transaction, the others in the next."""
 
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.cursor.48",)
+CHAOS = {"points": True, "only": "sync that receives"}
 
 
 class ConsumesInTwoSteps(TopicsBus):

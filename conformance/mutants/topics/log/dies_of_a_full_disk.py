@@ -1,4 +1,4 @@
-"""Planted fault: an error of the disk ends the server, with no answer."""
+"""An error of the disk ends the server, with no answer."""
 
 import os
 
@@ -6,6 +6,9 @@ from refbus.kernel.errors import BusError
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.76",)
+CHAOS = {"disk_full": True, "levels": (0,), "errors": ()}
 
 
 class DiesOfAFullDisk(TopicsBus):

@@ -1,10 +1,13 @@
-"""Planted fault: the seed's `except OperationalError: return False` (W8). A full disk reads as "somebody holds it"."""
+"""The seed's `except OperationalError: return False` (W8). A full disk reads as "somebody holds it"."""
 
 from typing import Any
 
 from refbus.driver import serve
 from refbus.kernel.errors import BusError
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.55",)
+CHAOS = {"disk_full": True, "only": "publish", "levels": (0,)}
 
 
 class SwallowsFullDisk(WorkerBus):

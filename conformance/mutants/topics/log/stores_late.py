@@ -1,10 +1,13 @@
-"""Planted fault: messages are told as sent, and stored by the next call. A kill between the two loses them."""
+"""Messages are told as sent, and stored by the next call. A kill between the two loses them."""
 
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.75",)
+CHAOS = {"kills": 8}
 
 
 class StoresLate(TopicsBus):

@@ -1,8 +1,11 @@
-"""Planted fault: when its client closes the connection, the server gives back the last sync, answered or not."""
+"""When its client closes the connection, the server gives back the last sync, answered or not."""
 
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.cursor.49",)
+CHAOS = {"ways": ("disconnected",)}
 
 
 class GivesBackWhatWasReturned(TopicsBus):

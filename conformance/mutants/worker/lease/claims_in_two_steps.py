@@ -1,10 +1,13 @@
-"""Planted fault: look, then take, in two transactions: two agents may both find the task free."""
+"""Look, then take, in two transactions: two agents may both find the task free."""
 
 import time
 from typing import Any
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.54",)
+CHAOS = {"kills": 48}
 
 
 class ClaimsInTwoSteps(WorkerBus):

@@ -1,4 +1,4 @@
-"""Planted fault: an artifact is written under its final name (C9). A kill leaves half of it."""
+"""An artifact is written under its final name (C9). A kill leaves half of it."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 from refbus.kernel.files import make_folder
 from refbus.kernel.rules import limit as limits
+
+KILLED_BY = ("comms.blob.12",)
+CHAOS = {"points": True, "only": "write_artifact again"}
 
 
 class ArtifactInPlace(CommsBus):

@@ -1,10 +1,13 @@
-"""Planted fault: the process ends in the middle of its fourth publish, as after a crash of its own."""
+"""The process ends in the middle of its fourth publish, as after a crash of its own."""
 
 import os
 from typing import Any
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.54",)
+CHAOS = {"kills": 8}
 
 
 class EndsByItself(WorkerBus):

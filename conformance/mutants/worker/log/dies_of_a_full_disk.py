@@ -1,4 +1,4 @@
-"""Planted fault: an error of the disk ends the process, with no answer."""
+"""An error of the disk ends the process, with no answer."""
 
 import os
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 from refbus.driver import serve
 from refbus.kernel.errors import BusError
 from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.55",)
+CHAOS = {"disk_full": True, "only": "publish", "levels": (0,)}
 
 
 class DiesOfAFullDisk(WorkerBus):

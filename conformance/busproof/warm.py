@@ -1,0 +1,198 @@
+"""A warm process, which has the imports and forks: a Python program starts in a hundredth of the time.
+
+    with Warm(["refbus.driver"]) as warm:
+        spec = warm.spec(f"exec:{sys.executable} mutant.py")
+
+What such a spec starts is a small program, handover.py. It hands its stdin, stdout
+and stderr to the warm process, which forks a child that runs PROGRAM on them in a session of its own. The small program
+ends as the child ends, and the child is killed when the small program is: to a door it is the program itself.
+
+Only for programs of ours, which do nothing of note when they are imported: a bus of a user is started as the user says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import runpy
+import selectors
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from busproof.handover import LENGTH_BYTES, STREAMS
+
+HANDOVER = str(Path(__file__).with_name("handover.py"))
+
+
+class Warm:
+    """The owner's side: starts the warm process and ends it, and with it all that it forked."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="busproof-warm-")
+        self._path = str(Path(self._folder.name) / "socket")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "busproof.warm", self._path, *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline():
+            self.close()
+            raise RuntimeError(f"no warm process with {', '.join(modules)}")
+
+    def spec(self, spec: str) -> str:
+        """The same bus, started warm, if it is a program of this Python; else the spec as it is."""
+        scheme, _, command = spec.partition(":")
+        argv = shlex.split(command)
+        if not argv or argv[0] != sys.executable:
+            return spec
+        return f"{scheme}:{shlex.join([sys.executable, '-S', '-E', HANDOVER, self._path, *argv[1:]])}"
+
+    def close(self) -> None:
+        """The end of its stdin ends it."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Server:
+    """One thread: callers come, children end, callers go."""
+
+    def __init__(self, path: str) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen(64)
+        self._children: dict[socket.socket, tuple[int, int]] = {}  # a caller's line → pid, its pidfd
+        self._watch(self._listener, self._accept)
+        self._watch(sys.stdin, self._end)
+
+    def next_program(self) -> list[str]:
+        """Returns in each child, on the caller's streams: what it is to run."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj in self._selector.get_map():  # an event before this one may have ended it
+                    react: Callable[[], list[str] | None] = key.data
+                    if (program := react()) is not None:
+                        return program
+
+    def _watch(self, source: object, react: Callable[[], list[str] | None]) -> None:
+        self._selector.register(source, selectors.EVENT_READ, react)  # type: ignore[arg-type]
+
+    def _accept(self) -> list[str] | None:
+        line, _ = self._listener.accept()
+        head, streams, _, _ = socket.recv_fds(line, LENGTH_BYTES, STREAMS)
+        request = b""
+        while len(streams) == STREAMS and len(request) < int.from_bytes(head, "big"):
+            chunk = line.recv(65536)
+            if not chunk:
+                break
+            request += chunk
+        pid = os.fork() if request else 0
+        if request and pid == 0:
+            self._let_go(line)
+            return _take_over(streams, os.fsdecode(request).split("\0"))
+        for fd in streams:
+            os.close(fd)
+        if not request:
+            line.close()
+            return None
+        pidfd = os.pidfd_open(pid)
+        self._children[line] = pid, pidfd
+        self._watch(pidfd, lambda: self._ended(line))
+        self._watch(line, lambda: self._gone(line))
+        return None
+
+    def _ended(self, line: socket.socket) -> None:
+        """The child: tell its caller how."""
+        pid, pidfd = self._children.pop(line)
+        _, status = os.waitpid(pid, 0)
+        for source in (pidfd, line):
+            self._selector.unregister(source)
+        os.close(pidfd)
+        with contextlib.suppress(OSError):
+            line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        line.close()
+
+    def _gone(self, line: socket.socket) -> None:
+        """The caller, killed: so is the child."""
+        os.kill(self._children[line][0], signal.SIGKILL)
+        self._ended(line)
+
+    def _end(self) -> None:
+        for pid, _ in self._children.values():
+            os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+
+    def _let_go(self, line: socket.socket) -> None:
+        """A child keeps nothing of the server's."""
+        self._selector.close()
+        self._listener.close()
+        line.close()
+        for other, (_, pidfd) in self._children.items():
+            other.close()
+            os.close(pidfd)
+
+
+def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
+    """In the child: the caller's streams, folder and environment."""
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    folder, count, *told = request
+    os.chdir(folder)
+    program, environment = told[: int(count)], told[int(count) :]
+    os.environ.clear()
+    for pair in environment:
+        name, _, value = pair.partition("=")
+        os.environ[name] = value
+    return program
+
+
+def _serve(path: str, modules: Sequence[str]) -> None:
+    del sys.path[0]  # the folder that we were started in
+    for module in modules:
+        with contextlib.suppress(ImportError):  # the program that needs it will say so
+            importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # or the children's collections would copy every page
+    server = _Server(path)
+    print("ready", flush=True)
+    program = server.next_program()
+    # `python -m` of what is imported already is said to be unpredictable. Ours only define and call main.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        sys.path.insert(0, str(Path(program[0]).parent))
+        runpy.run_path(program[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,105 @@
+"""A program that starts from a warm process is that program: its streams, its folder, its end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from busproof.fleet import open_door, reference
+from busproof.warm import Warm
+
+SAYS = """
+import os, sys
+print(os.getcwd(), os.environ["WORD"], sys.argv[1:], sys.stdin.read(), flush=True)
+print("to stderr", file=sys.stderr)
+sys.exit(7)
+"""
+
+
+def argv(warm: Warm, program: Path, *more: str) -> list[str]:
+    """The command that starts it warm."""
+    return warm.spec(f"exec:{sys.executable} {program}").removeprefix("exec:").split() + list(more)
+
+
+def test_a_program_has_its_streams_its_folder_its_environment_and_its_exit_code(warm: Warm, tmp_path: Path) -> None:
+    """As if it had been started cold."""
+    program = tmp_path / "says.py"
+    program.write_text(SAYS)
+    done = subprocess.run(
+        argv(warm, program, "a", "b"),
+        input="words",
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "WORD": "here"},
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (f"{tmp_path} here ['a', 'b'] words\n", "to stderr\n")
+    assert done.returncode == 7
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
+def test_a_kill_reaches_the_program(warm: Warm, tmp_path: Path, way: signal.Signals) -> None:
+    """When its streams have ended, it has."""
+    program = tmp_path / "waits.py"
+    program.write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+    with subprocess.Popen(argv(warm, program), stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        pid = int(started.stdout.readline())
+        assert pid != started.pid
+        started.send_signal(way)
+        assert started.stdout.read() == ""
+    with pytest.raises(ProcessLookupError):
+        while True:  # between the end of its streams and its own there is a moment
+            os.kill(pid, 0)
+            time.sleep(0.001)
+
+
+def test_a_program_that_is_killed_ends_as_killed(warm: Warm, tmp_path: Path) -> None:
+    """By the same signal."""
+    program = tmp_path / "ends.py"
+    program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGABRT)\n")
+    assert subprocess.run(argv(warm, program), check=False).returncode == -signal.SIGABRT
+
+
+def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> None:
+    """A patch of the reference stays in its process."""
+    program = tmp_path / "patches.py"
+    program.write_text(
+        "from refbus.worker.bus import WorkerBus\nprint(WorkerBus.DURABILITY)\nWorkerBus.DURABILITY = 'none'\n"
+    )
+    said = [subprocess.run(argv(warm, program), capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert said[0] == said[1] != "none\n"
+
+
+def test_the_end_of_its_owner_is_the_end_of_all(tmp_path: Path) -> None:
+    """Nothing is left behind."""
+    program = tmp_path / "waits.py"
+    program.write_text("import time\nprint('up', flush=True)\ntime.sleep(600)\n")
+    warm = Warm([])
+    with subprocess.Popen(argv(warm, program), stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "up\n"
+        warm.close()
+        assert started.stdout.read() == ""
+
+
+def test_a_bus_of_another_kind_is_left_as_it_is(warm: Warm) -> None:
+    """Not ours, not Python, not a program."""
+    for spec in ("sqlite:", "exec:node bus.js", "py:module:factory"):
+        assert warm.spec(spec) == spec
+
+
+@pytest.mark.parametrize("system", ["worker", "topics"])
+def test_the_reference_answers_from_a_warm_start(warm: Warm, system: str, tmp_path: Path) -> None:
+    """Both doors."""
+    door = open_door(warm.spec(reference(system)))
+    try:
+        assert system in door.call("hello", {"protocol": ["1"], "system": system})["systems"]
+        door.call("open", {"store": str(tmp_path), "options": {}})
+    finally:
+        door.kill()
