@@ -1,6 +1,7 @@
 """A second pair of eyes: what the files of a store say, whatever the bus says of itself.
 
-It runs in a process of its own (`python -m buschaos.inspector SYSTEM`: a folder a line in, a JSON object a line out),
+It runs in a process of its own (`python -m buschaos.inspector MODULE:FUNCTION`, a
+Subject's own: a folder a line in, a JSON object a line out),
 because a damaged or half-grown `-shm` file kills its reader with SIGBUS, and that is a finding, not our end.
 """
 
@@ -10,8 +11,11 @@ import contextlib
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from buschaos.subjects import SUBJECTS
 
 LIMIT_S = 60.0
 
@@ -20,14 +24,14 @@ class Inspector:
     """Asks the process, and starts another one when it died."""
 
     def __init__(self, system: str) -> None:
-        self._system = system
+        self._look = SUBJECTS[system].inspect
         self._process: subprocess.Popen[bytes] | None = None
 
     def look(self, store: Path) -> dict[str, Any]:
         """Facts about the store; `{"died": reason}` if looking at it killed the process."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "buschaos.inspector", self._system],
+                [sys.executable, "-m", "buschaos.inspector", f"{self._look.__module__}:{self._look.__qualname__}"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
@@ -59,9 +63,8 @@ class Inspector:
 
 def main() -> None:
     """Answer until stdin ends."""
-    from buschaos.subjects import SUBJECTS
-
-    look = SUBJECTS[sys.argv[1]].inspect
+    module, _, function = sys.argv[1].partition(":")
+    look = getattr(import_module(module), function)
     for line in sys.stdin:
         print(json.dumps(look(Path(json.loads(line)))), flush=True)
 
