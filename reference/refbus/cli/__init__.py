@@ -20,7 +20,7 @@ SYSTEMS = {"worker": worker, "comms": comms, "topics": topics}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             arguments.run(bus, arguments)
@@ -39,10 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.")
-    parser.add_argument("--version", action="version", version=f"refbus {__version__}")
-    systems = parser.add_subparsers(metavar="SYSTEM", dest="system", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Of all systems and their commands."""
+    top = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.")
+    top.add_argument("--version", action="version", version=f"refbus {__version__}")
+    systems = top.add_subparsers(metavar="SYSTEM", dest="system", required=True)
     for name, system in SYSTEMS.items():
         added = systems.add_parser(
             name, help=system.HELP, epilog=system.EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -52,4 +53,4 @@ def _parser() -> argparse.ArgumentParser:
             "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
         )
         system.add_commands(Commands(added))
-    return parser
+    return top

@@ -201,17 +201,6 @@ def fetch(connection: sqlite3.Connection, sql: str, values: Sequence[Any] | dict
         raise
 
 
-def statements(file: Path) -> list[str]:
-    """The statements of a schema file, comments kept inside them."""
-    found, pending = [], ""
-    for line in file.read_text("utf-8").splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            found.append(pending.strip())
-            pending = ""
-    return found
-
-
 def _lenient_rows(connection: sqlite3.Connection, sql: str, values: Any) -> list[Any]:
     # A stranger stored bytes that are no UTF-8: one row must not hide the others.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")

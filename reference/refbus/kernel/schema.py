@@ -39,8 +39,8 @@ class Schema(NamedTuple):
 
     def is_current(self, tx: Transaction) -> bool:
         """Is everything there, and the version ours?"""
-        wanted = {name for statement in self._statements() for name in _CREATES.findall(statement)}
-        return wanted <= _names(tx) and version_of(tx) == (None if self.version is None else str(self.version))
+        is_complete = _created(self.seed) | _created(self.extra) <= _names(tx)
+        return is_complete and version_of(tx) == (None if self.version is None else str(self.version))
 
     def bring_up_to_date(self, tx: Transaction) -> None:
         """Make what is missing. Raises SCHEMA_MISMATCH for a version beyond ours and for a table of another shape."""
@@ -108,6 +108,11 @@ def statements(text: str) -> tuple[str, ...]:
             found.append(pending.strip())
             pending = ""
     return tuple(found)
+
+
+@functools.cache
+def _created(text: str) -> frozenset[str]:
+    return frozenset(_CREATES.findall(text))
 
 
 def _names(tx: Transaction) -> set[str]:

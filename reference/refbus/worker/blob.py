@@ -18,11 +18,14 @@ class Blobs:
         self._folder = store.blobs
 
     def save_blob(self, content: Any) -> BlobRef:
-        """The ref of a JSON value, which is stored."""
+        """Store a JSON value durably; the same value is the same blob. Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE."""
         return {"ref": self.save_text(limits.payload(content))}
 
     def load_blob(self, ref: str) -> BlobContent:
-        """The value of a ref."""
+        """The value, after its hash was verified.
+
+        Errors: INVALID_ARGUMENT, BLOB_INVALID, BLOB_MISSING, BLOB_CORRUPT.
+        """
         if not isinstance(ref, str):
             raise InvalidArgument("ref must be a string")
         text = self.load_text(ref)

@@ -29,9 +29,17 @@ from refbus.worker.store import Options, Store
 
 
 class WorkerBus:
-    """An open store. One object may serve many threads: each has its own connection.
+    """An open store folder. One object may serve many threads: each has its own connection.
 
-    Any method may also raise BUSY, DISK_FULL, IO_ERROR, CORRUPT or INTERNAL.
+    - `clock`: what tells the time; default: the wall clock
+    - `synchronous`: NORMAL survives the death of a process, FULL a power cut as well (W12)
+    - `lease_ms`: how long a claim lives
+    - `unread_max`: publish is refused where its recipient has so many unread (W21)
+    - `deliveries_max`: what was delivered so often without an ack is a dead letter (W11)
+    - `signing_key`: hex; sign what is published, and mark what is not signed with it (W22)
+
+    Opening raises INVALID_ARGUMENT or SCHEMA_MISMATCH. Any method may also raise BUSY, DISK_FULL, IO_ERROR, CORRUPT or
+    INTERNAL.
     """
 
     SYSTEM = "worker"
@@ -63,7 +71,6 @@ class WorkerBus:
     }
 
     def __init__(self, store: Path | str, **options: Unpack[Options]) -> None:
-        """Open the folder `store`. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH."""
         self.store = Store(store, **options)
         self.db, self.folder = self.store.db, self.store.folder
         self.signatures = Signatures(self.store)
@@ -114,7 +121,10 @@ class WorkerBus:
         wait_ms: int = 0,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Pass:
-        """Poll, hand each message to the handler and acknowledge it; stop at the first failure."""
+        """Poll, hand each message to the handler and acknowledge it; stop at the first failure.
+
+        Errors: those of poll and ack; what the handler raises is in the reply.
+        """
         return self.redelivery.process(agent_id, handler, limit=limit, wait_ms=wait_ms, is_stopped=is_stopped)
 
     def close(self) -> None:

@@ -20,7 +20,10 @@ class Cursors:
         self._store, self._routes, self._reader = store, routes, reader
 
     def poll(self, agent_id: str, limit: int = 100, wait_ms: int = 0) -> Messages:
-        """Unacknowledged messages, in seq order."""
+        """Unacknowledged messages, in seq order; redriven ones first. Never moves the cursor.
+
+        Waits up to wait_ms of real time for a first one. Errors: INVALID_ARGUMENT.
+        """
         limits.name("agent_id", agent_id)
         limits.integer("limit", limit)
         limits.integer("wait_ms", wait_ms, 0, WAIT_MS_MAX)
@@ -30,7 +33,10 @@ class Cursors:
         return {"messages": self._reader.messages(rows)}
 
     def ack(self, agent_id: str, seq: int) -> Acknowledged:
-        """Move the agent's cursor to seq, if that is forward."""
+        """Everything up to seq is processed. Backwards is a no-op.
+
+        Errors: INVALID_ARGUMENT, also above the newest message (W5).
+        """
         limits.name("agent_id", agent_id)
         limits.integer("seq", seq)
         newest, current, has_more = self._store.db.row(_BEFORE_ACK, {"agent": agent_id})

@@ -16,7 +16,10 @@ class Claims:
         self._store = store
 
     def try_claim_task(self, task_id: str, agent_id: str) -> Claimed:
-        """Take the task's lease. False means exactly that somebody holds a live one (W8)."""
+        """Take the task's lease. False means exactly that somebody holds a live one (W8).
+
+        `token` rises with every grant of the task (W10). Errors: INVALID_ARGUMENT.
+        """
         _check_names(task_id, agent_id)
         with self._store.transaction() as tx:
             claim = self.claim(tx, task_id)
@@ -35,7 +38,7 @@ class Claims:
         return {"claimed": True, "token": token, "lease_until_ms": lease_until_ms}
 
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Renewed:
-        """Extend the lease. Allowed after expiry while nobody retook it (W9)."""
+        """Extend the lease. Allowed after expiry while nobody retook it (W9). Errors: INVALID_ARGUMENT."""
         _check_names(task_id, agent_id, token)
         with self._store.transaction() as tx:
             if not lease.may_keep(self.claim(tx, task_id), agent_id, token):
@@ -45,7 +48,7 @@ class Claims:
         return {"renewed": True, "lease_until_ms": lease_until_ms}
 
     def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Released:
-        """Give the task back. Somebody else's claim stays untouched."""
+        """Give the task back. Somebody else's claim stays untouched. Errors: INVALID_ARGUMENT."""
         _check_names(task_id, agent_id, token)
         with self._store.transaction() as tx:
             if not lease.may_keep(self.claim(tx, task_id), agent_id, token):

@@ -25,7 +25,11 @@ class Log:
         self._needs_judging = store.unread_max is not None or signatures.key is not None
 
     def publish(self, agent_id: str, message: dict[str, Any]) -> Published:
-        """Append one message."""
+        """Append one message durably. The same id and content again is the first message again (W3).
+
+        `message` has a type, and may have id, to (without it a broadcast), correlation_id, in_reply_to and payload.
+        Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, ID_CONFLICT, BACKPRESSURE.
+        """
         limits.name("agent_id", agent_id)
         draft = Draft(message, *new_ids(1))
         if draft.is_large:
@@ -41,7 +45,10 @@ class Log:
         return {"id": draft.id, "seq": cursor.lastrowid}
 
     def publish_many(self, agent_id: str, messages: list[dict[str, Any]]) -> PublishedMany:
-        """Append messages in one transaction."""
+        """Append messages in one transaction: all or none.
+
+        Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, ID_CONFLICT, BACKPRESSURE.
+        """
         limits.name("agent_id", agent_id)
         if type(messages) is not list:
             raise InvalidArgument("messages must be a list")

@@ -29,7 +29,7 @@ _FIELDS = {"id", "to", "type", "correlation_id", "in_reply_to", "payload"}
 class Draft:
     """A checked message before it is in the log. `text` is its payload as JSON text, None for absent (W2)."""
 
-    __slots__ = ("correlation_id", "id", "in_reply_to", "is_retryable", "ref", "text", "to", "type")
+    __slots__ = ("correlation_id", "id", "in_reply_to", "is_large", "is_retryable", "ref", "text", "to", "type")
 
     def __init__(self, message: Any, spare_id: str) -> None:
         if type(message) is not dict:
@@ -47,12 +47,8 @@ class Draft:
         self.correlation_id = None if correlation_id is None else limits.text("correlation_id", correlation_id)
         self.in_reply_to = None if in_reply_to is None else limits.text("in_reply_to", in_reply_to)
         self.text = limits.payload(message["payload"]) if "payload" in message else None
+        self.is_large = self.text is not None and not limits.is_inline(self.text)
         self.ref: str | None = None  # the blob that holds the text, once it is saved
-
-    @property
-    def is_large(self) -> bool:
-        """Does the payload go to a blob?"""
-        return self.text is not None and not limits.is_inline(self.text)
 
     def values(self, sender: str, now_ms: int) -> Values:
         """Its row, but for the seq."""

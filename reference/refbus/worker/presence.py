@@ -21,7 +21,7 @@ class Presence:
     def heartbeat(
         self, agent_id: str, status: str, current_task: str | None = None, progress: float | None = None
     ) -> Nothing:
-        """Say that the agent lives, and what it does."""
+        """Say that the agent lives, and what it does. `status`: idle, working or blocked. Errors: INVALID_ARGUMENT."""
         check_beat(agent_id, status, current_task, progress)
         self._store.db.write(_BEAT, (agent_id, self._store.clock.now_ms(), status, current_task, progress))
         return {}
@@ -48,7 +48,7 @@ class Presence:
         }
 
     def status(self, limit: int = 100) -> StatusRows:
-        """The seed's status query, with the column that exists (W13): newest state changes and heartbeats first."""
+        """The newest state_change and heartbeat messages, newest first (W13). Errors: INVALID_ARGUMENT."""
         limits.integer("limit", limit)
         rows = self._store.db.rows(
             """

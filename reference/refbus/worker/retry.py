@@ -36,7 +36,7 @@ class Redelivery:
         self._store, self._cursors, self._reader = store, cursors, reader
 
     def process_loop(self, agent_id: str, limit: int = 100, fail_ids: Sequence[str] = ()) -> Processed:
-        """One pass with a handler that fails on fail_ids."""
+        """One pass of `process` with a handler that fails on fail_ids. Errors: INVALID_ARGUMENT."""
         failing = _strings("fail_ids", [] if fail_ids == () else fail_ids)
 
         def handler(message: Message) -> None:
@@ -72,7 +72,7 @@ class Redelivery:
         return Pass(handled, None, None)
 
     def poll_intervals(self, polls: list[bool]) -> Intervals:
-        """What the adaptive loop would sleep after each poll; True: it found messages."""
+        """What the adaptive loop would sleep after each poll; True: it found messages. Errors: INVALID_ARGUMENT."""
         if type(polls) is not list or not all(type(found) is bool for found in polls):
             raise InvalidArgument("polls must be a list of true and false")
         intervals_ms: list[float] = []
@@ -83,14 +83,14 @@ class Redelivery:
         return {"intervals_ms": intervals_ms}
 
     def dead_letters(self, agent_id: str) -> DeadLetters:
-        """The agent's dead letters, in seq order, with how often each was delivered and when it was given up."""
+        """The agent's dead letters, in seq order (W11). Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         rows = self._store.db.rows(_DEAD, (agent_id,))
         messages = self._reader.messages(row[:-2] for row in rows)
         return {"messages": [_dead_letter(message, *row[-2:]) for message, row in zip(messages, rows, strict=True)]}
 
     def redrive(self, agent_id: str, seq: int) -> Redriven:
-        """Put a dead letter back in front of its agent, its deliveries forgotten."""
+        """Put a dead letter back in front of its agent, its deliveries forgotten. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         limits.integer("seq", seq)
         with self._store.transaction() as tx:

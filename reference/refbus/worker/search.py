@@ -27,7 +27,10 @@ class Search:
         self._store, self._blobs, self._reader = store, blobs, reader
 
     def search(self, query: str, limit: int = 100) -> Messages:
-        """Messages that hold every word of the query, in seq order. No query syntax: words only."""
+        """Messages that hold every word of the query, in seq order. Words only, no query syntax.
+
+        Payloads in blobs and archived messages are searched as well. Errors: INVALID_ARGUMENT.
+        """
         words = limits.text("query", query).split()
         limits.integer("limit", limit)
         self.bring_up_to_date()

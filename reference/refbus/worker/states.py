@@ -47,7 +47,7 @@ class States:
         self._store, self._log = store, log
 
     def worker_state(self, worker: str) -> WorkerState:
-        """The worker's state; null for one that nobody assigned."""
+        """The worker's state; None for one that nobody assigned. Errors: INVALID_ARGUMENT."""
         limits.name("worker", worker)
         row = self._store.db.row("SELECT state, updated_at_ms FROM worker_states WHERE worker = ?", (worker,))
         if row is None:
@@ -56,7 +56,10 @@ class States:
         return {"worker": worker, "state": row[0]}
 
     def transition(self, worker: str, to_state: str, from_state: str | None = None) -> Transitioned:
-        """Go from the state that the caller believes to the next one. A repeat changes nothing and is no error."""
+        """Go from the state that the caller believes to the next one. A repeat changes nothing and is no error.
+
+        Errors: INVALID_ARGUMENT, STATE_CONFLICT.
+        """
         limits.name("worker", worker)
         _check_state("to_state", to_state)
         if from_state is not None:

@@ -21,14 +21,14 @@ SCHEMA = Schema.of_folder(Path(__file__).parent, version=1)
 
 
 class Options(TypedDict, total=False):
-    """What a session may be opened with."""
+    """What a session may be opened with; the bus says what each means."""
 
-    clock: Clock | None  # default: the wall clock
-    synchronous: str  # NORMAL survives the death of a process, FULL a power cut as well (W12)
-    lease_ms: int  # how long a claim lives: 60 s
-    unread_max: int | None  # publish is refused where its recipient has so many unread; default: no bound
-    deliveries_max: int | None  # a message delivered so often without an ack is a dead letter; default: never (W11)
-    signing_key: str | None  # hex: sign what is published, and mark what is not signed with it; default: no
+    clock: Clock | None
+    synchronous: str
+    lease_ms: int
+    unread_max: int | None
+    deliveries_max: int | None
+    signing_key: str | None
 
 
 class Store(Base):

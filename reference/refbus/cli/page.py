@@ -1,0 +1,151 @@
+"""docs/refbus.md: the library and the command lines, generated from signatures, docstrings and reply types.
+
+python -m refbus.cli.page docs/refbus.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ForwardRef, get_args, get_type_hints, is_typeddict
+
+from refbus import worker
+from refbus.cli import parser
+from refbus.comms.bus import CommsBus
+from refbus.comms.store import Store as CommsStore
+from refbus.kernel import errors
+from refbus.topics.bus import TopicsBus
+from refbus.worker.store import Store as WorkerStore
+
+# A system, where its bus is imported from, the bus, what tells its options, and what else the library offers.
+LIBRARY = (
+    ("worker", "refbus.worker", worker.WorkerBus, WorkerStore, (worker.Loop, worker.Heartbeat, worker.Tail)),
+    ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
+    ("topics", "refbus.topics.bus", TopicsBus, TopicsBus, ()),
+)
+
+
+def page() -> str:
+    """The whole page."""
+    lines = ["<!-- Generated: python -m refbus.cli.page docs/refbus.md -->", "# refbus: library and command lines", ""]
+    for entry in LIBRARY:
+        lines += _library(*entry)
+    return "\n".join([*lines, *_errors(), "## Command lines", "", *_commands(parser())])
+
+
+# -- the library
+
+
+def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[type, ...]) -> Iterator[str]:
+    names = ", ".join([bus.__name__, *(helper.__name__ for helper in helpers)])
+    yield from (f"## The library of `{system}`", "", "```python", f"from {module} import {names}", "```", "")
+    yield from _entry(f"{bus.__name__}{_signature(options)}", bus)
+    replies: dict[str, Any] = {}
+    for method, function in methods(bus).items():
+        yield from _entry(f"{method}{_signature(function)}", function)
+        replies |= _typed_dicts(get_type_hints(inspect.unwrap(function))["return"])
+    for helper in helpers:
+        yield from _entry(f"{helper.__name__}{_signature(helper)}", helper)
+        for name, function in inspect.getmembers(helper, inspect.isfunction):
+            if not name.startswith("_"):
+                yield from _entry(f"{helper.__name__}.{name}{_signature(function)}", function)
+    yield from (f"### Replies of `{system}`", "", "| type | field | value |", "|---|---|---|")
+    for name, reply in sorted(replies.items()):
+        for field, kind in _fields(reply):
+            yield f"| {name} | `{field}` | `{kind}` |".replace(" | None", " \\| None")
+    yield ""
+
+
+def methods(bus: type) -> dict[str, Callable[..., Any]]:
+    """The public methods of a bus, in their order."""
+    return {
+        name: function
+        for name, function in vars(bus).items()
+        if inspect.isfunction(function) and not name.startswith("_") and name != "close"
+    }
+
+
+def _entry(head: str, documented: Any) -> tuple[str, ...]:
+    return (f"### `{head}`", "", inspect.getdoc(documented) or "", "")
+
+
+class _Source(str):
+    """An annotation, shown as it is written."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    """As it is called: without self."""
+    signature = inspect.signature(function)
+    parameters = [
+        parameter.replace(annotation=_Source(parameter.annotation))
+        for parameter in signature.parameters.values()
+        if parameter.name != "self"
+    ]
+    reply = signature.empty if isinstance(function, type) else _Source(signature.return_annotation)
+    shown = str(signature.replace(parameters=parameters, return_annotation=reply))
+    return re.sub(r"<(?:function|object) .*? at 0x[0-9a-f]+>", "…", shown)
+
+
+def _typed_dicts(kind: Any) -> dict[str, Any]:
+    """The reply types in an annotation, those in their fields included."""
+    if not is_typeddict(kind):
+        return {name: found for part in get_args(kind) for name, found in _typed_dicts(part).items()}
+    return {kind.__name__: kind} | {
+        name: found for part in get_type_hints(kind).values() for name, found in _typed_dicts(part).items()
+    }
+
+
+def _fields(reply: Any) -> Iterator[tuple[str, str]]:
+    for name, kind in reply.__annotations__.items():
+        yield name, kind.__forward_arg__ if isinstance(kind, ForwardRef) else str(kind)
+
+
+def _errors() -> Iterator[str]:
+    """The codes. `definite` on the class is what holds unless an error says otherwise."""
+    yield from ("## Errors", "", inspect.getdoc(errors.BusError) or "", "")
+    yield from ("| class | code | definite | |", "|---|---|---|---|")
+    for _, error in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(error, errors.BusError) and error is not errors.BusError:
+            yield f"| {error.__name__} | `{error.code}` | {str(error.definite).lower()} | {inspect.getdoc(error)} |"
+    yield ""
+
+
+# -- the command lines
+
+
+def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
+    """A parser's arguments, then its commands. Not argparse's own help: its layout changes with Python."""
+    yield from (f"### `{top.prog}`", "", *([top.description, ""] if top.description else []))
+    commands = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+    arguments = [a for a in top._actions if a not in commands and not isinstance(a, argparse._HelpAction)]
+    for argument in arguments:
+        must = " (required)" if argument.required and argument.option_strings else ""
+        yield f"- `{_invocation(argument)}`{must}" + (f": {argument.help}" if argument.help else "")
+    if arguments:
+        yield ""
+    if top.epilog:
+        yield from ("```text", top.epilog.rstrip(), "```", "")
+    for action in commands:
+        for command in action.choices.values():
+            yield from _commands(command)
+
+
+def _invocation(argument: argparse.Action) -> str:
+    """`--limit LIMIT`, or the name of a positional argument."""
+    choices = "{" + ",".join(map(str, argument.choices)) + "}" if argument.choices else None
+    value = str(argument.metavar or choices or argument.dest.upper())
+    if not argument.option_strings:
+        return f"[{value}]" if argument.nargs == "?" else f"{value} …" if argument.nargs == "+" else value
+    names = ", ".join(argument.option_strings)
+    return names if argument.nargs == 0 else f"{names} {value}"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
