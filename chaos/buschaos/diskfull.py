@@ -216,7 +216,7 @@ class _FullDisk:
 
     def _judge_refusals(self, dump: dict[str, Any], refused: dict[Operation, Refused], level: Level) -> None:
         """Certainly not done is not there; and of several messages all are there or none."""
-        there = self._subject.stored(dump)
+        there = {row[self._subject.id] for row in dump["messages"]}
         for operation, error in refused.items():
             ids = self._subject.ids(operation.method, operation.params(self._prepared))
             if error.definite:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,14 @@ class Evidence:
     facts: dict[str, Any]
     promises: list[Promise] = field(default_factory=list)
     exported: bool = False  # export_to_jsonl answered, and nothing was published since
+
+
+def health(evidence: Evidence) -> Iterator[Problem]:
+    """What SQLite says of the database, and what the bus does."""
+    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
+    for who, said in said_by.items():
+        if said not in (None, "ok"):
+            yield Problem("log", f"integrity_check, asked by {who}: {said}")
 
 
 def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:

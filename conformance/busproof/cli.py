@@ -14,10 +14,14 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from busproof import __version__
 from busproof.adapters.doors import SCHEMES
 from busproof.protocol import CONTRACTS
+
+if TYPE_CHECKING:
+    from busproof.report.lines import Report
 
 _BUSES = "\n".join(f"  {name + ':' + scheme.takes:<20} {scheme.says}" for name, scheme in SCHEMES.items())
 EPILOG = f"""\
@@ -260,25 +264,30 @@ def _replay(args: argparse.Namespace) -> int:
     return replay.replay(args.report, args.row, args.bus)
 
 
-def _verify(args: argparse.Namespace) -> int:
+def _read(path: Path) -> Report | None:
+    """The report, or None and a word about what is wrong with it."""
     from busproof.report import lines
 
     try:
-        report = lines.load(args.report)
+        return lines.load(path)
     except lines.ReportError as error:
         print(f"busproof: {error}", file=sys.stderr)
+        return None
+
+
+def _verify(args: argparse.Namespace) -> int:
+    report = _read(args.report)
+    if report is None:
         return 2
     print(f"{args.report}: as written; {report.verdict}, {report.footer['counts']}")
     return int(report.footer["exit_code"])
 
 
 def _traceability(args: argparse.Namespace) -> int:
-    from busproof.report import lines, traceability
+    from busproof.report import traceability
 
-    try:
-        report = lines.load(args.report)
-    except lines.ReportError as error:
-        print(f"busproof: {error}", file=sys.stderr)
+    report = _read(args.report)
+    if report is None:
         return 2
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(traceability.page(report), encoding="utf-8")

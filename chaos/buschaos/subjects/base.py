@@ -58,17 +58,17 @@ class Subject:
     retried: frozenset[str]  # methods that are called again, to the letter, where nobody knows what became of them
     expected: frozenset[str]  # codes that a call of the plan may rightly be refused with
     settle: tuple[str, dict[str, Any]]  # a harmless call: answered, the call before it is over
-    export: str | None  # the method that brings a file up to date
     inspect: Callable[[Path], dict[str, Any]]  # what the files say, whatever the bus says
     ids: Callable[[str, dict[str, Any]], set[str]]  # of the messages that a call stores, by its method and params
-    stored: Callable[[dict[str, Any]], set[str | None]]  # the same ids, of the messages in a dump
-    files: Callable[[Path], list[dict[str, str]]]  # path and content of what is stored beside the database
     comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
     promises: Callable[[Iterable[Event]], list[Promise]]
     problems: Callable[[Evidence], list[Problem]]
     # An agent takes all that waits for it. What was recorded before tells it what it once was told.
     read_all: Callable[[Session, list[Event]], None]
-    settle_ms: int  # how much later than the last round the last reading is
+    export: str | None = None  # the method that brings a file up to date
+    id: str = "id"  # the column of a dump's messages that holds these ids
+    files: Callable[[Path], list[dict[str, str]]] = lambda _: []  # what is stored beside the database: path, content
+    settle_ms: int = 0  # how much later than the last round the last reading is
     # Where a session must say who it is before it works, what it says: the second call of the same session.
     enter: Callable[[Session, Prepared], None] | None = None
     read: Callable[[Path], dict[str, Any]] | None = None  # the whole state from outside, leaving all as it is

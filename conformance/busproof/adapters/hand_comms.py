@@ -8,20 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from busproof.adapters.hand import Hand
+from busproof.protocol.comms import Envelope
 
-_COLUMNS = (
-    "id",
-    "type",
-    "version",
-    "timestamp",
-    "correlation_id",
-    "from_agent",
-    "to_agent",
-    "channel",
-    "priority",
-    "payload",
-    "created_at",
-)
+_COLUMNS = (*Envelope.model_fields, "created_at")
 REQUEST_S_MAX = 5.0
 OUTSIDE = {"secret": "of another project"}
 

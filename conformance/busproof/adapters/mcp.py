@@ -270,7 +270,7 @@ class McpDoor:
                 self.call(trial, dict(arguments), timeout_s=START_S)
             with contextlib.suppress(Refused):
                 version = str(self.call(tool, {}, timeout_s=START_S).get(field, version))
-            features = ["sqlite"] if _tables(Path(folder) / self._database) >= server.tables else []
+            features = ["sqlite"] if _tables(Path(folder) / self._database) >= self._known.table_names else []
             self._leave(at_once=False)
         return {
             "protocol": "1",

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import Refused
+from busproof.protocol import CONTRACTS, PROTOCOL_VERSION
 
 
 class Participant:
     """A session in this process. A method of the protocol is a method here, with an underscore before its name."""
 
     stderr = ""
-    busy = "BUSY"  # the seed's name for a lock that was not let go
+    system = ""
+    nouns: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    clock = "wall"
 
     def __init__(self) -> None:
         self._db: sqlite3.Connection | None = None
@@ -36,8 +40,21 @@ class Participant:
             raise
         except sqlite3.Error as error:
             self._roll_back()
-            code = self.busy if "locked" in str(error) else "INTERNAL"
+            code = CONTRACTS[self.system].busy if "locked" in str(error) else "INTERNAL"
             raise Refused(code, str(error), definite=True) from error
+
+    def _hello(self, **_: Any) -> dict[str, Any]:
+        return {
+            "protocol": PROTOCOL_VERSION,
+            "name": "busproof sqlite participant",
+            "version": "1",
+            "language": "python",
+            "systems": [self.system],
+            "nouns": list(self.nouns),
+            "features": list(self.features),
+            "clock": self.clock,
+            "durability": "process-crash",
+        }
 
     def kill(self) -> None:
         """Closing without a commit is what a kill leaves."""

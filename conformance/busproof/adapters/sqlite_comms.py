@@ -15,7 +15,7 @@ from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
-from busproof.protocol.comms import COMMS_TABLES
+from busproof.protocol.comms import COMMS_TABLES, Envelope
 
 VISIBILITY_MS = 60_000
 FAILURES_MAX = 3
@@ -24,18 +24,7 @@ CREATE TABLE IF NOT EXISTS message_deliveries (
   message_id TEXT NOT NULL, agent_id TEXT NOT NULL, status TEXT NOT NULL, delivery_count INTEGER NOT NULL,
   failures INTEGER NOT NULL, visible_at TEXT NOT NULL, error TEXT, PRIMARY KEY (message_id, agent_id)) WITHOUT ROWID;
 """
-ENVELOPE = (
-    "id",
-    "type",
-    "version",
-    "timestamp",
-    "correlation_id",
-    "from_agent",
-    "to_agent",
-    "channel",
-    "priority",
-    "payload",
-)
+ENVELOPE = tuple(Envelope.model_fields)  # columns of `messages`, too
 
 
 def iso(at_ms: float) -> str:
@@ -46,18 +35,10 @@ def iso(at_ms: float) -> str:
 class CommsParticipant(Participant):
     """The seed's core of `comms`, on one connection."""
 
-    def _hello(self, protocol: list[str], system: str) -> dict[str, Any]:
-        return {
-            "protocol": protocol[0],
-            "name": "busproof sqlite participant",
-            "version": "1",
-            "language": "python",
-            "systems": ["comms"],
-            "nouns": ["log", "route", "lease"],
-            "features": ["dump", "sqlite", "delivery_count"],
-            "clock": "manual",
-            "durability": "process-crash",
-        }
+    system = "comms"
+    nouns = ("log", "route", "lease")
+    features = ("dump", "sqlite", "delivery_count")
+    clock = "manual"
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self.kill()

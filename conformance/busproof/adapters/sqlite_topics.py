@@ -32,23 +32,14 @@ _SET_CURSOR = "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, u
 class TopicsParticipant(Participant):
     """One session, on one connection."""
 
-    busy = "DB_BUSY"
+    system = "topics"
+    nouns = ("log", "cursor", "route", "lease", "presence", "limit")
+    features = ("sqlite",)
+    clock = "wall"
 
     def __init__(self) -> None:
         super().__init__()
         self._mine: dict[str, tuple[str, float]] = {}  # topic → agent name, when it was claimed
-
-    def _hello(self, **_: Any) -> dict[str, Any]:
-        return {
-            "protocol": "1",
-            "name": "busproof participant",
-            "version": "1",
-            "language": "Python",
-            "systems": ["topics"],
-            "nouns": ["log", "cursor", "route", "lease", "presence", "limit"],
-            "features": ["sqlite"],
-            "clock": "wall",
-        }
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self._mine = {}

@@ -27,18 +27,10 @@ LEASE_MS = 60_000
 class WorkerParticipant(Participant):
     """The seed's core of `worker`, on one connection."""
 
-    def _hello(self, protocol: list[str], system: str) -> dict[str, Any]:
-        return {
-            "protocol": protocol[0],
-            "name": "busproof sqlite participant",
-            "version": "1",
-            "language": "python",
-            "systems": ["worker"],
-            "nouns": ["log", "cursor", "route", "lease", "presence"],
-            "features": ["seq", "dump", "sqlite"],
-            "clock": "manual",
-            "durability": "process-crash",
-        }
+    system = "worker"
+    nouns = ("log", "cursor", "route", "lease", "presence")
+    features = ("seq", "dump", "sqlite")
+    clock = "manual"
 
     def _open(self, store: str, options: dict[str, Any]) -> dict[str, Any]:
         self.kill()

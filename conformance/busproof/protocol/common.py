@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -109,7 +110,6 @@ class ToolServer:
     nouns: tuple[tuple[str, Noun], ...]  # tool → a noun that it is part of
     trial: tuple[str, Mapping[str, Any]]  # a call that makes the tables
     version: tuple[str, str]  # a tool, and the field of its reply that says the package's version
-    tables: frozenset[str]  # with these the feature `sqlite` is there
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,11 @@ class Contract:
     participant: str = ""  # `module:class` of the kit's own session on such a store, loaded when it is asked for
     package: str = "busproof"  # whose folder holds requirements/SYSTEM.toml and templates/SYSTEM/
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
+
+    @property
+    def table_names(self) -> set[str]:
+        """Of the seed's tables."""
+        return set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", self.tables))
 
     def callers_of(self, method: str) -> list[str]:
         """Parameters of this method that say who calls."""

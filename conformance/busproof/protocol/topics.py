@@ -296,7 +296,6 @@ CONTRACT = Contract(
         trial=("topic_create", {"name": "hello"}),
         # Many servers leave the handshake's version to their SDK, which says its own; ping says the package's.
         version=("ping", "package_version"),
-        tables=frozenset({"meta", "topics", "topic_seq", "messages", "cursors", "agent_name_reservations"}),
     ),
     busy="DB_BUSY",
     trials={

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.state import Evidence, Problem, Promise, decoded, short
+from buschaos.state import Evidence, Problem, Promise, decoded, health, short
 from busproof.history import Event
 
 TIMES = (
@@ -74,7 +74,7 @@ def problems(evidence: Evidence) -> list[Problem]:
     """What is wrong with a project."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = [*_health(evidence)]
+    found = [*health(evidence)]
     found += [Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]]
     if evidence.dump is not None:
         found += _kept_promises(evidence.dump, evidence.promises)
@@ -82,13 +82,6 @@ def problems(evidence: Evidence) -> list[Problem]:
         if evidence.exported:
             found += _trail(evidence)
     return found
-
-
-def _health(evidence: Evidence) -> Iterable[Problem]:
-    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
-    for who, said in said_by.items():
-        if said not in (None, "ok"):
-            yield Problem("log", f"integrity_check, asked by {who}: {said}")
 
 
 def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Problem]:

@@ -67,7 +67,6 @@ SUBJECT = Subject(
     export="export_audit_trail",
     inspect=facts,
     ids=ids,
-    stored=lambda dump: {row["id"] for row in dump["messages"]},
     files=artifacts,
     comparable=comparable,
     promises=promises,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.state import Evidence, Problem, Promise, decoded, short
+from buschaos.state import Evidence, Problem, Promise, decoded, health, short
 from busproof.history import Event
 
 LOG_TABLES = ("messages", "archived")
@@ -70,7 +70,7 @@ def problems(evidence: Evidence) -> list[Problem]:
     """What is wrong with a store."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = [*_health(evidence), *_torn(evidence)]
+    found = [*health(evidence), *_torn(evidence)]
     if evidence.dump is not None:
         rows = [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
         found += _log(rows, evidence.dump, evidence.facts)
@@ -79,13 +79,6 @@ def problems(evidence: Evidence) -> list[Problem]:
         if evidence.exported:
             found += _export(rows, evidence.facts)
     return found
-
-
-def _health(evidence: Evidence) -> Iterable[Problem]:
-    said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
-    for who, said in said_by.items():
-        if said not in (None, "ok"):
-            yield Problem("log", f"integrity_check, asked by {who}: {said}")
 
 
 def _torn(evidence: Evidence) -> Iterable[Problem]:

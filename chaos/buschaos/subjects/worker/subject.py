@@ -58,11 +58,8 @@ SUBJECT = Subject(
     export="export_to_jsonl",
     inspect=facts,
     ids=ids,
-    stored=lambda dump: {row["id"] for row in dump["messages"]},
-    files=lambda _: [],
     comparable=comparable,
     promises=promises,
     problems=problems,
     read_all=read_all,
-    settle_ms=0,
 )

@@ -12,17 +12,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from busproof.adapters.base import Lost
+from busproof.adapters.mcp import McpDoor
 from busproof.protocol.topics import DB_NAME
 from busproof.scenarios.common import Row, joined
 from busproof.session import Session
 from busproof.suite import Ctx
 from busproof.suite import scenario as any_scenario
-
-if TYPE_CHECKING:
-    from busproof.adapters.mcp import McpDoor
 
 _NUMBERS = itertools.count(1)
 
@@ -87,9 +85,9 @@ def is_recent(value: object) -> bool:
 
 def server(session: Session) -> McpDoor:
     """The session's MCP client, for what is not a tool: the text of the last answer, a cancel, a disconnect."""
-    if not hasattr(session.door, "cancelled"):
+    if not isinstance(session.door, McpDoor):
         raise Lost("this session is not an MCP server")
-    return cast("McpDoor", session.door)
+    return session.door
 
 
 @contextmanager
