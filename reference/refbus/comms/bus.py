@@ -6,7 +6,7 @@ One method for each method of the adapter protocol, with its parameters as keywo
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, Unpack
 
 from refbus.comms.blob import Artifacts
 from refbus.comms.breaker import Breakers
@@ -20,7 +20,7 @@ from refbus.comms.presence import Presence
 from refbus.comms.request import TIMEOUT_S, Requests
 from refbus.comms.retry import Retries
 from refbus.comms.route import Route
-from refbus.comms.store import Store
+from refbus.comms.store import Options, Store
 from refbus.comms.vote import Votes
 from refbus.kernel.face import delegate, delegated
 from refbus.kernel.rules import limit as limits
@@ -56,8 +56,8 @@ class CommsBus:
         "request_timeout_ms": round(TIMEOUT_S * 1000),
     }
 
-    def __init__(self, project_root: Path | str, **options: Any) -> None:
-        """Open a project's folder; `options` are the Store's. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH, IO_ERROR."""
+    def __init__(self, project_root: Path | str, **options: Unpack[Options]) -> None:
+        """Open a project's folder. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH, IO_ERROR."""
         self.store = Store(project_root, **options)
         self.audit = Audit(self.store)
         self.presence = Presence(self.store)

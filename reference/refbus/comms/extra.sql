@@ -21,6 +21,42 @@ CREATE INDEX IF NOT EXISTS idx_deliveries_due ON message_deliveries(agent_id, vi
 CREATE INDEX IF NOT EXISTS idx_ready_for_agent ON messages(channel, to_agent, status, priority DESC, timestamp)
     WHERE status = 'pending';
 
+-- Four views say when a message is there; every statement that asks takes it from them. Times are compared as text, and
+-- `~` sorts after all of them: never.
+
+-- A message is there while live_until > now (C4, C13). One whose id is no text can be named by nobody.
+CREATE VIEW live_messages AS
+    SELECT rowid AS number, *, coalesce(expires_at, '~') AS live_until
+    FROM messages
+    WHERE typeof(id) = 'text';
+
+-- An agent may claim its delivery once claimable_from <= now: refbus.kernel.rules.delivery.may_claim.
+CREATE VIEW claimable_deliveries AS
+    SELECT message_id, agent_id, status,
+           CASE status
+               WHEN 'pending' THEN ''
+               WHEN 'processing' THEN visible_at
+               WHEN 'failed' THEN visible_at
+               ELSE '~'
+           END AS claimable_from
+    FROM message_deliveries;
+
+-- The same for a message to one agent that was claimed or has failed: again there once due_at <= now, unless it has
+-- expired. The condition on d.status is the index's. Where the two rows disagree, a participant that knows only the
+-- seed's tables came later, and due_deliveries knows nothing of it: see foreign_claims.
+CREATE VIEW due_deliveries AS
+    SELECT m.*, d.agent_id, d.visible_at AS due_at
+    FROM message_deliveries AS d JOIN live_messages AS m ON m.id = d.message_id
+    WHERE d.status IN ('processing', 'failed') AND m.to_agent = d.agent_id AND m.status = d.status;
+
+-- A claim by a participant that knows only the seed's tables; its failure is over at once.
+CREATE VIEW foreign_claims AS
+    SELECT m.id, m.to_agent, CASE m.status WHEN 'processing' THEN coalesce(m.last_delivered_at, '') ELSE '' END AS since
+    FROM messages AS m
+    WHERE m.to_agent IS NOT NULL AND m.status IN ('processing', 'failed')
+      AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d
+                      WHERE d.message_id = m.id AND d.agent_id = m.to_agent AND d.status = m.status);
+
 -- Each agent's token bucket, in the file so that it is the agent's and not a process's
 CREATE TABLE IF NOT EXISTS token_buckets (
     agent_id TEXT PRIMARY KEY,

@@ -243,8 +243,8 @@ _STATE = "SELECT status, delivery_count, to_agent, last_delivered_at FROM messag
 
 # Only the addressee, or anyone for a broadcast; and nothing that has expired (C4).
 _CLAIMABLE = """
-    SELECT status, delivery_count, to_agent, last_delivered_at FROM messages
-    WHERE id = :id AND (to_agent = :agent OR to_agent IS NULL) AND (expires_at IS NULL OR expires_at > :now)
+    SELECT status, delivery_count, to_agent, last_delivered_at FROM live_messages
+    WHERE id = :id AND (to_agent = :agent OR to_agent IS NULL) AND live_until > :now
 """
 
 _WHOLE = """

@@ -170,7 +170,7 @@ _BY_ID = """
 # A claim that lives keeps its message: whoever works on it will want to complete it.
 _EXPIRED = """
     SELECT id, to_agent, status FROM messages AS m
-    WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'processing' AND id = coalesce(:only, id)
-      AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d
-                      WHERE d.message_id = m.id AND d.status = 'processing' AND d.visible_at > :now)
+    WHERE expires_at <= :now AND status <> 'processing' AND id = coalesce(:only, id)
+      AND NOT EXISTS (SELECT 1 FROM claimable_deliveries AS d
+                      WHERE d.message_id = m.id AND d.status = 'processing' AND d.claimable_from > :now)
 """

@@ -117,22 +117,10 @@ _COUNT = {
     """,
 }
 
-_DUE_FOR_AGENT = """
-    SELECT m.id, m.to_agent
-    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
-    WHERE d.agent_id = :agent AND d.status IN ('processing', 'failed') AND d.visible_at <= :now
-      AND m.to_agent = :agent AND m.status IN ('processing', 'failed')
-"""
+_DUE_FOR_AGENT = "SELECT id, to_agent FROM due_deliveries WHERE agent_id = :agent AND due_at <= :now"
 
-# The second part: claimed by a participant that knows only the seed's tables, and abandoned.
 _DUE = """
-    SELECT m.id, m.to_agent
-    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
-    WHERE d.status IN ('processing', 'failed') AND d.visible_at <= :now
-      AND m.to_agent = d.agent_id AND m.status IN ('processing', 'failed')
-    UNION
-    SELECT m.id, m.to_agent FROM messages AS m
-    WHERE m.to_agent IS NOT NULL AND m.status IN ('processing', 'failed')
-      AND coalesce(m.last_delivered_at, '') <= :abandoned
-      AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d WHERE d.message_id = m.id AND d.agent_id = m.to_agent)
+    SELECT id, to_agent FROM due_deliveries WHERE due_at <= :now
+    UNION ALL
+    SELECT id, to_agent FROM foreign_claims WHERE since <= :abandoned
 """

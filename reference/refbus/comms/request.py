@@ -110,8 +110,8 @@ def response_type(request_type: str) -> str:
 
 _ANSWERS = """
     SELECT id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
-    FROM messages
+    FROM live_messages
     WHERE correlation_id = :correlation AND to_agent = :agent AND id <> :sent AND status = 'pending'
-      AND (expires_at IS NULL OR expires_at > :now)
-    ORDER BY timestamp, rowid
+      AND live_until > :now
+    ORDER BY timestamp, number
 """

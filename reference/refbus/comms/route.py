@@ -109,31 +109,23 @@ def _check_channels(channels: object) -> None:
 # Two sorted halves, which SQLite merges: the agent's own, past whatever is pending for others; and the broadcasts, of
 # which each is there until this agent is done with it (C3).
 _READY = """
-    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
-           m.priority, m.payload
-    FROM messages AS m
-    WHERE m.channel = :channel AND m.status = 'pending' AND (m.expires_at IS NULL OR m.expires_at > :now)
-      AND m.to_agent = :agent
+    SELECT number, id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
+    FROM live_messages
+    WHERE channel = :channel AND status = 'pending' AND live_until > :now AND to_agent = :agent
     UNION ALL
-    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
-           m.priority, m.payload
-    FROM messages AS m
-    WHERE m.channel = :channel AND m.status = 'pending' AND (m.expires_at IS NULL OR m.expires_at > :now)
-      AND m.to_agent IS NULL AND NOT EXISTS (
-            SELECT 1 FROM message_deliveries AS d
-            WHERE d.message_id = m.id AND d.agent_id = :agent
-              AND NOT (d.status IN ('processing', 'failed') AND d.visible_at <= :now))
-    ORDER BY priority DESC, timestamp, rowid LIMIT :limit
+    SELECT number, id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
+    FROM live_messages AS m
+    WHERE channel = :channel AND status = 'pending' AND live_until > :now AND to_agent IS NULL AND NOT EXISTS (
+            SELECT 1 FROM claimable_deliveries AS d
+            WHERE d.message_id = m.id AND d.agent_id = :agent AND d.claimable_from > :now)
+    ORDER BY priority DESC, timestamp, number LIMIT :limit
 """
 
 # Of messages to one agent: the claim or the retry delay is over, and nobody has made the row pending yet (C1, C2).
 _DUE_AGAIN = """
-    SELECT m.rowid, m.id, m.type, m.version, m.timestamp, m.correlation_id, m.from_agent, m.to_agent, m.channel,
-           m.priority, m.payload
-    FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
-    WHERE d.agent_id = :agent AND d.status IN ('processing', 'failed') AND d.visible_at <= :now
-      AND m.to_agent = :agent AND m.status IN ('processing', 'failed')
-      AND (m.expires_at IS NULL OR m.expires_at > :now)
-      AND m.channel IN (SELECT value FROM json_each(:channels))
-    ORDER BY m.priority DESC, m.timestamp, m.rowid LIMIT :limit
+    SELECT number, id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
+    FROM due_deliveries
+    WHERE agent_id = :agent AND due_at <= :now AND live_until > :now
+      AND channel IN (SELECT value FROM json_each(:channels))
+    ORDER BY priority DESC, timestamp, number LIMIT :limit
 """

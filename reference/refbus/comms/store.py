@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import TypedDict
 
 from refbus.kernel import iso
 from refbus.kernel.clock import Clock
@@ -20,6 +21,17 @@ PROTOCOL_VERSION = "1.0"
 PRAGMAS = ("PRAGMA cache_size = -64000",)
 SCHEMA = Schema.of_folder(Path(__file__).parent)
 SECONDS_MAX = 10 * 365 * 24 * 60 * 60
+
+
+class Options(TypedDict, total=False):
+    """What a session may be opened with."""
+
+    clock: Clock | None  # default: the wall clock
+    synchronous: str  # NORMAL survives the death of a process, FULL a power cut as well
+    visibility_ms: int  # how long a claim lives: 60 s (C2)
+    retry_jitter: float | None  # the factor of every retry delay; default: drawn from 0.5 to 1.5 each time (C1)
+    rate_capacity: float  # tokens of a full bucket: 100
+    rate_refill_per_s: float  # tokens a second: 10
 
 
 class Store(Base):

@@ -6,6 +6,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.10",)
 
+assert "to_agent = :agent" in lease._CLAIMABLE
 lease._CLAIMABLE = lease._CLAIMABLE.replace("to_agent = :agent", "to_agent IS NOT NULL")
 
 

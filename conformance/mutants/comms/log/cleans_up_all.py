@@ -6,6 +6,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.40",)
 
+assert "expires_at <= :now" in log._EXPIRED
 log._EXPIRED = log._EXPIRED.replace("expires_at <= :now", ":now = :now")
 
 

@@ -6,7 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.38",)
 
-lease._CLAIMABLE = lease._CLAIMABLE.replace("expires_at > :now", "TRUE")
+assert "live_until > :now" in lease._CLAIMABLE
+lease._CLAIMABLE = lease._CLAIMABLE.replace("live_until > :now", "TRUE")
 
 
 if __name__ == "__main__":

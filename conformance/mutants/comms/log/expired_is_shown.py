@@ -6,7 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.37",)
 
-route._READY = route._READY.replace("m.expires_at > :now", "TRUE")
+assert "live_until > :now" in route._READY
+route._READY = route._READY.replace("live_until > :now", "TRUE")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.67", "comms.log.68")
 
-route._READY = route._READY.replace("m.status = 'pending'", "m.status = 'pending' AND length(m.timestamp) = 27")
+assert "status = 'pending'" in route._READY
+route._READY = route._READY.replace("status = 'pending'", "status = 'pending' AND length(timestamp) = 27")
+assert "WHERE" in lease._CLAIMABLE
 lease._CLAIMABLE = lease._CLAIMABLE.replace("WHERE", "WHERE length(timestamp) = 27 AND")
 
 

@@ -8,6 +8,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.route.38", "comms.lease.19", "comms.lease.21", "comms.retry.17")
 
+assert "to_agent IS NULL)" in lease._CLAIMABLE
 lease._CLAIMABLE = lease._CLAIMABLE.replace("to_agent IS NULL)", "to_agent IS NULL AND status = 'pending')")
 
 

@@ -7,7 +7,8 @@ from refbus.driver import serve
 KILLED_BY = ("comms.route.04",)
 CONTROL = "route.subscriptions"
 
-route._READY = route._READY.replace("m.to_agent = :agent", "FALSE")
+assert "to_agent = :agent" in route._READY
+route._READY = route._READY.replace("to_agent = :agent", "FALSE")
 
 
 if __name__ == "__main__":

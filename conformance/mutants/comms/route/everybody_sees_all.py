@@ -7,7 +7,8 @@ from refbus.driver import serve
 KILLED_BY = ("comms.route.05",)
 CONTROL = "route.channels"
 
-route._READY = route._READY.replace("m.to_agent = :agent", "m.to_agent IS NOT NULL")
+assert "to_agent = :agent" in route._READY
+route._READY = route._READY.replace("to_agent = :agent", "to_agent IS NOT NULL")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from refbus.driver import serve
 KILLED_BY = ("comms.route.06",)
 CONTROL = "route.channels"
 
-route._READY = route._READY.replace("m.to_agent IS NULL AND", "m.to_agent IS NULL AND m.from_agent <> :agent AND")
+assert "to_agent IS NULL AND" in route._READY
+route._READY = route._READY.replace("to_agent IS NULL AND", "to_agent IS NULL AND from_agent <> :agent AND")
 
 
 if __name__ == "__main__":

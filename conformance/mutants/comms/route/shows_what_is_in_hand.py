@@ -6,7 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.route.37", "comms.lease.03")
 
-route._READY = route._READY.replace("m.status = 'pending'", "m.status IN ('pending', 'processing')")
+assert "status = 'pending'" in route._READY
+route._READY = route._READY.replace("status = 'pending'", "status IN ('pending', 'processing')")
 
 
 if __name__ == "__main__":
