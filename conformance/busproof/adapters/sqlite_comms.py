@@ -133,7 +133,8 @@ class CommsParticipant(Participant):
         marks = ", ".join("?" * len(channels))
         rows = self._conn.execute(
             f"SELECT * FROM messages WHERE channel IN ({marks}) AND (to_agent = ? OR to_agent IS NULL)"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY priority DESC, timestamp, rowid",
+            " AND typeof(id) = 'text' AND (expires_at IS NULL OR expires_at > ?)"
+            " ORDER BY priority DESC, timestamp, rowid",
             (*channels, agent_id, iso(self._time())),
         ).fetchall()
         ready = [row for row in rows if self._is_there(row, agent_id)]

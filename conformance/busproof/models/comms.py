@@ -131,8 +131,9 @@ class CommsModel(Model):
         correlation_id: Any = None,
         ttl_seconds: Any = UNSAID,
         message_id: Any = None,
+        answers: Any = None,
     ) -> dict[str, Any]:
-        """Store one message; one token of its sender's."""
+        """Store one message; one token of its sender's. `answers`: the id of the broadcast that it answers."""
         self.row("comms.log.01", "comms.log.02", "comms.log.13")
         self.envelope_of(from_agent, message_type, payload, to_agent, channel, priority, correlation_id)
         if message_id is not None and not is_uuid(message_id):
@@ -142,9 +143,9 @@ class CommsModel(Model):
             message_id, message_type, self.now_us, correlation_id, from_agent, to_agent, channel, priority, payload
         )
         new.created_us, new.expires_us = self.now_us, expires_us
-        return {"message_id": self.post(new)}
+        return {"message_id": self.post(new, answers)}
 
-    def post(self, new: Message) -> Any:
+    def post(self, new: Message, answers: Any = None) -> Any:
         """Its id; a retry's is that of the first message, whatever became of it since (C16)."""
         first = next((m for m in self.sent if new.id is not None and plain(m.id) == new.id), None)
         if first is not None:
@@ -154,6 +155,10 @@ class CommsModel(Model):
                 self.refuse("ID_CONFLICT", "comms.log.66")
             self.row("comms.log.65")
             return first.id
+        if answers is not None:
+            asked = self.by_id(answers)
+            if asked is None or new.sender not in asked.deliveries or not asked.deliveries[new.sender].count:
+                self.refuse("NOT_CLAIMED", "comms.route.42")
         tokens = self.tokens(new.sender)
         if tokens < 1:
             self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03")
@@ -524,7 +529,7 @@ class CommsModel(Model):
             self.row("comms.route.30")
             sender = agent_id
         elif agent_id not in (None, sender):
-            self.refuse("NOT_CLAIMED", "comms.route.25")
+            self.refuse("NOT_CLAIMED", "comms.route.42")
         if type(response_payload) is not dict:
             self.refuse("INVALID_ARGUMENT", "comms.log.31")
         if artifact_path is not None:
@@ -543,6 +548,7 @@ class CommsModel(Model):
             original_message["priority"],
             original_message.get("correlation_id") or original_message["id"],
             message_id=message_id,
+            answers=None if original_message.get("to_agent") is not None else original_message["id"],
         )
 
     def request(

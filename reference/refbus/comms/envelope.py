@@ -57,6 +57,11 @@ class Envelope(NamedTuple):
     priority: int
     payload: str
 
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """All but what each send has of its own: id, time and version."""
+        return (self.type, self.correlation_id, *self[5:])
+
 
 def draft(
     *,

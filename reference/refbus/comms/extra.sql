@@ -57,6 +57,13 @@ CREATE VIEW foreign_claims AS
       AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d
                       WHERE d.message_id = m.id AND d.agent_id = m.to_agent AND d.status = m.status);
 
+-- What a clean-up took away: a send that is tried again afterwards is still known (C16). Kept for good, as the audit
+-- trail is, which holds five times as much of each message.
+CREATE TABLE IF NOT EXISTS removed_messages (
+    message_id TEXT PRIMARY KEY,
+    content_hash TEXT NOT NULL
+) WITHOUT ROWID;
+
 -- Each agent's token bucket, in the file so that it is the agent's and not a process's
 CREATE TABLE IF NOT EXISTS token_buckets (
     agent_id TEXT PRIMARY KEY,

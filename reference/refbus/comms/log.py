@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from refbus.comms import envelope as envelopes
@@ -12,7 +14,7 @@ from refbus.comms.presence import Presence
 from refbus.comms.store import SECONDS_MAX, Store
 from refbus.comms.vote import Votes
 from refbus.kernel import iso, jsontext
-from refbus.kernel.errors import IdConflict
+from refbus.kernel.errors import BusError, IdConflict
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
 
@@ -78,10 +80,7 @@ class Log:
         ttl_s = time_to_live_s(channel, ttl_seconds)
         with self.store.transaction() as tx:
             if message_id is None or not self.is_known(tx, draft):
-                self.rate.pay(tx, from_agent)
-                envelope = draft._replace(timestamp=iso.text(tx.now_us))
-                self.insert(tx, envelope, None if ttl_s is None else iso.text(tx.now_us + ttl_s * 1_000_000))
-                self.votes.heed(tx, envelope)
+                self.send(tx, draft, ttl_s)
         return {"message_id": draft.id}
 
     def validate_message(self, message: Any) -> Validated:
@@ -96,6 +95,13 @@ class Log:
             deleted = self.remove_expired(tx)
         self.audit.try_to_export()
         return {"deleted": deleted}
+
+    def send(self, tx: Transaction, draft: Envelope, ttl_s: int | None) -> None:
+        """A message that is not known: pay, store it, and let its vote take part. Errors: RATE_LIMITED, a vote's."""
+        self.rate.pay(tx, draft.from_agent)
+        envelope = draft._replace(timestamp=iso.text(tx.now_us))
+        self.insert(tx, envelope, None if ttl_s is None else iso.text(tx.now_us + ttl_s * 1_000_000))
+        self.votes.heed(tx, envelope)
 
     def insert(self, tx: Transaction, envelope: Envelope, expires_at: str | None) -> None:
         """The message, its recipient's counter, its record."""
@@ -115,46 +121,61 @@ class Log:
         )
 
     def is_known(self, tx: Transaction, envelope: Envelope) -> bool:
-        """Is the id taken by this very message? Raises ID_CONFLICT if by another."""
-        row = tx.row(_BY_ID, (envelope.id,))
-        if row is None:
-            return False
-        wanted = (
-            envelope.type,
-            envelope.correlation_id,
-            envelope.from_agent,
-            envelope.to_agent,
-            envelope.channel,
-            envelope.priority,
-        )
-        if row[:-1] != wanted or not _is_same_json(row[-1], envelope.payload):
+        """Is the id taken by this very message, wherever that is by now (C16)? Raises ID_CONFLICT if by another."""
+        taken = self.hashes(tx, envelope.id)
+        if taken and content_hash(envelope.content) not in taken:
             raise IdConflict(f"id {envelope.id} is taken by a message with other content")
-        return True
+        return bool(taken)
+
+    def hashes(self, tx: Transaction, message_id: str) -> list[str | None]:
+        """What was sent under the id, as content_hash; None for a letter whose content cannot be read."""
+        return [
+            *(content_hash(row) for row in tx.rows(_BY_ID, (message_id,))),
+            *(_hash_of_letter(text) for (text,) in tx.rows(_LETTER, (message_id,))),
+            *(found for (found,) in tx.rows(_REMOVED, (message_id,))),
+        ]
 
     def remove_expired(self, tx: Transaction, only: str | None = None) -> int:
-        """All that expired, or one message if it did; how many."""
+        """All that expired, or one message if it did; how many. What is removed stays known (C16)."""
         gone = tx.rows(_EXPIRED, {"now": iso.text(tx.now_us), "only": only})
-        for message_id, to_agent, status in gone:
+        for message_id, status, *content in gone:
+            to_agent = content[3]
             tx.execute("DELETE FROM messages WHERE id = ?", (message_id,))
             tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
+            tx.execute(
+                "INSERT OR REPLACE INTO removed_messages (message_id, content_hash) VALUES (?, ?)",
+                (message_id, content_hash(content)),
+            )
             if status == "pending" and to_agent is not None:
                 self.presence.count(tx, to_agent, "messages_pending", -1)
             self.audit.record(tx, "expired", to_agent, message_id, status=status)
         return len(gone)
 
 
-def time_to_live_s(channel: str, ttl_seconds: object) -> int | None:
+def time_to_live_s(channel: str, ttl_seconds: object = UNSAID) -> int | None:
     """How long a message lives; None: for ever (C13)."""
     if ttl_seconds is UNSAID:
         return TTL_URGENT_S if channel == "urgent" else TTL_S
     return None if ttl_seconds is None else limits.integer("ttl_seconds", ttl_seconds, 0, SECONDS_MAX)
 
 
-def _is_same_json(one: str, other: str) -> bool:
+def content_hash(content: Sequence[Any]) -> str:
+    """The same for two messages if and only if their Envelope.content is, whatever the order in the payload's text."""
+    *fields, payload = content
     try:
-        return one == other or jsontext.canonical(jsontext.decode(one)) == jsontext.canonical(jsontext.decode(other))
-    except ValueError:
-        return False
+        value = jsontext.decode(payload)
+    except (ValueError, TypeError):
+        value = repr(payload)  # a stranger's, damaged
+    return hashlib.sha256(jsontext.canonical([*fields, value]).encode()).hexdigest()
+
+
+def _hash_of_letter(text: str) -> str | None:
+    try:
+        message = jsontext.decode(text)
+        fields = [message.get(name) for name in ("type", "correlation_id", "from_agent", "to_agent", "channel")]
+        return content_hash([*fields, message["priority"], jsontext.encode(message["payload"])])
+    except (ValueError, TypeError, KeyError, AttributeError, BusError):
+        return None
 
 
 _INSERT = """
@@ -163,13 +184,13 @@ _INSERT = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
-_BY_ID = """
-    SELECT type, correlation_id, from_agent, to_agent, channel, priority, payload FROM messages WHERE id = ?
-"""
+_BY_ID = "SELECT type, correlation_id, from_agent, to_agent, channel, priority, payload FROM messages WHERE id = ?"
+_LETTER = "SELECT original_message FROM dead_letter_queue WHERE id = ?"
+_REMOVED = "SELECT content_hash FROM removed_messages WHERE message_id = ?"
 
 # A claim that lives keeps its message: whoever works on it will want to complete it.
 _EXPIRED = """
-    SELECT id, to_agent, status FROM messages AS m
+    SELECT id, status, type, correlation_id, from_agent, to_agent, channel, priority, payload FROM messages AS m
     WHERE expires_at <= :now AND status <> 'processing' AND id = coalesce(:only, id)
       AND NOT EXISTS (SELECT 1 FROM claimable_deliveries AS d
                       WHERE d.message_id = m.id AND d.status = 'processing' AND d.claimable_from > :now)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import Any, TypedDict
 
-from refbus.comms.envelope import Message, as_message, validate_message
+from refbus.comms import envelope as envelopes
+from refbus.comms.envelope import Message, as_message
 from refbus.comms.lease import Leases
-from refbus.comms.log import Log, Sent
+from refbus.comms.log import Log, Sent, time_to_live_s
 from refbus.comms.store import Store
-from refbus.kernel.errors import InvalidArgument, TimedOut
+from refbus.kernel.errors import InvalidArgument, NotClaimed, TimedOut
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
 
 TIMEOUT_S = 30.0
 TIMEOUT_S_MAX = 24 * 60 * 60
@@ -66,15 +68,11 @@ class Requests:
     ) -> Sent:
         """Answer a request: to its sender, on its channel, with its correlation id.
 
-        The answer comes from the request's recipient, or from the agent that claimed a broadcast (C5).
-        Errors: INVALID_ARGUMENT for what is no envelope, and those of send_message.
+        The answer comes from the request's recipient, or from an agent that has claimed the broadcast (C5).
+        Errors: INVALID_ARGUMENT for what is no envelope, NOT_CLAIMED for anybody else's answer (C26), and those of
+        send_message.
         """
-        valid, errors = validate_message(original_message)
-        if not valid:
-            raise InvalidArgument(f"original_message is no envelope: {'; '.join(errors)[:300]}")
-        sender = original_message.get("to_agent") or agent_id
-        if sender is None:
-            raise InvalidArgument("agent_id must be given to answer a broadcast")
+        sender = _answerer(original_message, agent_id)
         if type(response_payload) is not dict:
             raise InvalidArgument(f"response_payload must be an object, not {type(response_payload).__name__}")
         if artifact_path is not None:
@@ -82,16 +80,27 @@ class Requests:
             if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
                 raise InvalidArgument(f"artifact_path must lie in {ARTIFACTS}: {artifact_path!r:.80}")
             response_payload = {**response_payload, "artifact_path": artifact_path}
-        return self.log.send_message(
-            sender,
-            original_message["from_agent"],
-            response_type(original_message["type"]),
-            response_payload,
+        draft = envelopes.draft(
+            message_id=message_id,
+            message_type=response_type(original_message["type"]),
+            correlation_id=original_message.get("correlation_id") or original_message["id"],
+            from_agent=sender,
+            to_agent=original_message["from_agent"],
             channel=original_message["channel"],
             priority=original_message["priority"],
-            correlation_id=original_message.get("correlation_id") or original_message["id"],
-            message_id=message_id,
+            payload=response_payload,
         )
+        with self.store.transaction() as tx:
+            if message_id is None or not self.log.is_known(tx, draft):
+                if original_message.get("to_agent") is None:
+                    self.check_claimed(tx, original_message["id"], sender)
+                self.log.send(tx, draft, time_to_live_s(draft.channel))
+        return {"message_id": draft.id}
+
+    def check_claimed(self, tx: Transaction, message_id: str, agent_id: str) -> None:
+        """Raise NOT_CLAIMED unless the agent has, or had, the broadcast in its hands (C26)."""
+        if tx.row(_CLAIMED, (message_id, agent_id)) is None:
+            raise NotClaimed(f"{agent_id} has not claimed the broadcast {message_id}")
 
     def take_answer(self, agent_id: str, correlation_id: str, sent: str) -> Message | None:
         """The oldest message that answers, claimed and completed; None: there is none yet."""
@@ -103,10 +112,25 @@ class Requests:
         return None
 
 
+def _answerer(original_message: dict[str, Any], agent_id: str | None) -> str:
+    """In whose name a message is answered: its addressee's; of a broadcast, the caller's."""
+    valid, errors = envelopes.validate_message(original_message)
+    if not valid:
+        raise InvalidArgument(f"original_message is no envelope: {'; '.join(errors)[:300]}")
+    to_agent: str | None = original_message.get("to_agent")
+    if agent_id is None and to_agent is None:
+        raise InvalidArgument("agent_id must be given to answer a broadcast")
+    if to_agent is not None and agent_id not in (None, to_agent):
+        raise NotClaimed(f"the message is addressed to {to_agent}, not to {agent_id}")
+    return str(to_agent or agent_id)
+
+
 def response_type(request_type: str) -> str:
     """`context.query` is answered by `context.response`; what is no query by its own name and `.response`."""
     return f"{request_type.removesuffix('.query')}.response"
 
+
+_CLAIMED = "SELECT 1 FROM message_deliveries WHERE message_id = ? AND agent_id = ?"
 
 _ANSWERS = """
     SELECT id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import uuid
 from collections.abc import Callable
@@ -22,6 +23,8 @@ ATTEMPTS_MAX = 100
 BASE_DELAY_S_MAX = 3600.0
 # Errors of send_message that another attempt would meet again.
 NOT_RETRYABLE = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClosed)
+
+_SEND = inspect.signature(Log.send_message)
 
 
 class DeadLetter(TypedDict):
@@ -128,6 +131,10 @@ class Retries:
         """
         _check_retry(max_attempts, base_delay)
         message_args.setdefault("message_id", str(uuid.uuid4()))
+        try:
+            _SEND.bind(self.log, **message_args)
+        except TypeError as error:
+            raise InvalidArgument(f"message_args: {error!s:.200}") from None
         return self._try_again(lambda: self.log.send_message(**message_args), max_attempts, base_delay)
 
     def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> RetryDelays:

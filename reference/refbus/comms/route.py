@@ -83,6 +83,15 @@ class Route:
         return {"channels": [row[0] for row in rows]}
 
     def ready(self, agent_id: str, channels: list[str], limit: int) -> list[Message]:
+        """What the agent could claim now."""
+        messages = self._ready(agent_id, channels, limit)
+        named = [message for message in messages if can_be_named(message["id"])]
+        if len(named) < len(messages):  # a stranger's odd rows must not stand in front of the others for ever (C27)
+            messages = self._ready(agent_id, channels, limits.INT64_MAX)
+            named = [message for message in messages if can_be_named(message["id"])][:limit]
+        return named
+
+    def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[Message]:
         """Pending ones come sorted from an index; those that are due again are few."""
         values = {"agent": agent_id, "limit": limit, "now": self.store.now()}
         rows: list[tuple[Any, ...]] = []
@@ -91,6 +100,14 @@ class Route:
         rows += self.store.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
         rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
+
+
+def can_be_named(message_id: object) -> bool:
+    """Would claim_message take this id? One that is no UTF-8 is read as something else."""
+    try:
+        return "\ufffd" not in limits.text("message_id", message_id)
+    except InvalidArgument:
+        return False
 
 
 def _rank(row: tuple[Any, ...]) -> tuple[float, str, int]:

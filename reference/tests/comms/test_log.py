@@ -62,6 +62,52 @@ def test_the_same_id_with_other_content_is_a_conflict(bus: CommsBus, send: Send,
     assert bus.dump() == before
 
 
+def bury(bus: CommsBus, message_id: str) -> None:
+    """Three failures of bob."""
+    for _ in range(3):
+        bus.store.clock.set(bus.store.clock.now_ms() + 10_000)
+        bus.claim_message("bob", message_id)
+        bus.complete_message(message_id, "boom", "bob")
+
+
+def finish(bus: CommsBus, message_id: str) -> None:
+    """Done, expired, cleaned up."""
+    bus.claim_message("bob", message_id)
+    bus.complete_message(message_id, agent_id="bob")
+    bus.store.clock.set(bus.store.clock.now_ms() + 3_600_000)
+    assert bus.cleanup_expired_messages() == {"deleted": 1}
+
+
+def redrive(bus: CommsBus, message_id: str) -> None:
+    """A dead letter of what has expired since, put back for bob alone."""
+    bury(bus, message_id)
+    bus.store.clock.set(bus.store.clock.now_ms() + 3_600_000)
+    (letter,) = bus.dead_letters()["dead_letters"]
+    assert bus.redrive(letter["id"]) == {"redriven": True}
+
+
+@pytest.mark.parametrize("to_agent", ["bob", None])
+@pytest.mark.parametrize("becomes", [bury, finish, redrive])
+def test_a_message_is_known_wherever_it_is_by_now(
+    bus: CommsBus, send: Send, becomes: Callable[[CommsBus, str], None], to_agent: str | None
+) -> None:
+    """A dead letter, cleaned up, put back: a send that is tried again stores nothing (C16)."""
+    said = {"to_agent": to_agent, "message_id": M1, "payload": {"b": 1, "a": 2}}
+    becomes(bus, send(**said))
+    before = bus.dump()
+    assert send(**{**said, "payload": {"a": 2, "b": 1}}) == M1
+    with pytest.raises(IdConflict):
+        send(**{**said, "payload": {"a": 2.0, "b": 1}})
+    assert bus.dump() == before
+
+
+def test_a_letter_that_a_stranger_wrote_keeps_its_id(bus: CommsBus, send: Send, stranger: sqlite3.Connection) -> None:
+    """Where its content cannot be read, nothing is the same content."""
+    stranger.execute("INSERT INTO dead_letter_queue VALUES (?, 'no JSON', 'e', 't', 3)", (M1,))
+    with pytest.raises(IdConflict):
+        send(message_id=M1)
+
+
 @pytest.mark.parametrize("message_id", ["", "m1", 7, M1.replace("-", ""), "{" + M1 + "}"])
 def test_an_id_is_a_uuid(send: Send, message_id: Any) -> None:
     """As the seed writes them (seed: Field Definitions)."""

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from refbus.comms.bus import CommsBus
-from refbus.kernel.errors import InvalidArgument, TimedOut
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import InvalidArgument, NotClaimed, TimedOut
 
 OpenBus = Callable[..., CommsBus]
 Send = Callable[..., str]
@@ -80,11 +81,38 @@ def test_a_broadcast_is_answered_by_its_claimer(bus: CommsBus, send: Send) -> No
     """The original's to_agent is NULL and cannot be a sender (C5)."""
     send(None)
     (request,) = shown(bus, "bob")
+    bus.claim_message("bob", request["id"])
     with pytest.raises(InvalidArgument):
         bus.send_response(request, {})
     bus.send_response(request, {}, agent_id="bob")
     (reply,) = [message for message in shown(bus, "alice") if message["to_agent"] == "alice"]
     assert reply["from_agent"] == "bob"
+
+
+def test_nobody_answers_in_anothers_name(bus: CommsBus, send: Send) -> None:
+    """A message is answered by its addressee, a broadcast by an agent that has claimed it (C26)."""
+    for to_agent in ("bob", None):
+        sent = send(to_agent)
+        (request,) = [message for message in shown(bus, "bob") if message["id"] == sent]
+        before = bus.dump()
+        with pytest.raises(NotClaimed) as caught:
+            bus.send_response(request, {}, agent_id="carol")
+        assert caught.value.definite
+        assert bus.dump() == before
+
+
+def test_an_answer_to_a_broadcast_may_come_late_and_twice(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """After the completion; and as a retry also when the broadcast is gone."""
+    send(None)
+    (request,) = shown(bus, "bob")
+    bus.claim_message("bob", request["id"])
+    bus.complete_message(request["id"], agent_id="bob")
+    bus.send_response(request, {}, agent_id="bob", message_id=M1)
+    clock.set(clock.now_ms() + 3_600_000)
+    bus.cleanup_expired_messages()
+    assert bus.send_response(request, {}, agent_id="bob", message_id=M1) == {"message_id": M1}
+    with pytest.raises(NotClaimed):
+        bus.send_response(request, {}, agent_id="bob")
 
 
 def test_a_response_can_be_retried(bus: CommsBus, send: Send) -> None:

@@ -287,6 +287,15 @@ def test_it_gives_up_after_the_last_attempt_with_the_last_error(open_bus: OpenBu
             bus.send_with_retry(3, 3600.0, **good | wrong)
 
 
+@pytest.mark.parametrize("wrong", [{"to_agent": "bob"}, {"from_agent": "alice", "to": "bob"}])
+def test_its_arguments_are_those_of_a_send(bus: CommsBus, wrong: dict[str, Any]) -> None:
+    """One that is missing or unknown is refused, and nothing is sent."""
+    with pytest.raises(InvalidArgument) as caught:
+        bus.send_with_retry(message_type="note", payload={}, **wrong)
+    assert caught.value.definite
+    assert bus.dump()["messages"] == []
+
+
 def test_the_delays_double_from_the_base(bus: CommsBus) -> None:
     """base × 2^n × jitter, none after the last attempt (seed: Retry Strategy)."""
     assert bus.retry_delays() == {"delays_s": [1.0, 2.0]}

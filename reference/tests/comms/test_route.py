@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -169,3 +170,16 @@ def test_a_strangers_odd_priority_hides_nobodys_messages(
     sent = send()
     stranger_sends("odd", priority=priority, timestamp=b"\xff" if priority == b"\0" else "2026-01-10T14:00:00Z")
     assert sorted(shown(bus)) == sorted([sent, "odd"])
+
+
+@pytest.mark.parametrize("odd", [None, b"\xff", "", "a\0b", "a\nb", "x" * 1025, "no UTF-8"])
+def test_what_no_claim_can_name_is_not_shown(
+    bus: CommsBus, stranger: sqlite3.Connection, stranger_sends: Send, odd: Any
+) -> None:
+    """Or a reader that works until nothing is left never ends (C27)."""
+    stranger_sends(odd, priority=10)
+    stranger_sends("named", priority=9)
+    stranger.execute("UPDATE messages SET id = CAST(x'61ff' AS TEXT) WHERE id = 'no UTF-8'")
+    assert shown(bus, limit=1) == ["named"]
+    while messages := shown(bus):
+        assert all(bus.claim_message("bob", message)["claimed"] for message in messages)

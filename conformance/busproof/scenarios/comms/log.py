@@ -11,7 +11,17 @@ from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.scenarios.common import Row, definite, ids, said
-from busproof.scenarios.comms.common import claim, database, receive, scenario, sees, send, stored, stranger_sends
+from busproof.scenarios.comms.common import (
+    claim,
+    complete,
+    database,
+    receive,
+    scenario,
+    sees,
+    send,
+    stored,
+    stranger_sends,
+)
 from busproof.suite import Ctx
 
 MICROSECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -491,6 +501,35 @@ def idempotent_send(ctx: Ctx) -> None:
     got = [(told["id"], told["payload"]) for told in receive(b)]
     good = replies == [name] * 3 and got == [(name, {"n": 1})]
     ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {got}")
+
+
+@scenario("log.sent_again_when_buried", needs=("idempotent_send", "clock"))
+def sent_again_when_buried(ctx: Ctx) -> None:
+    """A send whose answer was lost is tried again after its message has failed three times (C16)."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    message: Row = {"to_agent": "b", "message_type": "note", "payload": {"n": 1}, "message_id": str(uuid.UUID(int=90))}
+    name = a.call("send_message", **message)["message_id"]
+    failures = []
+    for _ in range(3):
+        failures.append(claim(b, name) and complete(b, name, "it broke"))
+        ctx.advance(10_000)
+    again = a.call("send_message", **message)["message_id"]
+    good = all(failures) and again == name and not sees(b, name) and not claim(b, name)
+    ctx.expect("comms.log.90", good, f"buried by {failures}, sent again as {again}; b received {ids(receive(b))}")
+
+
+@scenario("log.sent_again_when_removed", needs=("idempotent_send", "clock"))
+def sent_again_when_removed(ctx: Ctx) -> None:
+    """The same, after its message was done, expired and cleaned up (C16)."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    message: Row = {"to_agent": "b", "message_type": "note", "payload": {"n": 1}, "message_id": str(uuid.UUID(int=91))}
+    name = a.call("send_message", ttl_seconds=60, **message)["message_id"]
+    done = claim(b, name) and complete(b, name)
+    ctx.advance(61_000)
+    deleted = a.call("cleanup_expired_messages")["deleted"]
+    again = a.call("send_message", ttl_seconds=60, **message)["message_id"]
+    good = bool(done) and deleted == 1 and again == name and not sees(b, name) and not claim(b, name)
+    ctx.expect("comms.log.91", good, f"{done}, {deleted} removed, sent again as {again}; b received {ids(receive(b))}")
 
 
 @scenario("log.strangers_row", needs=("sqlite",))

@@ -210,6 +210,20 @@ def bad_response(ctx: Ctx) -> None:
     ctx.expect("comms.route.31", good, f"{[said(answer) for answer in bad]}; a received {receive(a)}")
 
 
+@scenario("route.answer_of_another")
+def answer_of_another(ctx: Ctx) -> None:
+    """One agent cannot answer what another was asked, nor a broadcast that it has not claimed (C26)."""
+    a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("c")
+    told = []
+    for to in ("b", None):
+        name = send(a, to, message_type="do")
+        request = next(message for message in receive(b) if message["id"] == name)
+        told.append(c.refusal("send_response", original_message=request, response_payload={}))
+    answers = [message["type"] for message in receive(a) if message["to_agent"] == "a"]
+    good = all(definite(answer) for answer in told) and answers == []
+    ctx.expect("comms.route.42", good, f"c answered for b: {[said(answer) for answer in told]}; a received {answers}")
+
+
 @scenario("route.request", needs=("request", "wait"))
 def request(ctx: Ctx) -> None:
     """The helper waits for its own answer, behind whatever else lies there, and completes it."""
@@ -268,3 +282,36 @@ def a_stranger_claims(ctx: Ctx) -> None:
     complete(b, shared)
     row = stored(ctx, shared)
     ctx.expect("comms.route.38", row.get("status") == "pending", f"a broadcast that one agent did: {row}")
+
+
+@scenario("route.shown_is_claimable", needs=("clock", "sqlite"))
+def shown_is_claimable(ctx: Ctx) -> None:
+    """A message failed; a process with SQLite bindings took it when it was due; it is in that one's hands (C27)."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    taken, free = send(a, "b"), send(a, "b")
+    for name in (taken, free):
+        claim(b, name)
+        complete(b, name, "it broke")
+    ctx.advance(10_000)
+    with database(ctx) as db:
+        db.execute(
+            "UPDATE messages SET status = 'processing', last_delivered_at = '9999-01-01T00:00:00Z' WHERE id = ?",
+            (taken,),
+        )
+    shown = ids(receive(b))
+    a.call("cleanup_expired_messages")
+    later = ids(receive(b))
+    good = shown == later == [free] and not claim(b, taken) and claim(b, free)
+    ctx.expect("comms.route.43", good, f"of {taken}, a stranger's, and {free} b received {shown}, then {later}")
+
+
+@scenario("route.unnamed_rows", needs=("sqlite",))
+def unnamed_rows(ctx: Ctx) -> None:
+    """SQLite stores NULL and bytes as a primary key of type TEXT; no claim can name them (C27)."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    odd: tuple[Any, ...] = (None, b"\xff\xfe")
+    for row_id in odd:
+        stranger_sends(ctx, row_id, to_agent="b", priority=10)
+    name = send(a, "b")
+    shown = [message["id"] for message in receive(b, limit=2)]
+    ctx.expect("comms.route.44", shown == [name], f"rows with the ids {odd} lie in front of {name}; b received {shown}")
