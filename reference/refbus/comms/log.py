@@ -163,10 +163,10 @@ def content_hash(content: Sequence[Any]) -> str:
     """The same for two messages if and only if their Envelope.content is, whatever the order in the payload's text."""
     *fields, payload = content
     try:
-        value = jsontext.decode(payload)
+        text = jsontext.canonical(jsontext.decode(payload))
     except (ValueError, TypeError):
-        value = repr(payload)  # a stranger's, damaged
-    return hashlib.sha256(jsontext.canonical([*fields, value]).encode()).hexdigest()
+        text = repr(payload)  # a stranger's, damaged; its other columns may hold bytes as well
+    return hashlib.sha256(f"{fields!r} {text}".encode()).hexdigest()
 
 
 def _hash_of_letter(text: str) -> str | None:

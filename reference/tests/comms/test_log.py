@@ -101,6 +101,28 @@ def test_a_message_is_known_wherever_it_is_by_now(
     assert bus.dump() == before
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"payload": b"\xff"},
+        {"payload": "no JSON"},
+        {"payload": '{"half": "\\ud800"}'},
+        {"payload": '{"n": NaN}'},
+        {"channel": b"\xff"},
+        {"from_agent": b"\0", "type": b""},
+        {"correlation_id": 5.5, "priority": b"x"},
+    ],
+)
+def test_a_strangers_odd_row_is_cleaned_up_like_any_other(
+    bus: CommsBus, stranger_sends: Send, odd: dict[str, Any]
+) -> None:
+    """And its id is taken."""
+    stranger_sends(M1, expires_at="2026-01-10T13:59:59Z", **odd)
+    assert bus.cleanup_expired_messages() == {"deleted": 1}
+    with pytest.raises(IdConflict):
+        bus.send_message("alice", "bob", "note", {}, message_id=M1)
+
+
 def test_a_letter_that_a_stranger_wrote_keeps_its_id(bus: CommsBus, send: Send, stranger: sqlite3.Connection) -> None:
     """Where its content cannot be read, nothing is the same content."""
     stranger.execute("INSERT INTO dead_letter_queue VALUES (?, 'no JSON', 'e', 't', 3)", (M1,))
