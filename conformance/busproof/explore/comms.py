@@ -14,7 +14,7 @@ from typing import Any
 
 from busproof.adapters.hand_comms import CommsHand
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import Specification
+from busproof.explore.stage import T0_MS, Specification
 from busproof.models.comms import CommsModel
 from busproof.models.comms_state import Delivery, Due, Message
 from busproof.models.comms_values import STANDARD
@@ -82,8 +82,21 @@ TTLS_S = (0, 1, 10, 59, 60, 61, 3600, 2**31)
 STATUSES = ("active", "idle", "degraded", "failed")
 FILES = ("result.json", "Result.json", "a b", ".hidden", "result.json.tmp", "caf\u00e9")
 THEMES = (
-    *("all", "lease", "retry", "retry", "broadcast", "broadcast", "expiry", "votes", "rate", "route", "answers"),
-    *("presence", "blob", "export", "arguments", "ids"),
+    *(
+        "all",
+        "lease",
+        "retry",
+        "retry",
+        "broadcast",
+        "broadcast",
+        "expiry",
+        "votes",
+        "rate",
+        "rate",
+        "route",
+        "answers",
+    ),
+    *("presence", "blob", "export", "arguments", "ids", "many"),
 )
 NEAR = (("-1", -1), ("+0", 0), ("+1", 1))
 
@@ -155,7 +168,7 @@ EDGES = (
         "patience",
         "breaker",
     ),
-    *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "a third agent"),
+    *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "more than 1,000"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -184,6 +197,28 @@ class CommsGenerator:
         if self.theme == "rate":
             for number in range(self.r.choice((97, 98, 99, 100))):
                 yield call(number % 2, "send_message", **self._said(self.agents[0], self.agents[1]))
+        if self.theme == "many" and self.r.random() < 0.25:
+            yield from self._many()
+
+    def _many(self) -> Iterator[Step]:
+        """More than any part that is handled at once: messages, agents, subscriptions, letters in the trail."""
+        times = self.r.choice((300, 1001, 1100))
+        to = self.r.choice((None, self.agents[0]))
+        ttl_s = self.r.choice((10, 3600))
+        said = {**self._said("sender #", to), "ttl_seconds": ttl_s, "priority": 7, "correlation_id": "#"}
+        yield Step("many", 0, "send_message", said, times=times, tags=("more than 1,000",) if times > 1000 else ())
+        yield Step("many", 1, "subscribe_to_channel", {"agent_id": self.agents[0], "channel_name": "c#"}, times=300)
+        yield call(0, "get_subscribed_channels", agent_id=self.agents[0])
+        for limit in (5, 1000, 5000):
+            yield call(1, "receive_messages", agent_id=self.agents[0], channels=["general"], limit=limit)
+        yield call(0, "get_agent_health", agent_id=self.agents[0]) if to else call(0, "dump")
+        yield call(1, "export_audit_trail")
+        yield call("hand", "audit_lines")
+        if ttl_s == 10:
+            yield Step("clock", params={"now_ms": T0_MS + 10_000})
+            yield call(0, "cleanup_expired_messages")
+            yield call(0, "export_audit_trail")
+            yield call("hand", "audit_lines")
 
     def draw(self, model: Any, now_ms: int) -> Step:
         """The next step."""
@@ -222,6 +257,8 @@ class CommsGenerator:
         yield call(1, "dump")
 
     def _call(self, method: str, params: dict[str, Any]) -> Step:
+        if not method:
+            return Step("clock", params=params)
         at = self.r.randrange(self.processes)
         if at:
             self.tags.append("second process")
@@ -249,8 +286,10 @@ class CommsGenerator:
         for vote in self.model.votes:
             who = r.choice(self.agents)
             cast = self._said(who, None, "vote.cast", {"vote_id": vote.id, "option": r.choice(vote.options)})
-            after = call(0, r.choice(("send_message", "tally")), **cast)
-            after = after if after.method == "send_message" else call(1, "tally", vote_id=vote.id)
+            after = r.choice((call(0, "send_message", **cast), call(1, "tally", vote_id=vote.id)))
+            casts = [m for m in self.model.sent if m.type == "vote.cast" and m.payload["vote_id"] == plain(vote.id)]
+            if casts and r.random() < 0.3:
+                after = call(0, "send_message", ("retry after the vote",), **self._as_said(r.choice(casts)))
             edges += [("deadline" + at, vote.deadline_us // 1000 + d, after) for at, d in NEAR] * 2
         for agent, (tokens, at_us) in self.model.buckets.items():
             if tokens < 1:
@@ -339,7 +378,7 @@ class CommsGenerator:
         while len(drawn) < 2:
             self.tags.clear()
             method, params = self._operation()
-            if method not in pure:
+            if method and method not in pure:
                 drawn.append((method, params))
         (method, params), (other, others) = drawn
         if self.r.random() < 0.65:
@@ -554,8 +593,7 @@ class CommsGenerator:
     def _further(self) -> Drawn:
         """One message, one step further on its way to the end."""
         r = self.r
-        message = r.choice(self.model.messages[-6:])
-        agent = message.to or r.choice(self.agents)
+        message, agent = self._on_its_way()
         delivery = message.deliveries.get(agent, Delivery())
         there = delivery.there(self.now_ms * 1000)
         if delivery.status == "processing" and not there:
@@ -572,6 +610,21 @@ class CommsGenerator:
         if delivery.status in ("done", "dead"):
             self._tag("claim what is done")
         return "claim_message", {"agent_id": agent, "message_id": message.id}
+
+    def _on_its_way(self) -> tuple[Message, str]:
+        """Mostly the one that has failed most often, for only the third failure buries."""
+        r, messages = self.r, self.model.messages[-6:]
+        open_ones = [
+            (delivery.failures, number, agent)
+            for number, message in enumerate(messages)
+            for agent, delivery in message.deliveries.items()
+            if delivery.status not in ("done", "dead")
+        ]
+        if open_ones and r.random() < 0.7:
+            _, number, agent = max(open_ones)
+            return messages[number], agent
+        message = r.choice(messages)
+        return message, message.to or r.choice(self.agents)
 
     def _error(self, agent: str) -> str:
         self.serial += 1
@@ -682,6 +735,11 @@ class CommsGenerator:
             living = self.model.by_id(plain(letter.message.id)) is not None
             expired = letter.message.is_expired(self.now_ms * 1000)
             self._tag("redrive of an expired broadcast" if expired or not living else "redrive of a living broadcast")
+            if living and letter.message.expires_us is not None and self.r.random() < 0.4:
+                at_ms = min(letter.message.expires_us // 1000, 2**43)
+                self.queue += [call(0, "redrive", ("redrive of an expired broadcast",), id=letter.id)]
+                self.queue += [call(1, "receive_messages", agent_id=one, channels=self.channels) for one in self.agents]
+                return "", {"now_ms": at_ms}
         if self.r.random() < 0.25:
             self.queue.append(call(0, "redrive", ("redrive twice",), id=letter.id))
         return "redrive", self._tag("redrive", {"id": letter.id})
@@ -889,6 +947,8 @@ class CommsGenerator:
         """A good call with one parameter wrong, missing or too many."""
         r = self.r
         method, params = self._operation()
+        if not method:
+            return self._call(method, params)
         params = copy.copy(params)
         self.tags.clear()
         how, names = r.random(), {"agent_id", "from_agent", "to_agent", "task_id", "name"}
@@ -910,7 +970,19 @@ class CommsGenerator:
             self._tag("field missing")
         else:
             key = r.choice(sorted(params.keys() | CONTRACT.methods[method].params.model_fields.keys()))
-            if key in names:
+            if key == "events":
+                events: tuple[Any, ...] = (
+                    [5],
+                    [{"at_ms": 0}],
+                    [{"at_ms": -1, "event": "call"}],
+                    [{"at_ms": 0, "event": "x"}],
+                    "x",
+                    {},
+                )
+                params[key] = self._tag("junk", r.choice(events))
+            elif key == "original_message":
+                params[key] = self._tag("not an envelope", r.choice((5, [], None, {}, "x")))
+            elif key in names:
                 params[key] = self._tag("bad name", r.choice(BAD_NAMES))
             elif key in texts:
                 params[key] = self._tag("bad text", r.choice(BAD_TEXTS))
@@ -935,4 +1007,6 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
-SPECIFICATION = Specification("comms", CommsModel, CommsHand, CommsGenerator, _things, EDGES)
+METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
+
+SPECIFICATION = Specification("comms", CommsModel, CommsHand, CommsGenerator, _things, EDGES, METHODS)

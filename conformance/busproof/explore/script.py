@@ -7,7 +7,8 @@
     {"do": "restart", "at": 1, "kill": true}
     {"do": "call", "at": "hand", "method": "tear_export", "params": {}}
     {"do": "race", "calls": [CALL, CALL], "inside": CALL}
-    {"do": "wait", "call": CALL, "then": CALL}
+    {"do": "wait", "calls": [CALL, CALL]}
+    {"do": "many", "at": 0, "method": "publish", "params": {…}, "times": 1000}
 
 `at` is a process, or "hand": the kit's own, on the files. Values that the bus chose are references to the step they
 were born in (`{"$": "3.seq1"}`), so a script means the same on every bus, and when lines are left out. A `race` sends
@@ -44,6 +45,7 @@ class Step:
     name: str = ""
     calls: list[Step] = field(default_factory=list)  # of race and wait, the hand's own last where `inside`
     tags: tuple[str, ...] = ()
+    times: int = 1  # of many
 
 
 def call(at: int | str, method: str, tags: Iterable[str] = (), /, **params: Any) -> Step:
@@ -78,7 +80,7 @@ def resolve(value: Any, frees: dict[str, Free]) -> Any:
         if "$text" in value:
             return "".join(char * times for char, times in value["$text"])
         if "$many" in value:
-            return [_numbered(resolve(value["of"], frees), n) for n in range(value["$many"])]
+            return [numbered(resolve(value["of"], frees), n) for n in range(value["$many"])]
         return {key: resolve(member, frees) for key, member in value.items()}
     return [resolve(item, frees) for item in value] if isinstance(value, list) else value
 
@@ -90,10 +92,10 @@ def _value_of(name: str, frees: dict[str, Free]) -> Any:
     return free.value
 
 
-def _numbered(value: Any, n: int) -> Any:
+def numbered(value: Any, n: int) -> Any:
     """One of many: "#" in its texts is its number."""
     if isinstance(value, dict):
-        return {key: _numbered(member, n) for key, member in value.items()}
+        return {key: numbered(member, n) for key, member in value.items()}
     return value.replace("#", str(n)) if isinstance(value, str) else value
 
 
@@ -124,10 +126,12 @@ def _as_object(step: Step) -> dict[str, Any]:
         line["method"] = step.method
     if step.do == "call":
         line["params"] = as_data(step.params)
-    elif step.params:
+    elif step.params and step.do != "many":
         line |= as_data(step.params)
     if step.calls:
         line["calls"] = [_as_object(one) for one in step.calls]
+    if step.do == "many":
+        line |= {"params": as_data(step.params), "times": step.times}
     if step.tags:
         line["tags"] = list(step.tags)
     return line
@@ -135,7 +139,7 @@ def _as_object(step: Step) -> dict[str, Any]:
 
 def of_object(line: dict[str, Any]) -> Step:
     """The step of a line."""
-    known = {"do", "at", "name", "method", "params", "calls", "tags"}
+    known = {"do", "at", "name", "method", "params", "calls", "tags", "times"}
     rest = {key: value for key, value in line.items() if key not in known}
     return Step(
         do=line["do"],
@@ -145,6 +149,7 @@ def of_object(line: dict[str, Any]) -> Step:
         name=line.get("name", ""),
         calls=[of_object(one) for one in line.get("calls", ())],
         tags=tuple(line.get("tags", ())),
+        times=line.get("times", 1),
     )
 
 

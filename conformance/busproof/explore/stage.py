@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
-from busproof.explore.script import Step, Unresolved, resolve
+from busproof.explore.script import Step, Unresolved, numbered, resolve
 from busproof.fleet import Fleet
 from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
@@ -203,6 +203,11 @@ class Stage:
         if called is not None:
             called.seen = self._send(called)
             self._judge(step, [called])
+
+    def _do_many(self, step: Step) -> None:
+        """The same call so many times, "#" in its texts being the number."""
+        for n in range(step.times):
+            self._do_call(Step("call", step.at, step.method, numbered(step.params, n), f"{step.name}.{n}"))
 
     def _do_race(self, step: Step) -> None:
         calls = [self._prepared(one) for one in step.calls]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, is_text_of, letter_key
-from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Session, Vote
+from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
     STANDARD,
@@ -30,7 +30,7 @@ from busproof.protocol.comms import CONTRACT
 S = 1_000_000
 VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
 TTL_S, TTL_URGENT_S = 3600, 300
-CAPACITY, REFILL_PER_S = 100.0, 10.0
+CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
 JITTER_LOW = 0.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
 STATUSES = ("active", "idle", "degraded", "failed")
@@ -56,7 +56,6 @@ class CommsModel(Model):
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
         super().__init__(features, limits, dialects)
-        self.sessions: dict[int | str, Session] = {}
         self.messages: list[Message] = []  # in the order of their rows
         self.sent: list[Message] = []  # all that ever were accepted: an id is used once (C16)
         self.letters: list[Letter] = []
@@ -76,11 +75,6 @@ class CommsModel(Model):
     def now_us(self) -> int:
         """The caller's clock."""
         return self.now_ms * 1000
-
-    @property
-    def session(self) -> Session:
-        """The caller's."""
-        return self.sessions[self.at]
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """All that is required, and nothing unknown."""
@@ -106,16 +100,13 @@ class CommsModel(Model):
         sets = (self.agents, self.subscriptions, self.buckets, self.artifacts)
         return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], self.linked, self.exported))
 
+    def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
+        """None is part of the protocol."""
+        return {}
+
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session; opening again keeps what is there."""
         self.row("comms.log.27")
-        jitter = options.get("retry_jitter")
-        self.sessions[self.at] = Session(
-            options.get("visibility_ms", VISIBILITY_MS) * 1000,
-            jitter,
-            Fraction(options.get("rate_capacity", CAPACITY)),
-            Fraction(options.get("rate_refill_per_s", REFILL_PER_S)),
-        )
         return {}
 
     # -- sending
@@ -131,34 +122,50 @@ class CommsModel(Model):
         correlation_id: Any = None,
         ttl_seconds: Any = UNSAID,
         message_id: Any = None,
-        answers: Any = None,
     ) -> dict[str, Any]:
-        """Store one message; one token of its sender's. `answers`: the id of the broadcast that it answers."""
+        """Store one message; one token of its sender's."""
         self.row("comms.log.01", "comms.log.02", "comms.log.13")
-        self.envelope_of(from_agent, message_type, payload, to_agent, channel, priority, correlation_id)
-        if message_id is not None and not is_uuid(message_id):
-            self.refuse("INVALID_ARGUMENT", "comms.log.64")
-        expires_us = self.expiry(channel, ttl_seconds)
-        new = Message(
-            message_id, message_type, self.now_us, correlation_id, from_agent, to_agent, channel, priority, payload
-        )
-        new.created_us, new.expires_us = self.now_us, expires_us
-        return {"message_id": self.post(new, answers)}
+        new = self.drafted(from_agent, to_agent, message_type, payload, channel, priority, correlation_id, message_id)
+        new.expires_us = self.expiry(channel, ttl_seconds)
+        return {"message_id": self.known(new) or self.post(new)}
 
-    def post(self, new: Message, answers: Any = None) -> Any:
-        """Its id; a retry's is that of the first message, whatever became of it since (C16)."""
-        first = next((m for m in self.sent if new.id is not None and plain(m.id) == new.id), None)
-        if first is not None:
-            *others, payload = first.content()
-            *said, again = new.content()
-            if others != said or not same_json(payload, again):
-                self.refuse("ID_CONFLICT", "comms.log.66")
-            self.row("comms.log.65")
-            return first.id
-        if answers is not None:
-            asked = self.by_id(answers)
-            if asked is None or new.sender not in asked.deliveries or not asked.deliveries[new.sender].count:
-                self.refuse("NOT_CLAIMED", "comms.route.42")
+    def drafted(
+        self, sender: Any, to: Any, kind: Any, payload: Any, channel: Any, priority: Any, link: Any, name: Any
+    ) -> Message:
+        """A message as an envelope may be."""
+        self.name(sender, "comms.log.32")
+        if to is not None:
+            self.name(to)
+        self.text(kind, "comms.log.32")
+        self.text(channel, "comms.log.32")
+        if type(priority) is not int or not 1 <= priority <= 10:
+            self.refuse("INVALID_ARGUMENT", "comms.log.33" if type(priority) is bool else "comms.log.30")
+        if link is not None:
+            self.text(link)
+            self.row("comms.log.35")
+        if type(payload) is not dict:
+            self.refuse("INVALID_ARGUMENT", "comms.log.31")
+        self.json(payload)
+        if breaks_standard(kind, payload):
+            self.refuse("INVALID_ARGUMENT", "comms.log.89")
+        if name is not None and not is_uuid(name):
+            self.refuse("INVALID_ARGUMENT", "comms.log.64")
+        self.row(STANDARD[kind][0] if kind in STANDARD else "comms.log.51")
+        return Message(name, kind, self.now_us, link, sender, to, channel, priority, payload, self.now_us)
+
+    def known(self, new: Message) -> Any:
+        """The id, where this very message was sent before, whatever became of it since (C16)."""
+        taken = [m for m in (*self.sent, *self.messages) if new.id is not None and plain(m.id) == new.id]
+        if not taken:
+            return None
+        *said, payload = new.content()
+        if not any(first.content()[:-1] == tuple(said) and same_json(first.payload, payload) for first in taken):
+            self.refuse("ID_CONFLICT", "comms.log.66")
+        self._rows = ["comms.log.65"]
+        return taken[0].id
+
+    def post(self, new: Message) -> Any:
+        """Its id."""
         tokens = self.tokens(new.sender)
         if tokens < 1:
             self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03")
@@ -184,14 +191,14 @@ class CommsModel(Model):
         """In the bucket now: a hundred at first, ten more a second, a clock set back gives none (C22)."""
         self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
         if agent not in self.buckets:
-            return self.session.capacity
+            return CAPACITY
         held, at_us = self.buckets[agent]
         if self.now_us < at_us:
             self.row("comms.limit.07")
-        grown = Fraction(max(0, self.now_us - at_us), S) * self.session.refill_per_s
-        return min(self.session.capacity, held + grown)
+        grown = Fraction(max(0, self.now_us - at_us), S) * REFILL_PER_S
+        return min(CAPACITY, held + grown)
 
-    def expiry(self, channel: str, ttl_seconds: Any) -> int | None:
+    def expiry(self, channel: str, ttl_seconds: Any = UNSAID) -> int | None:
         """An hour, five minutes on `urgent`, never only when asked (C13)."""
         if ttl_seconds is UNSAID:
             self.row("comms.log.42")
@@ -357,7 +364,7 @@ class CommsModel(Model):
         delivery = message.of(agent_id)
         there = delivery.there(self.now_us)
         self.row(*CLAIM_ROWS[delivery.status])
-        if there is None:
+        if there is None:  # pragma: no cover  (of a bus that has no dump to tell)
             return {"claimed": Either(self, message, agent_id)}
         return self.grant(message, agent_id) if there else {"claimed": False}
 
@@ -365,7 +372,7 @@ class CommsModel(Model):
         self.row("comms.lease.01", "comms.lease.19" if message.to is None else "comms.lease.10", "comms.lease.16")
         delivery = message.of(agent)
         delivery.status, delivery.error = "processing", None
-        delivery.count, delivery.due = delivery.count + 1, self.now_us + self.session.visibility_us
+        delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
         message.claimed_us = self.now_us
         self.tell("claimed", agent, message.id)
         return {
@@ -440,12 +447,9 @@ class CommsModel(Model):
         delivery.status, delivery.due = "failed", self.retry_at(delivery.failures)
         return {"status": Told("failed")}
 
-    def retry_at(self, failures: int) -> int | Due:
+    def retry_at(self, failures: int) -> Due:
         """1 s × 2^n × jitter from now (C1)."""
-        delay_us, jitter = S << (failures - 1), self.session.jitter
-        if jitter is not None:
-            return self.now_us + round(delay_us * jitter)
-        due: Due = self.born(Due, "due", self.now_us, delay_us, self.jitters)
+        due: Due = self.born(Due, "due", self.now_us, S << (failures - 1), self.jitters)
         self.jitters = [*self.jitters[-JITTERS:], due]
         self.is_silent = True
         return due
@@ -522,13 +526,12 @@ class CommsModel(Model):
         """From the request's addressee to its sender, with the request's link, channel and priority."""
         if envelope_faults(original_message):
             self.refuse("INVALID_ARGUMENT", "comms.route.31")
-        sender = original_message.get("to_agent")
-        if sender is None:
-            if agent_id is None:
-                self.refuse("INVALID_ARGUMENT", "comms.route.30")
-            self.row("comms.route.30")
-            sender = agent_id
-        elif agent_id not in (None, sender):
+        if agent_id is not None:
+            self.name(agent_id)
+        to = original_message.get("to_agent")
+        if to is None and agent_id is None:
+            self.refuse("INVALID_ARGUMENT", "comms.route.30")
+        if to is not None and agent_id not in (None, to):
             self.refuse("NOT_CLAIMED", "comms.route.42")
         if type(response_payload) is not dict:
             self.refuse("INVALID_ARGUMENT", "comms.log.31")
@@ -539,17 +542,24 @@ class CommsModel(Model):
             self.row("comms.route.27")
             response_payload = {**response_payload, "artifact_path": artifact_path}
         self.row("comms.route.24", "comms.route.25", "comms.route.26", "comms.route.28", "comms.route.29")
-        return self.send_message(
-            sender,
+        new = self.drafted(
+            to or agent_id,
+            original_message["from_agent"],
             original_message["type"].removesuffix(".query") + ".response",
             response_payload,
-            original_message["from_agent"],
             original_message["channel"],
             original_message["priority"],
             original_message.get("correlation_id") or original_message["id"],
-            message_id=message_id,
-            answers=None if original_message.get("to_agent") is not None else original_message["id"],
+            message_id,
         )
+        new.expires_us = self.expiry(new.channel)
+        known = self.known(new)
+        if known is None and to is None:
+            asked = self.by_id(original_message["id"])
+            self.row("comms.route.30")
+            if asked is None or asked.deliveries.get(new.sender, Delivery()).count == 0:
+                self.refuse("NOT_CLAIMED", "comms.route.42")
+        return {"message_id": known or self.post(new)}
 
     def request(
         self,
@@ -780,24 +790,16 @@ class CommsModel(Model):
     def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
         """By the seed's tables alone: an answer to another request, then the one to the latest request to the agent."""
         self.row("comms.route.32", "comms.route.33")
-        asked = [m for m in self.sent if m.to == agent_id and isinstance(m.correlation_id, FreshId)]
-        if not asked:
-            self.refuse("NOT_FOUND")
-        for name, link in zip(ids, ("another", asked[-1].correlation_id), strict=True):
-            new = Message(
-                name,
-                "context.response",
-                us_of(at) or 0,
-                link,
-                agent_id,
-                asked[-1].sender,
-                asked[-1].channel,
-                5,
-                {"context": {}},
-            )
-            new.created_us = new.at_us
-            self.sent.append(new)
-            self.insert(new)
+        requests = [m for m in self.sent if m.to == agent_id and isinstance(m.correlation_id, FreshId)]
+        for asked in requests[-1:]:
+            for name, link in zip(ids, ("another", asked.correlation_id), strict=True):
+                at_us = us_of(at) or 0
+                payload: dict[str, Any] = {"context": {}}
+                new = Message(
+                    name, "context.response", at_us, link, agent_id, asked.sender, asked.channel, 5, payload, at_us
+                )
+                self.sent.append(new)
+                self.insert(new)
         return {}
 
     # -- the whole state
@@ -893,6 +895,11 @@ class CommsModel(Model):
         }
         return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
 
+    def refuse(self, code: str, *rows: str) -> NoReturn:
+        """A refusal is the row that asks for it, not those of the way there."""
+        self._rows = list(rows)
+        raise Refuse(code)
+
     # -- arguments
 
     def by_id(self, message_id: Any) -> Message | None:
@@ -931,24 +938,3 @@ class CommsModel(Model):
         fault = json_fault(value)
         if fault:
             self.refuse(fault, "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17")
-
-    def envelope_of(
-        self, sender: Any, kind: Any, payload: Any, to: Any, channel: Any, priority: Any, link: Any
-    ) -> None:
-        """Is it what an envelope may hold?"""
-        self.name(sender, "comms.log.32")
-        if to is not None:
-            self.name(to)
-        self.text(kind, "comms.log.32")
-        self.text(channel, "comms.log.32")
-        if type(priority) is not int or not 1 <= priority <= 10:
-            self.refuse("INVALID_ARGUMENT", "comms.log.33" if type(priority) is bool else "comms.log.30")
-        if link is not None:
-            self.text(link)
-            self.row("comms.log.35")
-        if type(payload) is not dict:
-            self.refuse("INVALID_ARGUMENT", "comms.log.31")
-        self.json(payload)
-        if breaks_standard(kind, payload):
-            self.refuse("INVALID_ARGUMENT", "comms.log.89")
-        self.row(STANDARD[kind][0] if kind in STANDARD else "comms.log.51")

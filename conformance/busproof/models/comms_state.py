@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from busproof.models.comms_values import is_uuid
@@ -35,7 +34,7 @@ class Due(Free):
         if due_us is None or not self.low_us <= due_us <= self.high_us:
             return False
         before = {one.share() for one in self.others[-JITTERS:] if one.value is not None}
-        return len(self.others) <= JITTERS or before != {(due_us - self.at_us) / self.delay_us}
+        return len(self.others) < JITTERS or before != {(due_us - self.at_us) / self.delay_us}
 
     def share(self) -> float:
         """The jitter."""
@@ -50,16 +49,6 @@ class Due(Free):
             return False
         self.low_us = self.high_us = us_of(value) or 0
         return True
-
-
-@dataclass
-class Session:
-    """What one process was opened with."""
-
-    visibility_us: int
-    jitter: float | None
-    capacity: Fraction
-    refill_per_s: Fraction
 
 
 @dataclass

@@ -143,7 +143,8 @@ class Log:
             tx.execute("DELETE FROM messages WHERE id = ?", (message_id,))
             tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
             tx.execute(
-                "INSERT OR REPLACE INTO removed_messages (message_id, content_hash) VALUES (?, ?)",
+                # A broadcast that came back to one agent alone is still known by what its sender said.
+                "INSERT OR IGNORE INTO removed_messages (message_id, content_hash) VALUES (?, ?)",
                 (message_id, content_hash(content)),
             )
             if status == "pending" and to_agent is not None:

@@ -27,6 +27,9 @@ NOT_RETRYABLE = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClo
 _SEND = inspect.signature(Log.send_message)
 
 
+_SEND = inspect.signature(Log.send_message)
+
+
 class DeadLetter(TypedDict):
     """A message that failed for good."""
 
@@ -130,6 +133,10 @@ class Retries:
         send_message; what another attempt would meet again is raised at once.
         """
         _check_retry(max_attempts, base_delay)
+        try:
+            _SEND.bind(None, **message_args)
+        except TypeError as error:
+            raise InvalidArgument(f"send_with_retry: {error!s:.200}") from error
         message_args.setdefault("message_id", str(uuid.uuid4()))
         try:
             _SEND.bind(self.log, **message_args)

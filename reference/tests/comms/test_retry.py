@@ -267,6 +267,12 @@ class LosesAnswers(Log):
         return {"message_id": self.stored[-1]}
 
 
+@pytest.mark.parametrize("said", [{"message_type": "note", "payload": {}}, {"from_agent": "ann", "x": 1}])
+def test_fields_missing_and_unknown_are_refused_definitely(bus: CommsBus, said: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgument):
+        bus.send_with_retry(**said)
+
+
 def test_every_attempt_carries_the_same_id(bus: CommsBus) -> None:
     """So that a send whose answer was lost is not doubled."""
     log = bus.retries.log = LosesAnswers(bus.store, bus.audit, bus.presence, bus.rate, bus.votes)
