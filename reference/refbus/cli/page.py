@@ -13,17 +13,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ForwardRef, get_args, get_type_hints, is_typeddict
 
-from refbus import worker
 from refbus.cli import parser
 from refbus.comms.bus import CommsBus
 from refbus.comms.store import Store as CommsStore
 from refbus.kernel import errors
 from refbus.topics.bus import TopicsBus
+from refbus.worker import WorkerBus
+from refbus.worker.heartbeat import Heartbeat
+from refbus.worker.loop import Loop
 from refbus.worker.store import Store as WorkerStore
+from refbus.worker.tail import Tail
 
 # A system, where its bus is imported from, the bus, what tells its options, and what else the library offers.
 LIBRARY = (
-    ("worker", "refbus.worker", worker.WorkerBus, WorkerStore, (worker.Loop, worker.Heartbeat, worker.Tail)),
+    ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
     ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
     ("topics", "refbus.topics.bus", TopicsBus, TopicsBus, ()),
 )
@@ -41,8 +44,9 @@ def page() -> str:
 
 
 def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[type, ...]) -> Iterator[str]:
-    names = ", ".join([bus.__name__, *(helper.__name__ for helper in helpers)])
-    yield from (f"## The library of `{system}`", "", "```python", f"from {module} import {names}", "```", "")
+    imports = [(module, bus), *((helper.__module__, helper) for helper in helpers)]
+    lines = [f"from {place} import {imported.__name__}" for place, imported in imports]
+    yield from (f"## The library of `{system}`", "", "```python", *lines, "```", "")
     yield from _entry(f"{bus.__name__}{_signature(options)}", bus)
     replies: dict[str, Any] = {}
     for method, function in methods(bus).items():
