@@ -48,7 +48,7 @@ def crowd(store: Path, servers: int, topics_each: int, wait_s: int) -> Iterator[
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
         # A sync's first transaction touches the cursor; from then on it waits.
         deadline = time.monotonic() + STARTED_S
-        while bus.db.row("SELECT count(*) FROM cursors WHERE agent_name = 'waiter'")[0] < len(members.waits):
+        while bus.store.db.row("SELECT count(*) FROM cursors WHERE agent_name = 'waiter'")[0] < len(members.waits):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not all syncs have begun in {STARTED_S:g} s")
             time.sleep(0.1)

@@ -36,7 +36,7 @@ class Lane:
         self.topic_id = self.bus.topic_create("lane")["topic_id"]
         self.bus.topic_join("bob", self.topic_id)
         self.bus.sync(self.topic_id, wait_seconds=0)
-        self.connection = self.bus.db.connection()
+        self.connection = self.bus.store.db.connection()
         self._fill()
         self.reset()
 

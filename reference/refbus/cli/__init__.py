@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
     except ImportError as error:
-        print(f"refbus: {error.name} is missing: pip install 'busproof[mcp,web]'", file=sys.stderr)
+        print(f"refbus: {error.name} is missing: pip install 'busproof[web]'", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"refbus: {error!r}", file=sys.stderr)

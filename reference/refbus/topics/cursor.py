@@ -186,8 +186,7 @@ class SyncCall:
 
     def sees_news(self, tx: Transaction) -> bool:
         """The same, in a snapshot that others look at, too."""
-        topic_id, name, _ = self.me
-        return tx.execute(_NEWS, (topic_id, name, self.terms.include_self)).fetchone() is not None
+        return has_news(tx, self.me, self.terms.include_self)
 
     def exchange(self, items: list[Draft], ack_through: int | None) -> None:
         """The first transaction: send, acknowledge, receive. Errors: those of begin_sync."""
@@ -278,6 +277,11 @@ def position(tx: Transaction, reader: Identity) -> int:
     """Everything up to this seq is consumed; 0 for a reader that has never synced."""
     row = tx.execute(_POSITION, (reader.topic_id, reader.agent_name)).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def has_news(tx: Transaction, reader: Identity, include_self: bool) -> bool:
+    """Is anything unread?"""
+    return tx.execute(_NEWS, (reader.topic_id, reader.agent_name, include_self)).fetchone() is not None
 
 
 def move(tx: Transaction, reader: Identity, last_seq: int) -> None:

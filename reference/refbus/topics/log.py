@@ -82,24 +82,29 @@ def page(
 
 def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: Lane, ids: Iterator[str]) -> Appended:
     known = stored(tx, topic_id, sender, items)
+    is_open, now_s, seq = at.status != "closed", tx.now_s, at.next_seq
+    takes_new = rules.send(None, is_open) is Send.STORE
     sent: list[Sent] = []
     warnings: list[Warned] = []
     rows: list[Row] = []
-    seq = at.next_seq
     for place, item in enumerate(items):
         message = known.get(item.client_id)
-        decision = rules.send(None if message is None else item.says_the_same(message), at.status != "closed")
-        if decision is Send.REFUSE:
-            raise TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
         if message is not None:
+            decision = rules.send(item.says_the_same(message), is_open)
+            if decision is Send.REFUSE:
+                raise _closed(topic_id)
             if decision is Send.MISMATCH:
                 warnings.append(_content_mismatch(place, message))
             sent.append({"message": message, "duplicate": True})
             continue
+        if not takes_new:
+            raise _closed(topic_id)
         if item.reply_to is not None:
             refuse_strange_reply(tx, topic_id, item.reply_to, place)
-        rows.append(_row(item, next(ids), topic_id, seq, sender, tx.now_s))
-        message = as_message(rows[-1])
+        told = item.type, item.reply_to, item.body, item.metadata_json, item.client_id
+        row = (next(ids), topic_id, seq, sender, *told, now_s)
+        message = as_message(row)
+        rows.append(row)
         sent.append({"message": message, "duplicate": False})
         if item.client_id is not None:
             known[item.client_id] = message
@@ -107,7 +112,7 @@ def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at:
     if rows and not _insert(tx, rows):
         return _append(tx, topic_id, sender, items, at, iter(new_id, None))
     if rows:
-        tx.execute(_SET_NEXT_SEQ, (topic_id, seq, tx.now_s))
+        tx.execute(_SET_NEXT_SEQ, (topic_id, seq, now_s))
     return Appended(sent, warnings, seq)
 
 
@@ -129,19 +134,8 @@ def refuse_strange_reply(tx: Transaction, topic_id: str, reply_to: str, place: i
         )
 
 
-def _row(item: Draft, message_id: str, topic_id: str, seq: int, sender: str, now_s: float) -> Row:
-    return (
-        message_id,
-        topic_id,
-        seq,
-        sender,
-        item.type,
-        item.reply_to,
-        item.body,
-        item.metadata_json,
-        item.client_id,
-        now_s,
-    )
+def _closed(topic_id: str) -> TopicClosed:
+    return TopicClosed(f"topic {topic_id!r:.80} is closed; nothing can be sent to it, only read")
 
 
 def _content_mismatch(place: int, known: Message) -> Warned:

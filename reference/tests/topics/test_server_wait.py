@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from mcp import Client
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 from reference.tests.mcp_agent import Agent, server
 
+from refbus.topics import cursor
 from refbus.topics.bus import TopicsBus
-from refbus.topics.mcp.server import Answers, make_server
+from refbus.topics.mcp.protocol import Connection
+from refbus.topics.mcp.server import Session
 
 
 def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
@@ -121,38 +127,73 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
 
 
 def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tmp_path: Path) -> None:
-    """What it consumed would be seen by nobody: the client sent more than it reads at once, and closed its end."""
+    """What it consumed would be seen by nobody: the client closed its end before it read what fills the pipe."""
+    file = tmp_path / "bus.sqlite"
+    with TopicsBus(file) as alice:
+        topic_id = alice.topic_create("lane")["topic_id"]
+        alice.topic_join("alice", topic_id)
+        for _ in range(3):
+            alice.sync(topic_id, [{"content_markdown": "x" * 60_000}], wait_seconds=0)
+        sync = {"topic_id": topic_id, "max_items": 1, "wait_seconds": 0}
+        calls = [("topic_join", {"topic_id": topic_id, "agent_name": "bob"}), *[("sync", sync)] * 3]
+        with subprocess.Popen(
+            [sys.executable, "-m", "refbus.topics.mcp.server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "AGENT_BUS_DB": str(file)},
+        ) as process:
+            assert process.stdin and process.stdout
+            for id_, (name, arguments) in enumerate(calls):
+                params = {"name": name, "arguments": arguments}
+                said = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+                process.stdin.write(json.dumps(said).encode() + b"\n")
+                process.stdin.flush()
+                if id_ == 0:
+                    answers = [process.stdout.readline()]
+            while [p["last_seq"] for p in alice.topic_presence(topic_id)["peers"] if p["agent_name"] == "bob"] != [3]:
+                time.sleep(0.001)
+            process.stdin.close()
+            answers += process.stdout
+    received = [json.loads(line)["result"]["structuredContent"].get("received", []) for line in answers]
+    assert [message["seq"] for page in received for message in page] == [1, 2, 3]
 
-    async def session() -> None:
-        with TopicsBus(tmp_path) as alice, TopicsBus(tmp_path) as bob:
-            topic_id = alice.topic_create("lane")["topic_id"]
-            for name, bus in (("alice", alice), ("bob", bob)):
-                bus.topic_join(name, topic_id)
-            alice.sync(topic_id, [{"content_markdown": "1"}], wait_seconds=0)
-            asking, reading = anyio.create_memory_object_stream[SessionMessage | Exception](9)
-            writing, answers = anyio.create_memory_object_stream[SessionMessage](0)
-            server = make_server(bob)
-            async with answers, anyio.create_task_group() as tasks:
-                tasks.start_soon(server.run, reading, Answers(writing), server.create_initialization_options())
-                who = {"name": "test", "version": "1"}
-                params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who}
-                await asking.send(_line(id=1, method="initialize", params=params))
-                await answers.receive()
-                await asking.send(_line(method="notifications/initialized"))
-                params = {"name": "sync", "arguments": {"topic_id": topic_id, "wait_seconds": 0}}
-                await asking.send(_line(id=2, method="tools/call", params=params))
-                while writing.statistics().tasks_waiting_send == 0:
-                    await anyio.sleep(0.001)
-                await asking.aclose()
-                await anyio.wait_all_tasks_blocked()
-                answer = (await answers.receive()).message.model_dump(by_alias=True)
-            assert answer["result"]["structuredContent"]["received_count"] == 1
 
-    anyio.run(session)
+def test_what_is_cancelled_while_it_looks_for_news_is_given_back_before_the_next_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that takes its time to look."""
+    has_news, looking = cursor.SyncCall.has_news, threading.Event()
+
+    def slowly(call: cursor.SyncCall) -> bool:
+        looking.set()
+        time.sleep(0.3)
+        return has_news(call)
+
+    monkeypatch.setattr(cursor.SyncCall, "has_news", slowly)
+    answers: list[dict[str, Any]] = []
+
+    async def session(bus: TopicsBus, topic_id: str) -> None:
+        connection = Connection(Session(bus).handlers, {}, lambda line: answers.append(json.loads(line)))
+        sync = {"topic_id": topic_id, "outbox": [{"content_markdown": "own"}], "wait_seconds": 60}
+        connection.receive(_call(1, sync))
+        await asyncio.to_thread(looking.wait)
+        connection.receive(b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}')
+        connection.receive(_call(2, {"topic_id": topic_id, "include_self": True, "wait_seconds": 0}))
+        while not answers:
+            await asyncio.sleep(0.001)
+        await connection.close()
+
+    with TopicsBus(tmp_path) as bus:
+        topic_id = bus.topic_create("lane")["topic_id"]
+        bus.topic_join("bob", topic_id)
+        asyncio.run(session(bus, topic_id))
+    (answer,) = answers
+    assert answer["id"] == 2 and answer["result"]["structuredContent"]["received_count"] == 1
 
 
-def _line(**message: Any) -> SessionMessage:
-    return SessionMessage(jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message}))
+def _call(id_: int, arguments: dict[str, Any]) -> bytes:
+    params = {"name": "sync", "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}).encode()
 
 
 def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from refbus.topics.mcp.server import Session, main
 KILLED_BY = ("topics.cursor.30", "topics.cursor.31")
 
 
-async def sync(self: Session, arguments: dict[str, Any]) -> Any:
+async def sync(self: Session, arguments: dict[str, Any], _request: Any) -> Any:
     return self.bus.sync(**arguments)
 
 

@@ -9,7 +9,7 @@ KILLED_BY = ("topics.cursor.32", "topics.cursor.35")
 DIES_OF = "ended before"
 
 
-async def sync(self: Session, arguments: dict[str, Any]) -> Any:
+async def sync(self: Session, arguments: dict[str, Any], _request: Any) -> Any:
     return await self.threads.run(partial(self.bus.sync, **arguments))
 
 

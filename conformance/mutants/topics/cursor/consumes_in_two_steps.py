@@ -7,6 +7,7 @@ from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.48",)
+CONTROL = "log.ids"
 CHAOS = {"points": True, "only": "sync that receives"}
 
 

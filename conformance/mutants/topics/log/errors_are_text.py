@@ -1,6 +1,6 @@
 """An error is only text."""
 
-from mcp_types import CallToolResult, TextContent
+from typing import Any
 
 from refbus.topics.mcp import server
 from refbus.topics.mcp.server import main
@@ -8,8 +8,8 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.69",)
 
 
-def only_text(_code: str, message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+def only_text(_code: str, message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": message}], "isError": True}
 
 
 server.error_result = only_text

@@ -1,9 +1,8 @@
 """Whether a message is there is asked before the lock is taken, and the syncs of a session run side by side."""
 
+import asyncio
 import time
 from typing import Any
-
-import anyio
 
 from refbus.topics import log, message, store
 from refbus.topics.bus import TopicsBus
@@ -22,7 +21,7 @@ stored = log.stored
 class SideBySide(server.Session):
     def __init__(self, bus: TopicsBus) -> None:
         super().__init__(bus)
-        self.taking = anyio.Semaphore(4)
+        self.taking = asyncio.Semaphore(4)
 
 
 server.Session = SideBySide

@@ -7,6 +7,7 @@ from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.75",)
+CONTROL = "log.ids"
 CHAOS = {"kills": 8}
 
 

@@ -7,6 +7,7 @@ from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.presence.01",)
+CONTROL = "presence.bad_arguments"
 
 
 class Mutant(TopicsBus):

@@ -5,34 +5,18 @@
 Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
 loop until the notifier wakes it. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or
 whose client closes the connection, consumes nothing: what its last transaction may have consumed by then is given
-back (B3). From then on it is answered, come what may.
+back (B3), and the next sync sees it. From then on it is answered, come what may.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 import sys
 from functools import partial
-from typing import Any, Self
-
-import anyio
-import anyio.lowlevel
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
+from typing import Any
 
 from refbus import __version__
 from refbus.kernel.errors import BusError, Internal, InvalidArgument
@@ -40,10 +24,24 @@ from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall, Synced
 from refbus.topics.mcp import text
+from refbus.topics.mcp.protocol import (
+    ENVELOPE_VERSIONS,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    Connection,
+    Failure,
+    Handler,
+    Params,
+    Request,
+    handshake_version,
+)
 from refbus.topics.mcp.threads import Threads
 from refbus.topics.mcp.tools import INSTRUCTIONS, TOOLS
+from refbus.topics.mcp.wire import Wire
 
 THREADS = 4
+SERVER = {"name": "refbus-topics", "title": "Agent bus", "version": __version__}
+CAPABILITIES = {"tools": {"listChanged": False}}
 
 logger = logging.getLogger(__name__)
 
@@ -55,80 +53,123 @@ class Session:
         self.bus = bus
         self.threads = Threads(THREADS)
         # One sync of the session takes at a time, so that what one gives back the next one sees.
-        self.taking = anyio.Lock()
+        self.taking = asyncio.Lock()
+        self.syncs: set[Request] = set()
 
-    async def list_tools(self, _context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """By method of the protocol."""
+        return {
+            "initialize": self.initialize,
+            "server/discover": self.discover,
+            "ping": self.ping,
+            "tools/list": self.list_tools,
+            "tools/call": self.call_tool,
+        }
+
+    async def initialize(self, params: Params, _request: Request) -> dict[str, Any]:
+        """Who we are, in the version that is asked for."""
+        version = handshake_version(params.get("protocolVersion"))
+        told = {"capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
+        return {"protocolVersion": version, **told}
+
+    async def discover(self, _params: Params, _request: Request) -> dict[str, Any]:
+        """The same, for clients that do not shake hands."""
+        return {
+            "supportedVersions": list(ENVELOPE_VERSIONS),
+            "capabilities": CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+        }
+
+    async def ping(self, _params: Params, _request: Request) -> dict[str, Any]:
+        """The protocol's own."""
+        return {}
+
+    async def list_tools(self, _params: Params, _request: Request) -> dict[str, Any]:
         """All ten, on one page."""
-        return ListToolsResult(
-            tools=[
-                Tool(name=name, **tool | {"annotations": ToolAnnotations(**tool["annotations"])})
-                for name, tool in TOOLS.items()
-            ]
-        )
+        return {"tools": [_described(name, tool) for name, tool in TOOLS.items()]}
 
-    async def call_tool(self, _context: Any, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, params: Params, request: Request) -> dict[str, Any]:
         """Structured content and the same in words; an error is both, too, with isError."""
-        if params.name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"no tool is named {params.name!r:.80}")
+        name, arguments = params.get("name"), params.get("arguments")
+        if type(name) is not str or name not in TOOLS:
+            raise Failure(INVALID_PARAMS, f"no tool is named {name!r:.80}")
+        if type(arguments) not in (dict, type(None)):
+            raise Failure(INVALID_PARAMS, "arguments must be an object")
         try:
-            reply = await self._answer(params.name, _bound(params.name, params.arguments or {}))
+            reply = await self._answer(name, _bound(name, arguments or {}), request)
         except BusError as error:
             return error_result(error.code, str(error))
         except Exception as error:
-            logger.exception("%s failed", params.name)
+            logger.exception("%s failed", name)
             return error_result(Internal.code, f"{type(error).__name__}: {error}")
-        return CallToolResult(content=[TextContent(text=text.of(params.name, reply))], structured_content=reply)
+        return _result(text.of(name, reply), reply, is_error=False)
 
-    async def _answer(self, tool: str, arguments: dict[str, Any]) -> Any:
+    async def _answer(self, tool: str, arguments: Params, request: Request) -> Any:
         if tool == "ping":
             return self.bus.ping()
         if tool == "sync":
-            return await self.sync(arguments)
+            return await self.sync(arguments, request)
         return await self.threads.run(partial(getattr(self.bus, tool), **arguments))
 
-    async def sync(self, arguments: dict[str, Any]) -> Synced:
+    async def sync(self, arguments: Params, request: Request) -> Synced:
         """A sync that waits in the event loop. Errors: those of the bus."""
-        async with self.taking:
-            call = await self.threads.run(partial(self.bus.begin_sync, **arguments))
-            await self._give_back_if_gone(call)
+        for gone in [earlier for earlier in self.syncs if earlier.is_gone]:
+            await gone.is_over.wait()
+        self.syncs.add(request)
         try:
-            while not call.is_done:
-                await self._wait_for_news(call)
+            async with self.taking:
+                if request.is_gone:
+                    raise Failure(INVALID_REQUEST, "the caller has gone")
+                call = await self.threads.run(partial(self.bus.begin_sync, **arguments))
+                await self._give_back_if_gone(call, request)
+            while not call.is_done and not request.is_gone:
+                await self._wait_for_news(call, request)
                 async with self.taking:
-                    await self.threads.run(call.receive)
-                    await self._give_back_if_gone(call)
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                async with self.taking:
-                    await self._give_back(call)
-            raise
-        return call.reply
+                    if not request.is_gone:
+                        await self.threads.run(call.receive)
+                    await self._give_back_if_gone(call, request)
+            return call.reply
+        finally:
+            self.syncs.discard(request)
 
-    async def _give_back_if_gone(self, call: SyncCall) -> None:
-        """A thread is not interrupted: whether the caller went meanwhile shows here."""
-        try:
-            await anyio.lowlevel.checkpoint_if_cancelled()
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._give_back(call)
-            raise
-
-    async def _wait_for_news(self, call: SyncCall) -> None:
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    async def _wait_for_news(self, call: SyncCall, request: Request) -> None:
+        loop = asyncio.get_running_loop()
 
         def wake() -> None:
-            loop.call_soon_threadsafe(woken.set)
+            loop.call_soon_threadsafe(request.woken.set)
 
-        with self.bus.notifier.subscribed(wake, call.sees_news):
-            if not await self.threads.run(call.has_news):
-                with anyio.move_on_after(call.left_s):
-                    await woken.wait()
+        if not request.is_gone:
+            request.woken.clear()
+            with self.bus.notifier.subscribed(wake, call.sees_news):
+                if not await self.threads.run(call.has_news):
+                    await _within(call.left_s, request.woken)
 
-    async def _give_back(self, call: SyncCall) -> None:
-        try:
-            await self.threads.run(call.give_back)
-        except BusError as error:
-            logger.warning("a cancelled sync has consumed messages: %s", error)
+    async def _give_back_if_gone(self, call: SyncCall, request: Request) -> None:
+        """A thread is not interrupted: whether the caller went meanwhile shows here."""
+        if request.is_gone:
+            try:
+                await self.threads.run(call.give_back)
+            except BusError as error:
+                logger.warning("a cancelled sync has consumed messages: %s", error)
+
+
+async def _within(timeout_s: float, event: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), timeout_s)
+    except TimeoutError:
+        return
+
+
+def _described(name: str, tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool as the protocol spells it."""
+    spelt = {"name": name, **_camel(tool), "annotations": _camel(tool["annotations"])}
+    return {key: value for key, value in spelt.items() if value is not None}
+
+
+def _camel(words: dict[str, Any]) -> dict[str, Any]:
+    """input_schema is inputSchema."""
+    return {re.sub("_(.)", lambda found: found[1].upper(), word): value for word, value in words.items()}
 
 
 def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -144,60 +185,32 @@ def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def error_result(code: str, message: str) -> CallToolResult:
+def error_result(code: str, message: str) -> dict[str, Any]:
     """An error in both forms: structured, and in words."""
-    structured = {"error": {"code": code, "message": message}}
-    return CallToolResult(content=[TextContent(text=message)], structured_content=structured, is_error=True)
+    return _result(message, {"error": {"code": code, "message": message}}, is_error=True)
 
 
-def make_server(bus: TopicsBus) -> Server[Any]:
-    """A server for one session on the bus."""
-    session = Session(bus)
-    return Server(
-        "refbus-topics",
-        version=__version__,
-        title="Agent bus",
-        instructions=INSTRUCTIONS,
-        on_list_tools=session.list_tools,
-        on_call_tool=session.call_tool,
-    )
+def _result(words: str, structured: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}], "structuredContent": structured, "isError": is_error}
 
 
-class Answers:
-    """The way out. An answer that waits here for its turn is not dropped when the connection closes: what it consumed
-    would never be seen."""
-
-    def __init__(self, writing: Any) -> None:
-        self._writing = writing
-
-    async def send(self, message: SessionMessage, /) -> None:
-        """Whoever is cancelled meanwhile."""
-        with anyio.CancelScope(shield=True):
-            await self._writing.send(message)
-
-    async def aclose(self) -> None:
-        """No more answers."""
-        await self._writing.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-async def serve(bus: TopicsBus) -> None:
-    """Answer on stdin and stdout until the client closes them."""
-    server = make_server(bus)
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, Answers(writing), server.create_initialization_options())
+async def serve(bus: TopicsBus, wire: Wire) -> None:
+    """Answer until the client closes the connection."""
+    connection = Connection(Session(bus).handlers, SERVER, wire.send)
+    async for line in wire.lines():
+        connection.receive(line)
+    await connection.close()
 
 
 def run(bus: TopicsBus) -> None:
-    """Serve until the client closes the connection."""
+    """Serve on stdin and stdout."""
     # The thread that reads stdin cannot be interrupted. A server may be killed at any point, so Ctrl-C does that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(serve, bus)
+    wire = Wire()
+    try:
+        asyncio.run(serve(bus, wire))
+    finally:
+        wire.close()
 
 
 def main(bus_class: type[TopicsBus] = TopicsBus) -> int:

@@ -1,0 +1,50 @@
+"""stdin and stdout as lines. Standard output belongs to the protocol alone: what else is printed goes to stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from collections.abc import AsyncIterator
+
+
+class Wire:
+    """One thread reads, one writes: neither a slow client nor a long line holds up the calls."""
+
+    def __init__(self) -> None:
+        self._incoming, self._outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="writer")
+        self._writer.start()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """What comes in, until the client closes the connection."""
+        loop = asyncio.get_running_loop()
+        lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+        def read() -> None:
+            for line in self._incoming:
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, b"")
+
+        threading.Thread(target=read, name="reader", daemon=True).start()
+        while line := await lines.get():
+            yield line
+
+    def send(self, line: bytes) -> None:
+        """Write a line in its turn, also after the client has closed its end: what it answers has happened."""
+        self._answers.put(line)
+
+    def close(self) -> None:
+        """Write what is still to be written."""
+        self._answers.put(None)
+        self._writer.join()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # the client does not read any more
+            while (line := self._answers.get()) is not None:
+                self._outgoing.write(line)
+                self._outgoing.flush()

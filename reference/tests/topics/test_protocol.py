@@ -1,0 +1,95 @@
+"""The protocol's own rules, below the tools: what is no request is refused, and nothing breaks the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refbus.topics.mcp.protocol import HANDSHAKE_VERSIONS, SERVER_KEY, VERSION_KEY, Connection, handshake_version
+
+SERVER = {"name": "test"}
+
+
+def answers_to(*lines: bytes) -> list[dict[str, Any]]:
+    """What a connection with one method, `echo`, answers."""
+    answers: list[dict[str, Any]] = []
+
+    async def echo(params: dict[str, Any], _request: Any) -> dict[str, Any]:
+        return {"echo": params.get("text")}
+
+    async def play() -> None:
+        connection = Connection({"echo": echo}, SERVER, lambda line: answers.append(json.loads(line)))
+        for line in lines:
+            connection.receive(line)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        await connection.close()
+
+    asyncio.run(play())
+    return answers
+
+
+def line(**message: Any) -> bytes:
+    """A line of JSON."""
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("id_", [0, 1, "a", ""])
+def test_a_request_is_answered_under_its_id(id_: int | str) -> None:
+    """Whatever the id."""
+    answer = {"jsonrpc": "2.0", "id": id_, "result": {"echo": "x"}}
+    assert answers_to(line(id=id_, method="echo", params={"text": "x"})) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (b"no JSON\n", -32700),
+        (b"\xff\n", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (line(id=None, method="echo"), -32600),
+        (line(id=1.5, method="echo"), -32600),
+        (line(id=True, method="echo"), -32600),
+        (line(id=1, method=5), -32600),
+        (line(id=1, method="other"), -32601),
+        (line(id=1, method="echo", params={"_meta": {VERSION_KEY: "1999-01-01"}}), -32022),
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_next_one_answered(said: bytes, code: int) -> None:
+    """By the protocol's own codes."""
+    refused, answered = answers_to(said, line(id=2, method="echo", params={"text": "y"}))
+    assert refused["error"]["code"] == code and answered["result"] == {"echo": "y"}
+
+
+def test_what_wants_no_answer_gets_none() -> None:
+    """Notifications, known or not, a cancellation of nothing, and answers to what we never asked."""
+    assert not answers_to(
+        line(method="notifications/initialized"),
+        line(method="notifications/cancelled", params={"requestId": [1]}),
+        line(method="echo"),
+        line(id=1, result={}),
+    )
+
+
+def test_a_request_that_says_its_version_is_told_who_answers() -> None:
+    """From 2026-07-28 on."""
+    (answer,) = answers_to(line(id=1, method="echo", params={"_meta": {VERSION_KEY: "2026-07-28"}}))
+    assert answer["result"]["_meta"] == {SERVER_KEY: SERVER} and answer["result"]["resultType"] == "complete"
+
+
+@given(asked=st.one_of(st.none(), st.text(), st.integers(), st.sampled_from(HANDSHAKE_VERSIONS)))
+def test_a_handshake_agrees_on_what_is_asked_for_or_the_latest(asked: object) -> None:
+    """As the specification has it."""
+    assert handshake_version(asked) == (asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1])
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_number_that_json_cannot_say_is_null(number: float) -> None:
+    """Another program stored it; the line stays one of JSON."""
+    assert answers_to(line(id=1, method="echo", params={"text": number}))[0]["result"] == {"echo": None}

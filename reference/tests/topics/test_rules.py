@@ -1,0 +1,126 @@
+"""The rules of topics, alone; and the SQL that says them again, held against them on a real file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refbus.kernel.rules import sync as rules
+from refbus.kernel.rules.sync import Claim, Join, Send
+from refbus.topics import cursor, log
+from refbus.topics.bus import TopicsBus
+from refbus.topics.lease import Identity
+
+NAMES = ("a", "b", "c")
+tokens = st.sampled_from(["t1", "t2"])
+claims = st.builds(Claim, tokens, st.integers(1, 3), st.sampled_from([1.0, 2.0]))
+senders = st.lists(st.sampled_from(NAMES), max_size=12)
+
+
+@given(latest=st.none() | claims, own=st.none() | claims, token=st.none() | tokens)
+def test_a_name_is_had_by_its_token_or_by_its_latest_claim(
+    latest: Claim | None, own: Claim | None, token: str | None
+) -> None:
+    """And a wrong token is refused to everybody, its holder too."""
+    decision = rules.join(latest, own, token)
+    assert (decision is Join.RESERVE) == (latest is None)
+    if latest is not None:
+        has_token, is_holder = token == latest.reclaim_token, own == latest
+        assert (decision is Join.REFUSE) == (not has_token and not (is_holder and token is None))
+        assert (decision is Join.KEEP) == (is_holder and (has_token or token is None))
+        assert rules.may_act(latest, latest)
+
+
+@given(latest=claims, more=st.integers(1, 9))
+def test_whoever_reclaims_a_name_ends_the_earlier_claim(latest: Claim, more: int) -> None:
+    """By the fence, or by the time alone where a server keeps no fence (B10)."""
+    assert not rules.may_act(latest, latest._replace(fence=latest.fence + more))
+    assert not rules.may_act(latest, latest._replace(claimed_at=latest.claimed_at + more))
+    assert not rules.may_act(latest, None)
+
+
+def test_a_closed_topic_refuses_only_what_is_new() -> None:
+    """A retry finds its record, other content its warning (B6, B7)."""
+    assert [rules.send(None, is_open) for is_open in (True, False)] == [Send.STORE, Send.REFUSE]
+    assert {rules.send(True, is_open) for is_open in (True, False)} == {Send.DUPLICATE}
+    assert {rules.send(False, is_open) for is_open in (True, False)} == {Send.MISMATCH}
+
+
+@given(counter=st.none() | st.integers(1, 50), newest=st.integers(0, 50))
+def test_a_number_is_never_given_twice(counter: int | None, newest: int) -> None:
+    """From 1, and dense where the counter was kept."""
+    found = rules.next_seq(counter, newest)
+    assert found > newest and found >= (counter or 1)
+    assert found == newest + 1 or found == counter
+
+
+@given(
+    senders=senders,
+    position=st.integers(0, 12),
+    reader=st.sampled_from(NAMES),
+    own=st.booleans(),
+    most=st.integers(1, 5),
+)
+def test_a_cursor_passes_all_that_is_read_and_nothing_that_is_not(
+    senders: list[str], position: int, reader: str, own: bool, most: int
+) -> None:
+    """Own messages too, as far as nothing unread lies before them (B8)."""
+    position = min(position, len(senders))
+    unread = [
+        seq
+        for seq, sender in enumerate(senders, 1)
+        if rules.is_unread(seq, sender, position=position, reader=reader, include_self=own)
+    ]
+    taken, left = unread[:most], unread[most:]
+    passed = rules.passed(position, unread[: most + 1], most, len(senders))
+    assert position <= passed <= len(senders)
+    assert all(seq <= passed for seq in taken) and all(seq > passed for seq in left)
+    assert passed == len(senders) or passed + 1 == left[0]
+
+
+def test_the_sql_of_a_page_of_news_and_of_numbers_is_the_rule(tmp_path: Path) -> None:
+    """On any log, for any reader."""
+    with TopicsBus(tmp_path) as bus:
+        topic_id = bus.topic_create("lane")["topic_id"]
+        other_id = bus.topic_create("other")["topic_id"]
+
+        @settings(max_examples=200, deadline=None)
+        @given(
+            senders=senders,
+            position=st.none() | st.integers(0, 12),
+            reader=st.sampled_from(NAMES),
+            own=st.booleans(),
+            most=st.integers(1, 5),
+            counter=st.none() | st.integers(1, 20),
+        )
+        def holds(
+            senders: list[str], position: int | None, reader: str, own: bool, most: int, counter: int | None
+        ) -> None:
+            me = Identity(topic_id, reader, Claim("t", 1, 1.0))
+            with bus.store.transaction() as tx:
+                for table in ("messages", "cursors", "topic_seq"):
+                    tx.execute(f"DELETE FROM {table}")
+                for seq, sender in enumerate(senders, 1):
+                    for place in (topic_id, other_id):
+                        values = (f"{place}-{seq}", place, seq, sender)
+                        tx.execute("INSERT INTO messages VALUES (?, ?, ?, ?, 'm', NULL, 'x', NULL, NULL, 1)", values)
+                if position is not None:
+                    cursor.move(tx, me, position)
+                if counter is not None:
+                    tx.execute("INSERT INTO topic_seq VALUES (?, ?, 1)", (topic_id, counter))
+                start = cursor.position(tx, me)
+                unread = [
+                    seq
+                    for seq, sender in enumerate(senders, 1)
+                    if rules.is_unread(seq, sender, position=start, reader=reader, include_self=own)
+                ]
+                page = log.page(tx, topic_id, reader, start, own, most, len(senders))
+                assert start == (position or 0)
+                assert [message["seq"] for message in page.messages] == unread[:most]
+                assert page.has_more == (len(unread) > most)
+                assert cursor.has_news(tx, me, own) == bool(unread)
+                assert log.lane(tx, topic_id) == ("open", rules.next_seq(counter, len(senders)))
+
+        holds()
