@@ -391,7 +391,7 @@ class WorkerGenerator:
         ]
         self.queue += self.r.sample(readers, 2)
         tag = "not JSON in the row" if value == "not json" else "tampered"
-        if self.model.indexed or self.model.exported_to or any(row is one for one in self.model.archived):
+        if row in self.model.indexed or row.number <= self.model.exported_to:
             return self._stranger()  # what was copied before would differ for good
         return call("hand", "tamper", (tag,), seq=row.seq, column=column, value=value)
 
@@ -546,6 +546,8 @@ class WorkerGenerator:
             "export": (self._export, self._archive, self._publish),
             "states": (self._transition, self._worker_state, self._status),
         }
+        if self.r.random() < 0.3:  # every operation after every other
+            return self.r.choice([one for one, weight in weights.items() if weight])()
         for one in of_theme.get(self.theme, ()):
             weights[one] *= 4
         return self.r.choices(list(weights), list(weights.values()))[0]()
@@ -566,13 +568,13 @@ class WorkerGenerator:
                 self._tag(f"{size} bytes")
             body = r.choice(("x" * (size - 2), "\u00e9" * ((size - 2) // 6) + "y" * ((size - 2) % 6)))
             return ["alpha " + body[10:]] if size == 5000 else body
-        if kind < 0.992:
+        if kind < 0.985:
             levels = r.choice((240, 300))
             deep: Any = []
             for _ in range(levels - 1):
                 deep = [deep]
             return self._tag(f"depth {depth(deep)}", deep)
-        if kind < 0.998:
+        if kind < 0.995:
             return self._tag("no JSON", r.choice(NO_JSON))
         size = r.choice((0, 1))
         return self._tag("4 MiB + 1" if size else "4 MiB", "q" * (4 * 2**20 - 2 + size))
@@ -759,12 +761,12 @@ class WorkerGenerator:
         mine = [row.seq for row in self.model.log if (agent, plain(row.seq)) in self.model.dead]
         theirs = [row.seq for row in self.model.log if any(seq == plain(row.seq) for _, seq in self.model.dead)]
         again = [row.seq for row in self.model.again(agent)]
-        if mine and self.r.random() < 0.8:
+        if mine and self.r.random() < 0.7:
             return "redrive", {"agent_id": agent, "seq": self._tag("redrive", self.r.choice(mine))}
+        if again and self.r.random() < 0.5:
+            return "redrive", {"agent_id": agent, "seq": self._tag("redrive twice", self.r.choice(again))}
         if theirs and self.r.random() < 0.6:
             return "redrive", {"agent_id": agent, "seq": self._tag("redrive another's", self.r.choice(theirs))}
-        if again:
-            return "redrive", {"agent_id": agent, "seq": self._tag("redrive twice", self.r.choice(again))}
         return "redrive", {"agent_id": agent, "seq": self._seq(agent)}
 
     def _claim(self) -> Drawn:
@@ -776,17 +778,14 @@ class WorkerGenerator:
         agent = claim.claimed_by if claim and self.r.random() < 0.65 else self._agent()
         if claim and agent != claim.claimed_by:
             self._tag("another's claim")
-        latest = self.model.tokens.get(task, 0)
+        latest = self.model.tokens.get(task)
         params = {"task_id": task, "agent_id": agent}
-        kinds = {
-            "latest token": latest,
-            "stale token": max(latest - 1, 0),
-            "token to come": latest + 1,
-            "no token": None,
-        }
-        kind = self.r.choices(list(kinds), (4, 3, 1, 4))[0]
+        kind = self.r.choices(("latest token", "stale token", "token to come", "no token"), (4, 3, 1, 4))[0]
         self._tag(kind)
-        return params if kind == "no token" and self.r.random() < 0.7 else {**params, "token": kinds[kind]}
+        if latest is None or (kind == "no token" and self.r.random() < 0.7):
+            return params
+        tokens = {"stale token": changed(latest, plus=-1), "token to come": changed(latest, plus=1), "no token": None}
+        return {**params, "token": tokens.get(kind, latest)}
 
     def _renew(self) -> Drawn:
         return "renew_claim", self._held()

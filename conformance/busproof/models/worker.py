@@ -152,7 +152,7 @@ class WorkerModel(Model):
         self.redriven: dict[tuple[str, int], bool] = {}  # agent, seq → was it handed out again?
         self.beats: dict[str, dict[str, Any]] = {}
         self.claims: dict[str, Claim] = {}
-        self.tokens: dict[str, int] = {}
+        self.tokens: dict[str, Any] = {}
         self.workers: dict[str, str] = {}
         self.blobs: dict[str, str] = {}  # ref → the text
         self.harm: dict[str, str] = {}  # ref → LOST, DAMAGED or UNSURE
@@ -563,7 +563,7 @@ class WorkerModel(Model):
             self.row("worker.lease.05")
         elif task_id in self.tokens:
             self.row("worker.lease.13", "worker.lease.20")
-        token = self.tokens[task_id] = self.tokens.get(task_id, 0) + 1
+        token = self.tokens[task_id] = self.born(Above, "token", self.tokens.get(task_id, 0))
         until_ms = self.now_ms + self.session.lease_ms
         self.claims[task_id] = Claim(agent_id, self.now_ms, until_ms)
         self.row("worker.lease.01", "worker.lease.02", "worker.lease.15")
@@ -591,7 +591,7 @@ class WorkerModel(Model):
             return False
         if token is not None and "fencing" in self.features:
             self.row("worker.lease.18", "worker.lease.19")
-            return bool(token == self.tokens.get(task_id))
+            return bool(token == plain(self.tokens.get(task_id)))
         return True
 
     def renew_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""A blob that is damaged stays damaged when its content is saved again."""
+
+from pathlib import Path
+
+from refbus.driver import serve
+from refbus.worker import blob
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.blob.05",)
+KILLED_IN = "corpus"
+
+
+_save = blob.blob.save
+
+
+def save(folder: Path, data: bytes) -> str:
+    ref = blob.blob.ref_of(data)
+    return ref if (folder / ref).exists() else _save(folder, data)
+
+
+blob.blob.save = save
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

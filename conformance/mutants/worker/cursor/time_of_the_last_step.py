@@ -1,0 +1,22 @@
+"""A cursor's time is that of its last step forward, not of the last acknowledgement."""
+
+from refbus.driver import serve
+from refbus.worker import cursor
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.cursor.08",)
+KILLED_IN = "corpus"
+
+
+cursor._ADVANCE = cursor._ADVANCE.replace(
+    "updated_at_ms = excluded.updated_at_ms",
+    "updated_at_ms = iif(excluded.last_acked_seq > cursors.last_acked_seq, excluded.updated_at_ms, updated_at_ms)",
+)
+
+
+class Mutant(WorkerBus):
+    """The reference, on the changed rule."""
+
+
+if __name__ == "__main__":
+    serve({"worker": Mutant})

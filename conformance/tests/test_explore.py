@@ -1,0 +1,197 @@
+"""The search finds what differs, shrinks it, and what it leaves plays to the same verdict."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.cli import main
+from busproof.explore import corpus, script
+from busproof.explore.script import Step, Unresolved, call, changed, resolve
+from busproof.explore.search import invent, play
+from busproof.explore.shrink import shrink
+from busproof.fleet import Fleet, reference
+from busproof.models.spec import Above
+from busproof.runner import run_item
+from busproof.systems import SYSTEMS
+
+MUTANTS = Path(__file__).parents[1] / "mutants" / "worker"
+SPECIFICATION = SYSTEMS["worker"].model
+assert SPECIFICATION is not None
+
+
+@pytest.fixture
+def fleet_of() -> Iterator[Callable[..., Fleet]]:
+    """Fleets that end with the test."""
+    fleets: list[Fleet] = []
+
+    def start(mutant: str = "") -> Fleet:
+        own = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / mutant))}"
+        fleets.append(Fleet([own if mutant else reference("worker")], system="worker"))
+        return fleets[-1]
+
+    yield start
+    for fleet in fleets:
+        fleet.close()
+
+
+def _published(at: int = 0, **message: Any) -> Step:
+    return call(at, "publish", agent_id="ann", message={"type": "t", **message})
+
+
+def _named(*steps: Step) -> list[Step]:
+    for number, step in enumerate(steps):
+        step.name = str(number)
+        for letter, one in zip("ab", step.calls, strict=False):
+            one.name = f"{number}{letter}"
+    return list(steps)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["x" * 5000, "é" * 300]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", max_size=2), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(JSON)
+def test_a_script_is_data_and_comes_back_as_it_was(value: Any) -> None:
+    step = _named(call(1, "publish", ("an edge",), agent_id="ann", message={"type": "t", "payload": value}))[0]
+    again = script.of_object(json.loads(script.to_line(step)))
+    assert resolve(again.params, {}) == step.params
+    assert (again.do, again.at, again.method, again.name, again.tags) == ("call", 1, "publish", "0", ("an edge",))
+
+
+def test_references_follow_what_the_bus_chose() -> None:
+    seq = Above("3.seq1", 0)
+    with pytest.raises(Unresolved):
+        resolve({"seq": seq}, {"3.seq1": seq})
+    seq.takes(7)
+    assert resolve({"seq": changed(seq, plus=1)}, {"3.seq1": seq}) == {"seq": 8}
+    with pytest.raises(Unresolved):
+        resolve({"seq": {"$": "4.seq1"}}, {"3.seq1": seq})
+    assert resolve({"m": {"$many": 2, "of": {"id": "m#"}}}, {}) == {"m": [{"id": "m0"}, {"id": "m1"}]}
+
+
+def test_the_reference_answers_as_the_model_says(fleet_of: Callable[..., Fleet]) -> None:
+    fleet = fleet_of()
+    for seed in range(100, 106):
+        program = invent(fleet, SPECIFICATION, seed, 40)
+        assert program.mismatch is None, program.mismatch.told()
+        assert program.seen.calls > 30
+
+
+def test_a_program_is_drawn_alike_from_the_same_seed(fleet_of: Callable[..., Fleet]) -> None:
+    fleet = fleet_of()
+    one, other = (invent(fleet, SPECIFICATION, 3, 25) for _ in range(2))
+    assert [script.to_line(step) for step in one.steps] == [script.to_line(step) for step in other.steps]
+
+
+def test_what_differs_is_found_shrunk_and_played_again(fleet_of: Callable[..., Fleet]) -> None:
+    """A status query that shows ten rows: it takes eleven, and everything else goes."""
+    fleet = fleet_of("presence/status_shows_ten.py")
+    looks = ["liveness", "dump", "archive"]
+    beats = [_published(payload=n) for n in range(14)]
+    for step in beats:
+        step.params["message"]["type"] = "heartbeat"
+    noise = [call(0, looks[n % 3]) for n in range(14)]
+    steps = [step for pair in zip(beats, noise, strict=True) for step in pair]
+    program = play(fleet, SPECIFICATION, _named(Step("open", 0), *steps, call(0, "status")))
+    assert program.mismatch is not None
+    assert "worker.presence.18" in program.mismatch.rows
+    small, is_certain = shrink(lambda steps: play(fleet, SPECIFICATION, steps), program, seconds=60)
+    assert is_certain
+    assert [step.method for step in small.steps if step.do == "call"] == ["publish"] * 11 + ["status"]
+    again = play(fleet, SPECIFICATION, small.steps)
+    assert again.mismatch is not None
+    assert again.mismatch.kind == program.mismatch.kind
+
+
+def test_a_race_is_forced_and_explained_by_an_order(fleet_of: Callable[..., Fleet]) -> None:
+    """Two claims wait for the lock: one gets it. A look before the lock is seen at once, each time."""
+    claims = [call(at, "try_claim_task", task_id="t", agent_id=f"agent {at}") for at in (0, 1)]
+    ways = [
+        call(at, "transition", worker="w", from_state="ASSIGNED", to_state=to)
+        for at, to in enumerate(("WORKING", "FAILED"))
+    ]
+    steps = _named(
+        Step("open", 0),
+        Step("open", 1),
+        Step("race", calls=claims),
+        call(0, "transition", worker="w", to_state="ASSIGNED"),
+        Step("race", calls=ways),
+    )
+    assert play(fleet_of(), SPECIFICATION, steps).mismatch is None
+    for _ in range(3):
+        broken = play(fleet_of("presence/looks_then_acts.py"), SPECIFICATION, steps).mismatch
+        assert broken is not None
+        assert broken.is_of_a_race
+
+
+def test_a_missing_answer_is_a_short_named_failure(fleet_of: Callable[..., Fleet]) -> None:
+    fleet = fleet_of("limit/dies_of_a_bad_call.py")
+    program = play(
+        fleet, SPECIFICATION, _named(Step("open", 0), call(0, "publish", agent_id="ann", message={"type": 5}))
+    )
+    assert program.mismatch is not None
+    assert "no answer" in str(program.mismatch)
+
+
+def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(fleet_of: Callable[..., Fleet]) -> None:
+    steps = _named(
+        Step("open", 0, params={"options": {"lease_ms": 10}}),
+        call(0, "try_claim_task", task_id="t", agent_id="ann"),
+        Step("clock", params={"now_ms": 1_768_053_600_010}),
+        call(0, "try_claim_task", task_id="t", agent_id="bob"),
+        call(0, "dump"),
+    )
+    dialects: dict[str, str] = {}
+    assert play(fleet_of("lease/lease_ends_late.py"), SPECIFICATION, steps, dialects).mismatch is None
+    assert dialects == {"worker.lease.07": "live"}
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    ["retry/dead_for_all", "export/payloads_are_null", "limit/batches_take_no_room", "cursor/time_of_the_last_step"],
+)
+def test_the_corpus_fails_the_rows_of_a_broken_branch(fleet_of: Callable[..., Fleet], mutant: str) -> None:
+    rows = {result.requirement: result.outcome for result in run_item(fleet_of(f"{mutant}.py"), "corpus")}
+    assert set(rows.values()) & {"fail", "warn"}
+
+
+def test_the_corpus_holds_on_the_reference(fleet_of: Callable[..., Fleet]) -> None:
+    fleet = fleet_of()
+    found = corpus.replay(fleet, SPECIFICATION, corpus.scripts("worker"))
+    assert {name: program.mismatch.told() for name, program in found.broken.items() if program.mismatch} == {}
+    assert found.dialects == {}
+    assert found.skipped < found.calls / 20
+
+
+def test_the_command_says_what_it_found_and_what_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fleet_of: Callable[..., Fleet]
+) -> None:
+    assert main(["explore", "worker", "--calls", "60", "--seed", "9"]) == 0
+    assert "every answer is the model's" in capsys.readouterr().out
+    bus = f"exec:{sys.executable} {MUTANTS / 'cursor/time_of_the_last_step.py'}"
+    path = tmp_path / "script.jsonl"
+    steps = _named(
+        Step("open", 0),
+        call(0, "ack", agent_id="ann", seq=0),
+        Step("clock", params={"now_ms": 1_768_053_600_001}),
+        call(0, "ack", agent_id="ann", seq=0),
+        call(0, "dump"),
+    )
+    script.save(path, steps)
+    assert main(["explore", "worker", "--bus", bus, "--script", str(path)]) == 1
+    told = capsys.readouterr().out
+    assert "worker.cursor.08 (MUST)" in told
+    assert "updated_at_ms" in told
+    assert main(["explore", "worker", "--script", str(tmp_path / "nosuch.jsonl")]) == 2

@@ -1,0 +1,214 @@
+"""The specification of worker, without a bus: it says what the seed says, and comparisons see what differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
+from busproof.models.worker import WorkerModel, depth, holds, tokens
+
+T0_MS = 1_768_053_600_000
+LIMITS = {"name_bytes_max": 200, "text_chars_max": 1024}
+
+
+class Store:
+    """A model that declares everything, one process on it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.model, self.now_ms, self.step = WorkerModel(WorkerModel.EVERYTHING, LIMITS, {}), T0_MS, 0
+        self.answer("open", options=options)
+
+    def answer(self, method: str, at: int | str = 0, **params: Any) -> Any:
+        """What the model says."""
+        self.step += 1
+        return self.model.call(str(self.step), at, method, params, self.now_ms)
+
+    def said(self, method: str, **params: Any) -> Any:
+        """A reply, its free values bound as a bus would choose them."""
+        answer = self.answer(method, **params)
+        assert answer.refused is None, answer
+        return _chosen(answer.value)
+
+    def published(self, text: Any, to: str | None = None, agent: str = "a", **more: Any) -> Any:
+        """The seq of a new message."""
+        message = {"type": "t", "payload": text, **({"to": to} if to else {}), **more}
+        return self.said("publish", agent_id=agent, message=message)["seq"]
+
+    def read(self, agent: str, **more: Any) -> list[Any]:
+        """Payloads that a poll gives."""
+        return [message["payload"] for message in self.said("poll", agent_id=agent, **more)["messages"]]
+
+
+def _chosen(value: Any) -> Any:
+    if isinstance(value, Above):
+        low = value.low.value if isinstance(value.low, Above) else value.low
+        value.takes(low + 1)
+        return value.value
+    if isinstance(value, FreshId):
+        value.takes("550e8400-e29b-41d4-a716-446655440000")
+        return value.value
+    if isinstance(value, dict):
+        return {key: _chosen(member) for key, member in value.items()}
+    if isinstance(value, AnyOrder):
+        return _chosen(value.value)
+    return (
+        [_chosen(one) for one in value]
+        if isinstance(value, list)
+        else _chosen(value.value)
+        if _is_part(value)
+        else value
+    )
+
+
+def _is_part(value: Any) -> bool:
+    return hasattr(value, "value") and not isinstance(value, Above | FreshId)
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, "a", "b"]), st.integers(0, 9)), max_size=12), st.data())
+def test_every_message_is_read_once_in_order_by_whom_it_concerns(sent: list[Any], data: Any) -> None:
+    store = Store()
+    seqs = {store.published(n, to, id=f"m{at}"): (to, n) for at, (to, n) in enumerate(sent)}
+    upto = data.draw(st.sampled_from([0, *seqs]))
+    store.said("ack", agent_id="a", seq=upto)
+    assert store.read("a") == [n for seq, (to, n) in seqs.items() if to in (None, "a") and seq > upto]
+    assert store.read("b") == [n for to, n in seqs.values() if to in (None, "b")]
+
+
+@given(st.lists(st.integers(0, 20), min_size=1))
+def test_a_cursor_never_goes_back_nor_beyond_the_log(acks: list[int]) -> None:
+    store = Store()
+    for n in range(10):
+        store.published(n, id=f"m{n}")
+    for seq in acks:
+        answer = store.answer("ack", agent_id="a", seq=seq)
+        assert (answer.refused == "INVALID_ARGUMENT") is (seq > 10)
+    assert store.model.position("a") == max([seq for seq in acks if seq <= 10], default=0)
+
+
+def test_a_retry_is_the_first_message_and_another_ones_content_a_conflict() -> None:
+    store = Store()
+    first = store.published({"a": 1, "b": 2}, id="m")
+    assert store.published({"b": 2, "a": 1}, id="m") == first
+    for other in ({"a": 1}, {"a": True, "b": 2}, {"a": 1.0, "b": 2}):
+        message = {"id": "m", "type": "t", "payload": other}
+        assert store.answer("publish", agent_id="a", message=message).refused == "ID_CONFLICT"
+    same = {"id": "m", "type": "t", "payload": {"a": 1, "b": 2}}
+    assert store.answer("publish", agent_id="b", message=same).refused == "ID_CONFLICT"
+
+
+def test_a_lease_ends_at_its_millisecond_and_the_stale_token_is_refused() -> None:
+    store = Store(lease_ms=10)
+    claim = store.said("try_claim_task", task_id="t", agent_id="a")
+    store.now_ms += 9
+    assert store.said("try_claim_task", task_id="t", agent_id="b") == {"claimed": False}
+    store.now_ms += 1
+    retaken = store.said("try_claim_task", task_id="t", agent_id="b")
+    assert retaken["token"] > claim["token"]
+    assert store.said("renew_claim", task_id="t", agent_id="a", token=claim["token"]) == {"renewed": False}
+    assert store.said("release_claim", task_id="t", agent_id="b", token=claim["token"]) == {"released": False}
+
+
+def test_a_message_that_fails_too_often_is_a_dead_letter_and_comes_again_when_redriven() -> None:
+    store = Store(deliveries_max=2)
+    seq = store.published("poison", id="m")
+    store.published("next", id="n")
+    for _ in range(2):
+        assert store.said("process_loop", agent_id="a", fail_ids=["m"])["failed"] == "m"
+    assert store.read("a") == ["next"]
+    assert store.said("redrive", agent_id="b", seq=seq) == {"redriven": False}
+    assert store.said("redrive", agent_id="a", seq=seq) == {"redriven": True}
+    assert store.read("a") == ["poison", "next"]
+    assert store.said("process_loop", agent_id="a") == {"handled": ["m", "n"], "failed": None}
+
+
+def test_what_a_batch_is_refused_for_leaves_nothing() -> None:
+    store = Store(unread_max=1)
+    batch = [{"type": "t", "to": "b", "id": "1"}, {"type": "t", "to": "b", "id": "2"}]
+    answer = store.answer("publish_many", agent_id="a", messages=batch)
+    assert answer.refused == "BACKPRESSURE"
+    assert store.read("b") == []
+    assert store.published("x", "b", id="1") == 1
+
+
+def test_the_archive_waits_for_every_cursor_and_for_addressees() -> None:
+    store = Store()
+    for to in (None, "b", "c"):
+        seq = store.published("x", to, id=f"to {to}")
+    store.said("ack", agent_id="a", seq=seq)
+    store.said("ack", agent_id="b", seq=0)
+    assert store.said("archive")["archived"] == 0
+    store.said("ack", agent_id="b", seq=seq)
+    assert store.said("archive") == {"archived": 2, "below_seq": 3}
+
+
+def test_two_loops_at_once_may_come_in_between_each_other() -> None:
+    store = Store(deliveries_max=3)
+    store.published("x", id="m")
+    parts = store.model.steps("p", 0, "process_loop", {"agent_id": "a"}, T0_MS)
+    assert next(parts) is None  # polled
+    other = store.said("process_loop", agent_id="a")
+    *_, answer = parts
+    assert other["handled"] == _chosen(answer.value)["handled"] == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("row", "other", "ending"),
+    [("worker.lease.07", "live", {"claimed": False}), ("worker.lease.07", "expired", {"claimed": True})],
+)
+def test_what_the_seed_leaves_open_is_a_parameter(row: str, other: str, ending: dict[str, Any]) -> None:
+    store = Store(lease_ms=10)
+    store.model.dialects = {row: other}
+    store.said("try_claim_task", task_id="t", agent_id="a")
+    store.now_ms += 10
+    assert store.said("try_claim_task", task_id="t", agent_id="b")["claimed"] is ending["claimed"]
+    assert row in store.model.consulted
+
+
+def test_a_refusal_must_be_definite_and_a_reply_whole() -> None:
+    store = Store()
+    answer = store.answer("ack", agent_id="a", seq=5)
+    assert answer.differs(Refusal("INVALID_ARGUMENT", True)) is None
+    assert answer.differs(Refusal("INVALID_ARGUMENT", False)).rows == ("worker.cursor.09",)
+    assert answer.differs({"last_acked_seq": 0}).rows == ("worker.cursor.09",)
+    store.published(1, id="m")
+    poll = store.answer("poll", agent_id="b")
+    whole = _chosen(poll.value)
+    assert poll.differs(whole) is None
+    assert poll.differs({"messages": [whole["messages"][0] | {"payload": 2}]}).rows == ("worker.log.19",)
+    assert poll.differs({"messages": []}).path == "reply.messages"
+
+
+def test_a_free_value_is_the_same_ever_after() -> None:
+    seq = Above("1.seq1", 4)
+    assert differs({"seq": seq}, {"seq": 4}) is not None
+    assert differs({"seq": seq}, {"seq": 9}) is None
+    assert differs({"seq": seq}, {"seq": 10}) is not None
+    assert differs({"seq": Told(seq)}, {}) is None
+    assert differs(FreshId("1.id1"), "not a UUID") is not None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(JSON, JSON)
+def test_json_values_are_compared_as_json(a: Any, b: Any) -> None:
+    assert same_json(a, a)
+    assert same_json(a, b) is same_json(b, a)
+    assert differs(Json(a), a) is None
+    assert not same_json([1], [True])
+    assert not same_json({"n": 0}, {"n": None})
+
+
+def test_words_and_depths() -> None:
+    assert tokens("Éclair x-ray state_change") == ["eclair", "x", "ray", "state", "change"]
+    assert holds(["a", "x", "ray"], ["x", "ray"])
+    assert not holds(["ray", "x"], ["x", "ray"])
+    assert [depth(1), depth([]), depth([{"a": []}])] == [0, 1, 3]
