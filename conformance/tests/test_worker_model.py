@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
-from busproof.models.worker import WorkerModel, depth, holds, tokens
+from busproof.models.worker import WorkerModel
+from busproof.models.worker_values import depth, holds, tokens
 
 T0_MS = 1_768_053_600_000
 LIMITS = {"name_bytes_max": 200, "text_chars_max": 1024}

@@ -351,8 +351,10 @@ class Stage:
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
             raise mismatch
-        different = {state.fingerprint(): state for state in reversed(states)}
-        self.states = list(reversed(different.values()))[:STATES_MAX] if len(states) > 1 else states
+        if len(states) > 1:
+            different = {state.fingerprint(): state for state in reversed(states)}
+            states = list(reversed(different.values()))[:STATES_MAX]
+        self.states = states
         self._note(calls, tried[0])
         wanted = self.model.wants_look()
         if wanted == "dump":

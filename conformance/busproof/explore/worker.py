@@ -17,7 +17,9 @@ from busproof.adapters.hand_worker import WorkerHand
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Specification
 from busproof.models.spec import Free, plain
-from busproof.models.worker import ENDS, SILENCE, WAYS, Row, WorkerModel, depth
+from busproof.models.worker import ENDS, SILENCE, WAYS, WorkerModel
+from busproof.models.worker_state import Row
+from busproof.models.worker_values import depth
 from busproof.protocol.worker import CONTRACT
 
 NAMES = (

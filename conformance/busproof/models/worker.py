@@ -1,55 +1,25 @@
-"""`worker` (seed 000, decisions W1 to W15 and 0003 to 0009) as an executable specification: read it as the seed's text.
+"""`worker` (seed 000, decisions W1 to W25 and 0003 to 0009) as an executable specification: read it as the seed's text.
 
 Messages stand in a log in seq order; an agent's cursor says how far it has processed them. Blobs, claims, heartbeats,
-worker states, dead letters and the export stand beside. Nothing here knows SQL, files or processes.
+worker states, dead letters and the export stand beside. Nothing here knows SQL, files or processes. What there is
+stands in `worker_state`, what a value may be in `worker_values`; here is what every operation does.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
-import unicodedata
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator
 from typing import Any
 
-from busproof.models.spec import (
-    INT_MAX,
-    Above,
-    AnyOrder,
-    Cited,
-    DoesNotApply,
-    Free,
-    FreshId,
-    Json,
-    Model,
-    Told,
-    plain,
-    same_json,
-)
-from busproof.protocol.worker import CONTRACT
+from busproof.models.spec import INT_MAX, Above, AnyOrder, Cited, FreshId, Json, Told, plain, same_json
+from busproof.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
+from busproof.models.worker_values import holds, is_json, ref_of, tokens, whole_numbers, words_of
 
-COLUMNS = (
-    "seq",
-    "id",
-    "ts_ms",
-    "from_agent",
-    "to_agent",
-    "type",
-    "correlation_id",
-    "in_reply_to",
-    "payload",
-    "payload_ref",
-)
 INLINE_BYTES_MAX = 4096
-PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
-DEPTH_MAX = 256
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
 NOW_MS_MAX = 2**53
-SURELY_SHORT = 64  # what every bus takes, whatever it declares
-LEASE_MS = 60_000
 SILENCE = (
     (300_000, "DEAD", "worker.presence.06"),
     (100_000, "STALE", "worker.presence.05"),
@@ -66,174 +36,12 @@ WAYS: dict[str | None, frozenset[str]] = {
     "FAILED": frozenset(),
     "CANCELLED": frozenset(),
 }
-LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # what became of a blob; UNSURE: a refused call may have mended it
 
 
-@dataclass
-class Options:
-    """What one session was opened with."""
-
-    lease_ms: int = LEASE_MS
-    unread_max: int | None = None
-    deliveries_max: int | None = None
-    signing_key: str | None = None
-    synchronous: str = "NORMAL"
-
-
-@dataclass(eq=False)
-class Row:
-    """A message in the log. `text` is its payload's JSON, wherever that is stored; None is an absent payload."""
-
-    seq: Any
-    id: Any
-    ts_ms: int
-    from_agent: str
-    to_agent: str | None
-    type: str
-    correlation_id: str | None
-    in_reply_to: str | None
-    text: str | None
-    ref: str | None
-    signed: tuple[Any, ...] = ()  # the key, and the columns as they were signed
-
-    @property
-    def number(self) -> float:
-        """Its place; one that nobody told yet stands last."""
-        seq = plain(self.seq)
-        return math.inf if seq is None else seq
-
-    def columns(self) -> dict[str, Any]:
-        """The row as it stands in the table."""
-        inline = self.text if self.ref is None else None
-        values = (self.seq, self.id, self.ts_ms, self.from_agent, self.to_agent, self.type, self.correlation_id)
-        return dict(zip(COLUMNS, (*values, self.in_reply_to, inline, self.ref), strict=True))
-
-
-@dataclass
-class Draft:
-    """What a sender says, checked."""
-
-    id: str | None
-    to: str | None
-    type: str
-    correlation_id: str | None
-    in_reply_to: str | None
-    text: str | None
-    ref: str | None
-
-
-@dataclass
-class Claim:
-    """Somebody's lease of a task's name."""
-
-    claimed_by: str
-    claimed_at_ms: int
-    lease_until_ms: int
-
-
-class WorkerModel(Model):
-    """One store, as all its processes see it."""
-
-    SYSTEM = "worker"
-    NOUNS = frozenset({"log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"})
-    EVERYTHING = NOUNS | CONTRACT.features.keys() | {"name_bytes_max", "text_chars_max"}
-
-    def __init__(self, *bus: Any) -> None:
-        super().__init__(*bus)
-        self.sessions: dict[int | str, Options] = {}
-        self.log: list[Row] = []
-        self.archived: list[Row] = []
-        self.by_id: dict[str, Row] = {}
-        self.unnamed: list[Row] = []  # whose id the bus has yet to tell
-        self.highest: Any = 0  # no new seq at or below this
-        self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
-        self.deliveries: dict[tuple[str, int], int] = {}
-        self.dead: dict[tuple[str, int], tuple[int, int]] = {}  # agent, seq → deliveries, when
-        self.redriven: dict[tuple[str, int], bool] = {}  # agent, seq → was it handed out again?
-        self.beats: dict[str, dict[str, Any]] = {}
-        self.claims: dict[str, Claim] = {}
-        self.tokens: dict[str, Any] = {}
-        self.workers: dict[str, str] = {}
-        self.blobs: dict[str, str] = {}  # ref → the text
-        self.harm: dict[str, str] = {}  # ref → LOST, DAMAGED or UNSURE
-        self.scraps: dict[str, str] = {}  # blobs that a refused batch may have left
-        self.indexed: dict[Row, str | None] = {}  # the payload that a search could read when it first came by
-        self.in_file: list[dict[str, Any]] = []  # the lines of bus.jsonl
-        self.exported_to = 0  # what the database says
-
-    # -- what a value may be
-
-    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """No parameter missing, none too many."""
-        if self.at != "hand" and method != "open":
-            fields = CONTRACT.methods[method].params.model_fields
-            if not {n for n, field in fields.items() if field.is_required()} <= params.keys() <= fields.keys():
-                self.refuse("INVALID_ARGUMENT", "worker.limit.02")
-        return params
-
-    def text(self, value: Any) -> str:
-        """Free text: an id, a type, a correlation."""
-        if type(value) is not str:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if any(unicodedata.category(char) == "Cs" for char in value):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
-        if any(unicodedata.category(char) == "Cc" for char in value):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.03")
-        if not value or len(value) > self.declared("text_chars_max", len(value)):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        return value
-
-    def name(self, value: Any) -> str:
-        """Of an agent, a worker, a task: it becomes part of a path sooner or later."""
-        self.text(value)
-        if "/" in value or "\\" in value or ".." in value or value == ".":
-            self.refuse("INVALID_ARGUMENT", "worker.limit.08")
-        if len(value.encode()) > self.declared("name_bytes_max", len(value.encode())):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        return str(value)
-
-    def declared(self, limit: str, wanted: int) -> int:
-        """A limit that the bus declares; without one, nothing can be said of what is long."""
-        if limit not in self.limits and wanted > SURELY_SHORT:
-            raise DoesNotApply
-        return self.limits.get(limit, SURELY_SHORT)
-
-    def optional(self, value: Any) -> str | None:
-        """Free text, or null."""
-        return None if value is None else self.text(value)
-
-    def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
-        """A whole number; true is none."""
-        if type(value) is not int:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if not low <= value <= high:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.05")
-        return value
-
-    def json(self, value: Any) -> str:
-        """The text of a JSON value, as the seed's listing writes it."""
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
-        try:
-            text = json.dumps(value, allow_nan=False)
-        except ValueError:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.06")
-        if depth(value) > DEPTH_MAX:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if len(text) > PAYLOAD_BYTES_MAX:
-            self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
-        if self.choice("JSON text", "as json.dumps", "compact") == "compact":
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        return text
+class WorkerModel(WorkerState):
+    """What each call answers, and what it leaves."""
 
     # -- sessions
-
-    def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Options belong to features; `lease_ms` and `synchronous` are the reference's own."""
-        of = {"unread_max": "backpressure", "deliveries_max": "dead_letter", "signing_key": "signing"}
-        return {name: value for name, value in options.items() if of.get(name, "fencing") in self.features}
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session on the store. One that was open on this process is closed."""
@@ -249,17 +57,6 @@ class WorkerModel(Model):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         self.sessions[self.at] = opened
         return {}
-
-    @property
-    def session(self) -> Options:
-        """Of the caller."""
-        return self.sessions[self.at]
-
-    @property
-    def key(self) -> str | None:
-        """The caller's signing key; hex digits have no case."""
-        key = self.session.signing_key
-        return None if key is None else key.lower()
 
     # -- the log
 
@@ -342,12 +139,6 @@ class WorkerModel(Model):
         self.unnamed.append(row)
         return row
 
-    def known(self, message_id: str) -> Row | None:
-        """The message of an id, archived or not."""
-        self.by_id |= {plain(row.id): row for row in self.unnamed if plain(row.id) is not None}
-        self.unnamed = [row for row in self.unnamed if plain(row.id) is None]
-        return self.by_id.get(message_id)
-
     def is_same_message(self, old: Row, sender: str, draft: Draft) -> bool:
         """A retry says the same as the first time: numbers as they were written, members in any order."""
         said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
@@ -379,10 +170,6 @@ class WorkerModel(Model):
                 self.harm[draft.ref] = UNSURE
 
     # -- delivery
-
-    def position(self, agent: str) -> int:
-        """How far an agent has processed the log."""
-        return self.cursors.get(agent, (0, 0))[0]
 
     def unread(self, agent: str) -> list[Row]:
         """What is addressed to the agent, or to all, above its cursor."""
@@ -726,15 +513,14 @@ class WorkerModel(Model):
             if row not in self.indexed:
                 is_whole = row.ref is None or row.ref not in self.harm
                 late = self.choice("search index", "made by the search", "made by the publish")
-                self.indexed[row] = row.text if is_whole or late == "made by the publish" else None
-            columns = [tokens(row.type), words_of(self.indexed[row])]
+                self.indexed[row] = (
+                    tokens(row.type),
+                    words_of(row.text if is_whole or late != "made by the search" else None),
+                )
+            columns = self.indexed[row]
             if words and all(any(holds(column, word) for column in columns) for word in words):
                 found.append(row)
         return {"messages": [self.delivered(row) for row in found[:limit]]}
-
-    def everything(self) -> list[Row]:
-        """The log with what was archived, in seq order."""
-        return sorted([*self.archived, *self.log], key=lambda row: row.number)
 
     # -- export, archive, dump
 
@@ -785,178 +571,3 @@ class WorkerModel(Model):
             "export_last_seq": Cited(Told(self.exported_to), ("worker.export.06",)),
             "integrity": Told("ok"),
         }
-
-    def in_words(self) -> str:
-        """What stands in the store, a line a thing."""
-        log = [f"{plain(row.seq)} {row.from_agent}→{row.to_agent or 'all'} {row.type[:20]}" for row in self.log[-12:]]
-        said = {
-            "log": [f"({len(self.log)} messages)", *log] if self.log else [],
-            "archived": [plain(row.seq) for row in self.archived[-12:]],
-            "cursors": [f"{agent} at {seq}" for agent, (seq, _) in self.cursors.items()],
-            "deliveries": [f"{agent} {seq}: {count}" for (agent, seq), count in self.deliveries.items()],
-            "dead letters": [f"{agent} {seq}" for agent, seq in self.dead],
-            "redriven": [f"{agent} {seq}" for agent, seq in self.redriven],
-            "claims": [f"{t}: {c.claimed_by} until {c.lease_until_ms}" for t, c in self.claims.items()],
-            "heartbeats": [f"{agent} at {beat['ts_ms']}" for agent, beat in self.beats.items()],
-            "workers": [f"{worker} {state}" for worker, state in self.workers.items()],
-            "harmed blobs": [f"{ref[:14]}… {harm}" for ref, harm in self.harm.items()],
-            "sessions": [f"{at}: {vars(options)}" for at, options in self.sessions.items()],
-        }
-        return "\n".join(f"  {name}: {', '.join(map(str, things))}" for name, things in said.items() if things)
-
-    def wants_look(self) -> str | None:
-        """A state change tells neither id nor seq of its message; a refused call may have mended a blob."""
-        if UNSURE in self.harm.values():
-            return "blob_files"
-        return "dump" if self.log and self.log[-1].number == math.inf and "dump" in self.features else None
-
-    # -- what the kit's own hand does on the files
-
-    def stranger_publishes(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A program without this bus writes to the table."""
-        self.row("worker.log.28")
-        seq = self.highest = self.born(Above, "seq", self.highest)
-        columns: dict[str, Any] = {name: row.get(name) for name in COLUMNS[1:-2]}
-        self.log.append(Row(seq, **columns, text=row.get("payload"), ref=row.get("payload_ref")))
-        self.unnamed.append(self.log[-1])
-        return {"seq": seq}
-
-    def stranger_acks(self, agent_id: str, seq: int, now_ms: int) -> dict[str, Any]:
-        """By the seed's own statement."""
-        self.row("worker.log.43")
-        self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
-        return {}
-
-    def burn(self, upto: int) -> dict[str, Any]:
-        """Numbers that were taken and rolled back: a gap (W14)."""
-        self.row("worker.log.26")
-        if upto > plain(self.highest):
-            self.highest = upto
-        return {}
-
-    def tamper(self, seq: int, column: str, value: Any) -> dict[str, Any]:
-        """Somebody changes a row that stands in the log."""
-        for row in self.log:
-            if plain(row.seq) == seq:
-                setattr(row, "text" if column == "payload" else column, value)
-        return {}
-
-    def lose_blob(self, ref: str) -> dict[str, Any]:
-        """Its file goes."""
-        if ref in self.blobs:
-            self.harm[ref] = LOST
-        self.scraps.pop(ref, None)
-        return {}
-
-    def spoil_blob(self, ref: str, content: str) -> dict[str, Any]:
-        """Its file holds something else."""
-        if ref in self.blobs and self.harm.get(ref) != LOST:
-            self.harm[ref] = DAMAGED
-        return {}
-
-    def blob_files(self) -> dict[str, Any]:
-        """Every blob whole, none too many, no scratch file left."""
-        self.row("worker.blob.07", "worker.blob.08")
-        return {"files": Files(self)}
-
-    def tear_export(self, tail: str) -> dict[str, Any]:
-        """A crash in the middle of a line."""
-        return {}
-
-    def forget_export(self) -> dict[str, Any]:
-        """A crash between the file and the database."""
-        self.exported_to = 0
-        return {}
-
-    def rotate_export(self) -> dict[str, Any]:
-        """Somebody moves bus.jsonl away, as logs are rotated."""
-        self.in_file = []
-        return {}
-
-    def exported(self) -> dict[str, Any]:
-        """The whole lines of bus.jsonl."""
-        return {"lines": Cited(self.in_file, ("worker.export.02", "worker.export.03", "worker.export.08"))}
-
-    def worker_file(self, worker: str) -> dict[str, Any]:
-        """workers/NAME.json mirrors the state."""
-        self.row("worker.presence.17")
-        return {"state": self.workers.get(worker)}
-
-
-class Files(Free):
-    """The folder of blobs: what must be there, what may be, and what nobody knows until it was looked at."""
-
-    def __init__(self, model: WorkerModel) -> None:
-        super().__init__("files")
-        self.model = model
-
-    def takes(self, found: Any) -> bool:
-        """Hold {ref: text} against the model, and learn what became of blobs that may have been mended."""
-        model = self.model
-        for ref in [ref for ref, harm in model.harm.items() if harm == UNSURE]:
-            if found.get(ref) == model.blobs[ref]:
-                del model.harm[ref]
-            else:
-                model.harm[ref] = DAMAGED if ref in found else LOST
-        whole = {ref: text for ref, text in model.blobs.items() if ref not in model.harm}
-        return bool(found.keys() <= model.blobs.keys() | model.scraps.keys() and whole.items() <= found.items())
-
-    def __repr__(self) -> str:
-        return f"<the whole blobs {sorted(self.model.blobs.keys() - self.model.harm.keys())}>"
-
-
-def ref_of(text: str) -> str:
-    """The name of a blob."""
-    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def is_json(text: str) -> bool:
-    """Can it be read?"""
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
-def depth(value: Any) -> int:
-    """How deep a value is nested."""
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if members is None else 1 + max(map(depth, members), default=0)
-
-
-def whole_numbers(value: Any) -> Iterator[int]:
-    """Every whole number in a value."""
-    if type(value) is int:
-        yield value
-    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from whole_numbers(member)
-
-
-def tokens(text: str) -> list[str]:
-    """Words as a full-text index has them: letters and digits, without case and accents."""
-    folded = unicodedata.normalize("NFD", text.lower())
-    return re.findall(r"[^\W_]+", "".join(char for char in folded if not unicodedata.combining(char)))
-
-
-def words_of(text: str | None) -> list[str]:
-    """What can be read of a payload: its strings, numbers and member names."""
-    return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json(text) else text)
-
-
-def leaves(value: Any) -> Iterator[str]:
-    """Everything that a value says, in order."""
-    if isinstance(value, dict):
-        for key, member in value.items():
-            yield key
-            yield from leaves(member)
-    elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item)
-    elif value is not None:
-        yield str(value)
-
-
-def holds(column: list[str], phrase: list[str]) -> bool:
-    """Do these words stand side by side?"""
-    return any(column[at : at + len(phrase)] == phrase for at in range(len(column) - len(phrase) + 1))

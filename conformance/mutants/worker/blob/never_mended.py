@@ -7,7 +7,7 @@ from refbus.worker import blob
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.blob.05",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _save = blob.blob.save

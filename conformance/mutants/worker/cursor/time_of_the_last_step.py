@@ -5,7 +5,7 @@ from refbus.worker import cursor
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.08",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 cursor._ADVANCE = cursor._ADVANCE.replace(

@@ -5,7 +5,7 @@ from refbus.worker import export
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.02",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 export._NEXT_ROWS = export._NEXT_ROWS.replace("archived_messages", "messages").replace("UNION ALL", "UNION")

@@ -5,7 +5,7 @@ from refbus.worker import export
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.02",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _line = export._line

@@ -7,7 +7,7 @@ from refbus.worker import lease
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.lease.09",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _renew = lease.Claims.renew_claim

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.13",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 class Mutant(WorkerBus):

@@ -5,7 +5,7 @@ from refbus.worker import route
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.16",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 route._COUNT_UNREAD = route._COUNT_UNREAD.replace("WHERE to_agent IS NULL AND", "WHERE FALSE AND")

@@ -7,7 +7,7 @@ from refbus.worker import log
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.11",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _seq_of_retry = log.Log._seq_of_retry

@@ -5,7 +5,7 @@ from refbus.worker import archive
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.43",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 archive._COPY = archive._COPY.replace("AND (to_agent IS NULL OR to_agent IN (SELECT agent_id FROM cursors))", "")

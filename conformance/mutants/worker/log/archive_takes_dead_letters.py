@@ -5,7 +5,7 @@ from refbus.worker import archive
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.42",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 archive._COPY = archive._COPY.replace("AND seq NOT IN (SELECT seq FROM dead_letters)", "")

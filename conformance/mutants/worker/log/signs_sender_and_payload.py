@@ -5,7 +5,7 @@ from refbus.worker import signing
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.46",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _mac = signing.mac

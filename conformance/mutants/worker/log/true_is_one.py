@@ -7,7 +7,7 @@ from refbus.worker import log
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.11",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 log.jsontext = SimpleNamespace(decode=log.jsontext.decode, canonical=lambda value: value)

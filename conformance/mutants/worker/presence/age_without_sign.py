@@ -5,7 +5,7 @@ from refbus.worker import presence
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.07",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _state = presence.presence.state

@@ -5,7 +5,7 @@ from refbus.worker import states
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.06",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _announce = states.States.announce

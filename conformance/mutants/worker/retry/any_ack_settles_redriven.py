@@ -5,7 +5,7 @@ from refbus.worker import cursor
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.retry.10",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 ack_and_settle = cursor.Cursors._ack_and_settle

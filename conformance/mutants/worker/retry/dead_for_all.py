@@ -5,7 +5,7 @@ from refbus.worker import route
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.route.02",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 route._UNREAD = route._UNREAD.replace("    WHERE", "    WHERE seq NOT IN (SELECT seq FROM dead_letters) AND")

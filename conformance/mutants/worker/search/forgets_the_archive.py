@@ -5,7 +5,7 @@ from refbus.worker import search
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 search._MATCHING = search._MATCHING.replace("archived_messages", "messages").replace("UNION ALL", "UNION")

@@ -5,7 +5,7 @@ from refbus.worker import search
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 search.Search.bring_up_to_date = lambda self: self._index_some()

@@ -5,7 +5,7 @@ from refbus.worker import search
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
-KILLED_IN = "corpus"
+ITEM = "corpus"
 
 
 _words = search.Search.words

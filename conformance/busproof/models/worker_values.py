@@ -1,0 +1,146 @@
+"""What a value may be on a `worker` bus, and JSON and words as its messages have them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from busproof.models.spec import INT_MAX, DoesNotApply, Model
+from busproof.protocol.worker import CONTRACT
+
+PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
+DEPTH_MAX = 256
+SURELY_SHORT = 64  # what every bus takes, whatever it declares
+
+
+class Values(Model):
+    """Refuses what is no value; each refusal is a row of `limit`."""
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """No parameter missing, none too many."""
+        if self.at != "hand" and method != "open":
+            fields = CONTRACT.methods[method].params.model_fields
+            if not {n for n, field in fields.items() if field.is_required()} <= params.keys() <= fields.keys():
+                self.refuse("INVALID_ARGUMENT", "worker.limit.02")
+        return params
+
+    def text(self, value: Any) -> str:
+        """Free text: an id, a type, a correlation."""
+        if type(value) is not str:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        kinds = set() if value.isprintable() else set(map(unicodedata.category, value))
+        if "Cs" in kinds:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
+        if "Cc" in kinds:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.03")
+        if not value or len(value) > self.declared("text_chars_max", len(value)):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        return value
+
+    def name(self, value: Any) -> str:
+        """Of an agent, a worker, a task: it becomes part of a path sooner or later."""
+        self.text(value)
+        if "/" in value or "\\" in value or ".." in value or value == ".":
+            self.refuse("INVALID_ARGUMENT", "worker.limit.08")
+        if len(value.encode()) > self.declared("name_bytes_max", len(value.encode())):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        return str(value)
+
+    def declared(self, limit: str, wanted: int) -> int:
+        """A limit that the bus declares; without one, nothing can be said of what is long."""
+        if limit not in self.limits and wanted > SURELY_SHORT:
+            raise DoesNotApply
+        return self.limits.get(limit, SURELY_SHORT)
+
+    def optional(self, value: Any) -> str | None:
+        """Free text, or null."""
+        return None if value is None else self.text(value)
+
+    def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
+        """A whole number; true is none."""
+        if type(value) is not int:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if not low <= value <= high:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.05")
+        return value
+
+    def json(self, value: Any) -> str:
+        """The text of a JSON value, as the seed's listing writes it."""
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except ValueError:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.06")
+        if depth(value) > DEPTH_MAX:
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        if len(text) > PAYLOAD_BYTES_MAX:
+            self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
+        if self.choice("JSON text", "as json.dumps", "compact") == "compact":
+            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return text
+
+
+def ref_of(text: str) -> str:
+    """The name of a blob."""
+    return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def is_json(text: str) -> bool:
+    """Can it be read?"""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def depth(value: Any) -> int:
+    """How deep a value is nested."""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if members is None else 1 + max(map(depth, members), default=0)
+
+
+def whole_numbers(value: Any) -> Iterator[int]:
+    """Every whole number in a value."""
+    if type(value) is int:
+        yield value
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from whole_numbers(member)
+
+
+def tokens(text: str) -> list[str]:
+    """Words as a full-text index has them: letters and digits, without case and accents."""
+    folded = text.lower()
+    if not folded.isascii():
+        folded = "".join(char for char in unicodedata.normalize("NFD", folded) if not unicodedata.combining(char))
+    return re.findall(r"[^\W_]+", folded)
+
+
+def words_of(text: str | None) -> list[str]:
+    """What can be read of a payload: its strings, numbers and member names."""
+    return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json(text) else text)
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Everything that a value says, in order."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from leaves(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    elif value is not None:
+        yield str(value)
+
+
+def holds(column: list[str], phrase: list[str]) -> bool:
+    """Do these words stand side by side?"""
+    return any(column[at : at + len(phrase)] == phrase for at in range(len(column) - len(phrase) + 1))
