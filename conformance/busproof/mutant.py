@@ -4,6 +4,7 @@ A mutant is a file `SYSTEM/NOUN/NAME.py`: a sentence that says the fault, and co
 
     KILLED_BY = ("worker.log.20",)   rows that must not pass on it
     CONTROL = "log.fields"           an item that it passes, so it is alive; default: the noun's in controls.toml
+    ITEM = "corpus"                  the item that kills it, where that is not its rows' own
     CHAOS = {"kills": 8}             as much of a chaos run as kills it, where that is not for `check`
     DIES_OF = "no answer"            words of a crash or a time-out, where that is the fault, and not an accident
 """
@@ -33,6 +34,7 @@ class Mutant:
     sentence: str
     killed_by: tuple[str, ...]
     control: str
+    item: str
     chaos: dict[str, Any]
     dies_of: str
 
@@ -84,9 +86,10 @@ def _read(system: str, path: Path, control: str) -> Mutant:
         ast.get_docstring(tree) or "",
         tuple(told["KILLED_BY"]),
         told.get("CONTROL", control),
+        told.get("ITEM", ""),
         told.get("CHAOS", {}),
         told.get("DIES_OF", ""),
     )
 
 
-_TOLD = {"KILLED_BY", "CONTROL", "CHAOS", "DIES_OF"}
+_TOLD = {"KILLED_BY", "CONTROL", "ITEM", "CHAOS", "DIES_OF"}

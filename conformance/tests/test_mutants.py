@@ -48,7 +48,7 @@ def test_every_row_that_a_check_decides_kills_a_mutant(system: str) -> None:
 def test_the_mutant_is_alive_and_dies_by_the_rows_it_names(mutant: Mutant, warm: Warm) -> None:
     """On a real process: MUST rows fail, RESOLVED rows warn, and the control passes."""
     rows = catalogue(mutant.system)
-    items = dict.fromkeys(rows[requirement].item for requirement in mutant.killed_by if rows[requirement].item)
+    items = dict.fromkeys(mutant.item or rows[one].item for one in mutant.killed_by if rows[one].item)
     fleet = Fleet([mutant.spec(warm)], system=mutant.system)
     try:
         found = {result.requirement: result for item in items for result in run_item(fleet, item, seed=1)}

@@ -26,6 +26,7 @@ class Program:
     steps: list[Step] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
     mismatch: Mismatch | None = None
+    learnt: dict[str, Mismatch] = field(default_factory=dict)  # dialects, and what would be wrong without them
 
 
 def play(
@@ -34,7 +35,7 @@ def play(
     """Play a script."""
     program = Program(0)
     with Stage(fleet, specification, dialects) as stage:
-        program.seen = stage.seen
+        program.seen, program.learnt = stage.seen, stage.learnt
         for step in steps:
             program.steps.append(step)
             try:
@@ -51,7 +52,7 @@ def invent(
     """Draw a program and play it while it is drawn."""
     program = Program(seed)
     with Stage(fleet, specification, dialects) as stage:
-        program.seen = stage.seen
+        program.seen, program.learnt = stage.seen, stage.learnt
         generator = specification.generator(random.Random(seed), stage.features)
         for number, step in enumerate(_drawn(generator, stage, length)):
             _name(step, str(number))

@@ -142,6 +142,7 @@ class Stage:
         hello = fleet.hello
         self.features = frozenset({*hello.nouns, *hello.features})
         self.limits = hello.limits
+        self.learnt: dict[str, Mismatch] = {}  # dialects by name, and what would be wrong without them
         self.states = [self._new_model()]
         self.history: list[tuple[list[Called], Schedules]] = []
         self.now_ms = T0_MS
@@ -345,12 +346,10 @@ class Stage:
         self.history.append((calls, schedules))
         states, tried = _after(self.states, calls, schedules)
         if not states:
-            states = self._under_another_dialect()
-        if not states:
             expected, difference = tried
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
-            raise mismatch
+            states = self._under_another_dialect(mismatch)
         if len(states) > 1:
             different = {state.fingerprint(): state for state in reversed(states)}
             states = list(reversed(different.values()))[:STATES_MAX]
@@ -362,8 +361,12 @@ class Stage:
         elif wanted is not None:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
 
-    def _under_another_dialect(self) -> list[Model]:
+    def _under_another_dialect(self, mismatch: Mismatch) -> list[Model]:
         """The states under another choice for what was consulted so far, if one explains everything seen."""
+        if self.learnt:  # a choice explains all that comes, or it was none: then what led to it counts
+            name, first = self.learnt.popitem()
+            del self.dialects[name]
+            raise first
         consulted: dict[str, tuple[str, ...]] = {}
         for state in self.states:
             consulted |= state.consulted
@@ -376,9 +379,9 @@ class Stage:
                     if not states:
                         break
                 if states:
-                    self.dialects[name] = option
+                    self.dialects[name], self.learnt[name] = option, mismatch
                     return states
-        return []
+        raise mismatch
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)
