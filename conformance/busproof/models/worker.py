@@ -206,7 +206,7 @@ class WorkerModel(WorkerState):
         shown["payload_ref"] = Told(row.ref)
         error, rows = self.payload_error(row)
         if error is not None:
-            return {**shown, "payload_error": Cited(error, rows)}
+            return {**shown, "payload": Cited(None, rows), "payload_error": Cited(error, rows)}
         if row.text is not None:
             rows = ("worker.log.19",) if row.ref is None else ("worker.blob.03",)
             shown["payload"] = Cited(self.value(row.text), rows)
