@@ -6,8 +6,9 @@ from refbus.driver import serve
 from refbus.worker import blob
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.blob.05",)
+KILLED_BY = ("worker.search.01",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 _save = blob.blob.save

@@ -6,6 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.02",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 export._NEXT_ROWS = export._NEXT_ROWS.replace("archived_messages", "messages").replace("UNION ALL", "UNION")

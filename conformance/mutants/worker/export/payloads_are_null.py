@@ -6,6 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.02",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 _line = export._line

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.worker import lease
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.lease.09",)
+KILLED_BY = ("worker.lease.24",)
 ITEM = "corpus"
 
 

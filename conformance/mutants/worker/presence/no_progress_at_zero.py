@@ -7,6 +7,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.01",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 class Mutant(WorkerBus):

@@ -6,6 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 search._MATCHING = search._MATCHING.replace("archived_messages", "messages").replace("UNION ALL", "UNION")

@@ -6,6 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 search.Search.bring_up_to_date = lambda self: self._index_some()

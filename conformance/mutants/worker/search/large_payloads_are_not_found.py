@@ -6,6 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.01",)
 ITEM = "corpus"
+CONTROL = "log.fields"
 
 
 _words = search.Search.words
