@@ -94,7 +94,10 @@ def _once_more(
 def broken_rows(system: str, found: Replay) -> dict[str, str]:
     """Each row that a script broke, or a dialect is, and why: both answers, and how to see them again."""
     rows = catalogue(system)
-    why = {name: f"the bus chose otherwise: {option}" for name, option in found.dialects.items() if name in rows}
+    why = {}
+    for name, option in found.dialects.items():
+        if (row := name.partition(":")[0]) in rows:
+            why[row] = f"the bus chose otherwise: {name}: {option}"
     for name, program in found.broken.items():
         assert program.mismatch is not None
         again = f"busproof explore {system} --script {FOLDER / system / name}.jsonl"

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.worker import log
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.log.09",)
+KILLED_BY = ("worker.log.11",)
 ITEM = "corpus"
 
 
