@@ -102,8 +102,10 @@ class Route:
         return [as_message(row[1:]) for row in rows[:limit]]
 
 
-def can_be_named(message_id: object) -> bool:
+def can_be_named(message_id: str) -> bool:
     """Would claim_message take this id? One that is no UTF-8 is read as something else."""
+    if message_id.isascii() and message_id.isprintable():  # as a UUID is
+        return 0 < len(message_id) <= limits.TEXT_CHARS_MAX
     try:
         return "\ufffd" not in limits.text("message_id", message_id)
     except InvalidArgument:

@@ -17,6 +17,7 @@ class Mutant(CommsBus):
             "version": "1.0",
             "timestamp": self.store.now(),
             "from_agent": "nobody",
+            "to_agent": more.get("agent_id"),
             "channel": "general",
             "priority": 5,
             "payload": {},
