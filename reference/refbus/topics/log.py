@@ -63,6 +63,8 @@ def append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: 
 
     Errors: TOPIC_CLOSED, INVALID_ARGUMENT for a reply to nothing.
     """
+    if not items:
+        return Appended([], [], at.next_seq)
     return _append(tx, topic_id, sender, items, at, iter(ids_of_time(tx.now_s, len(items))))
 
 
@@ -101,8 +103,18 @@ def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at:
             raise _closed(topic_id)
         if item.reply_to is not None:
             refuse_strange_reply(tx, topic_id, item.reply_to, place)
-        told = item.type, item.reply_to, item.body, item.metadata_json, item.client_id
-        row = (next(ids), topic_id, seq, sender, *told, now_s)
+        row = (
+            next(ids),
+            topic_id,
+            seq,
+            sender,
+            item.type,
+            item.reply_to,
+            item.body,
+            item.metadata_json,
+            item.client_id,
+            now_s,
+        )
         message = as_message(row)
         rows.append(row)
         sent.append({"message": message, "duplicate": False})
