@@ -3,6 +3,7 @@
 // A lock whose holder is dead is taken away, by a rename that only one of several takers can win.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 const LEASE_MS = 60_000;
 const EMPTY = { messages: [], cursors: {}, claims: {}, beats: {} };
@@ -53,7 +54,7 @@ export class Bus {
       const known = messages.find((m) => m.id === id);
       if (!known) { messages.push({ seq: messages.length + 1, id, ts_ms: now, ...row }); return { id, seq: messages.length }; }
       const { seq, id: _, ts_ms, ...content } = known;
-      if (JSON.stringify(content) !== JSON.stringify(row)) throw new Refused("ID_CONFLICT", `${id} is another message`);
+      if (!isDeepStrictEqual(content, JSON.parse(JSON.stringify(row)))) throw new Refused("ID_CONFLICT", `${id} is another message`);
       return { id, seq };
     });
   }

@@ -34,7 +34,7 @@ class Bus:
             raise Refused("INVALID_ARGUMENT", "a message has a sender and a type")
         fields = ("type", "correlation_id", "in_reply_to", "payload")
         row = {"from_agent": sender, "to_agent": message.get("to"), **{f: message[f] for f in fields if f in message}}
-        message_id, text = message.get("id") or str(uuid.uuid4()), json.dumps(row)
+        message_id, text = message.get("id") or str(uuid.uuid4()), json.dumps(row, sort_keys=True)
         with self.db:
             self.db.execute("BEGIN IMMEDIATE")
             known = self.db.execute("SELECT seq, row FROM messages WHERE id = ?", (message_id,)).fetchone()
@@ -42,7 +42,8 @@ class Bus:
                 stamped = json.dumps({**row, "ts_ms": now_ms})
                 seq = self.db.execute("INSERT INTO messages (id, row) VALUES (?, ?)", (message_id, stamped)).lastrowid
                 return message_id, seq
-        if json.dumps({k: v for k, v in json.loads(known[1]).items() if k != "ts_ms"}) != text:
+        said = {k: v for k, v in json.loads(known[1]).items() if k != "ts_ms"}
+        if json.dumps(said, sort_keys=True) != text:
             raise Refused("ID_CONFLICT", f"{message_id} is another message")
         return message_id, known[0]
 
