@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,6 +11,9 @@ from pydantic import ValidationError
 from busproof.adapters.base import Door, Lost, Malformed, Refused
 from busproof.history import Recorder, typed_columns
 from busproof.protocol import CONTRACTS
+
+# Set in a thread whose next call is to go out at the same moment as those of others (`scenarios.common.raced`).
+GATE: ContextVar[Callable[[], object] | None] = ContextVar("GATE", default=None)
 
 
 class Session:
@@ -25,6 +30,9 @@ class Session:
         for name in self._contract.callers_of(method):
             params.setdefault(name, self.agent)
         self._record("invoke", method, params)
+        if (gate := GATE.get()) is not None:
+            GATE.set(None)
+            gate()  # after recording, which takes a lock, or the calls would go out one behind the other
         try:
             reply = self.door.call(method, params, timeout_s=timeout_s)
         except Refused as error:

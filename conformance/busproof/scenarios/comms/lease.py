@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.scenarios.common import at_once, definite, ids, said
+from busproof.scenarios.common import at_once, definite, ids, raced, said
 from busproof.scenarios.comms.common import claim, complete, receive, scenario, sees, send, stored
 from busproof.suite import Ctx
 
@@ -66,6 +66,13 @@ def race(ctx: Ctx) -> None:
     results = at_once(*(lambda s=session: work(s) for session in pool))
     won = [name for result in results if isinstance(result, dict) for name in result["won"]]
     ctx.expect("comms.lease.09", sorted(won) == sorted(names), f"25 messages, {len(won)} claims: {results}")
+    wins = []
+    for name in [send(a, "b") for _ in range(4)]:
+        answers = raced(ctx, *(lambda s=s, name=name: s.call("claim_message", message_id=name) for s in pool))
+        wins.append(sum(isinstance(answer, dict) and answer["claimed"] for answer in answers))
+    ctx.expect(
+        "comms.lease.09", wins == [1] * 4, f"four processes claimed one message at once, 4 times; granted {wins}"
+    )
 
 
 @scenario("lease.addressee_only")

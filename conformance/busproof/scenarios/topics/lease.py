@@ -6,7 +6,7 @@ import re
 import time
 
 from busproof.adapters.base import Refused
-from busproof.scenarios.common import Row, at_once, definite, said
+from busproof.scenarios.common import Row, definite, raced, said
 from busproof.scenarios.topics.common import (
     bodies,
     database,
@@ -23,7 +23,7 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 NOBODY = "00000dead0"
-RACES = 12
+RACES = 6
 
 
 def restart(ctx: Ctx, session: Session) -> None:
@@ -136,7 +136,7 @@ def race(ctx: Ctx) -> None:
 
     def race_once() -> list[str]:
         one = topic(sessions[0])
-        results = at_once(*(lambda s=s: join(s, one, agent_name="twin") for s in sessions))
+        results = raced(ctx, *(lambda s=s: join(s, one, agent_name="twin") for s in sessions))
         return sorted("joined" if isinstance(r, dict) else getattr(r, "code", str(r)) for r in results)
 
     races = [race_once() for _ in range(RACES)]

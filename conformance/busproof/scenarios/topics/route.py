@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from busproof.scenarios.common import Row, at_once, definite, said
+from busproof.scenarios.common import Row, definite, raced, said
 from busproof.scenarios.topics.common import (
     bodies,
     database,
@@ -22,7 +22,7 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 ONE = [{"content_markdown": "one"}]
-RACES = 12
+RACES = 6
 
 
 def stored(ctx: Ctx, topic_id: str) -> Row:
@@ -81,7 +81,7 @@ def create_race(ctx: Ctx) -> None:
 
     def race() -> set[str]:
         name = unique()
-        answers = at_once(*(lambda s=s: s.call("topic_create", name=name, mode="reuse") for s in sessions))
+        answers = raced(ctx, *(lambda s=s: s.call("topic_create", name=name, mode="reuse") for s in sessions))
         return {reply["topic_id"] if isinstance(reply, dict) else f"error: {reply}" for reply in answers}
 
     apart = [got for got in (race() for _ in range(RACES)) if len(got) > 1 or "error" in str(got)]

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.common import Row, at_once, definite, ids, joined, said
+from busproof.scenarios.common import Row, at_once, definite, ids, joined, raced, said
 from busproof.session import Session
 from busproof.suite import Ctx
 from busproof.suite import scenario as any_scenario
@@ -25,6 +25,7 @@ __all__ = [
     "ids",
     "poll",
     "publish",
+    "raced",
     "said",
     "scenario",
     "stranger_publishes",

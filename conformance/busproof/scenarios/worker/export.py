@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.scenarios.worker.common import at_once, database, exported, publish, scenario
+from busproof.scenarios.worker.common import database, exported, publish, raced, scenario
 from busproof.suite import Ctx
 
 COLUMNS = {
@@ -163,7 +163,7 @@ def two_exporters(ctx: Ctx) -> None:
         publish(sessions[0], id=f"m{number}", payload="x" * 300)
         wanted.append(f"m{number}")
         if number % 3 == 2:
-            at_once(*(lambda s=s: s.call("export_to_jsonl") for s in sessions))
+            raced(ctx, *(lambda s=s: s.call("export_to_jsonl") for s in sessions))
     rows, whole = exported(ctx)
     names = [row.get("id") for row in rows]
     ctx.expect(

@@ -8,7 +8,7 @@ from typing import Any
 from busproof.adapters.base import Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.protocol.worker import WORKER_METHODS
-from busproof.scenarios.worker.common import definite, ids, poll, publish, said, scenario
+from busproof.scenarios.worker.common import definite, ids, poll, publish, raced, said, scenario
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -289,6 +289,17 @@ def backpressure(ctx: Ctx) -> None:
     good = definite(full, "BACKPRESSURE") and other is None and ids(messages) == ["m0", "m1", "m2"]
     why = f"the 4th for b: {said(full)}; one for c: {said(other)}; b has {ids(messages)}"
     ctx.expect("worker.limit.13", good, why)
+    for _ in range(2):
+        publish(a, to="f")
+    raced(ctx, *(lambda s=s: publish(s, to="f") for s in (a, ctx.agent("d"), ctx.agent("e"))))
+    count = len(poll(ctx.agent("f")))
+    ctx.expect("worker.limit.13", count == 3, f"two unread, a bound of 3, and three more sent at once: {count} stored")
+    if ctx.has("publish_many"):
+        batch = [{"type": "note", "to": "g"} for _ in range(4)]
+        whole = a.refusal("publish_many", messages=batch)
+        stored = poll(ctx.agent("g"))
+        good = definite(whole, "BACKPRESSURE") and not stored
+        ctx.expect("worker.limit.13", good, f"a batch of 4 over a bound of 3: {said(whole)}; stored {ids(stored)}")
     b.call("ack", seq=messages[0]["seq"])
     again = a.refusal("publish", message={"id": "m3", "type": "note", "to": "b"})
     retried = a.refusal("publish", message={"id": "m3", "type": "note", "to": "b"})

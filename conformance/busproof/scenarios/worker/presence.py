@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from busproof.adapters.base import DoorError
-from busproof.scenarios.worker.common import at_once, definite, poll, publish, said, scenario
+from busproof.scenarios.worker.common import definite, poll, publish, raced, said, scenario
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -174,7 +174,8 @@ def compare_and_set(ctx: Ctx) -> None:
     """Of two transitions from the same state one wins; a repeat of a transition is quiet."""
     a, b = ctx.agent("a"), ctx.agent("b")
     walk(a, "w", "IN_REVIEW")
-    results = at_once(
+    results = raced(
+        ctx,
         lambda: a.call("transition", worker="w", from_state="IN_REVIEW", to_state="APPROVED"),
         lambda: b.call("transition", worker="w", from_state="IN_REVIEW", to_state="WORKING"),
     )

@@ -1,6 +1,5 @@
 """topic_join looks whether a name is free in one transaction and takes it in another."""
 
-import time
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
@@ -17,7 +16,6 @@ class Mutant(TopicsBus):
         with self.store.snapshot() as tx:
             is_free = not tx.execute(f"SELECT 1 {_RESERVATION}", key).fetchone()
         if is_free:
-            time.sleep(0.02)
             with self.store.transaction() as tx:
                 tx.execute(f"DELETE {_RESERVATION}", key)
         return super().topic_join(agent_name, topic_id, **kwargs)

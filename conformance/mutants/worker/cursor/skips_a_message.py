@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.cursor.16", "worker.cursor.18")
-CONTROL = "cursor.poll_does_not_advance"
+CONTROL = "lease.first_wins"
 
 
 class Mutant(WorkerBus):

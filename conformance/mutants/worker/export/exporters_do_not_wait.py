@@ -1,7 +1,6 @@
 """Exporters read what is new, and then append it, without a lock."""
 
 import json
-import time
 from typing import Any
 
 from refbus.driver import serve
@@ -15,7 +14,6 @@ class Mutant(WorkerBus):
     def export_to_jsonl(self) -> dict[str, Any]:
         (last,) = self.db.row("SELECT last_seq FROM export_state")
         rows = self.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (last,))
-        time.sleep(0.02)
         with (self.folder / "bus.jsonl").open("a") as file:
             for row in rows:
                 file.write(json.dumps(as_row(row)) + "\n")

@@ -1,6 +1,5 @@
 """A claim is looked at in one transaction and taken in another."""
 
-import time
 from typing import Any
 
 from refbus.driver import serve
@@ -15,7 +14,6 @@ class Mutant(WorkerBus):
         with self.store.snapshot() as tx:
             if not lease.may_take(self.claims.claim(tx, task_id), tx.now_ms):
                 return {"claimed": False}
-        time.sleep(0.02)
         values = (task_id, agent_id, tx.now_ms, tx.now_ms + self.store.lease_ms)
         self.db.write("INSERT OR REPLACE INTO task_claims VALUES (?, ?, ?, ?)", values)
         return {"claimed": True}

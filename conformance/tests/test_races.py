@@ -1,0 +1,62 @@
+"""A bus that looks before it locks is found every time: the schedule is forced, and does not wait for luck."""
+
+import pytest
+
+from busproof.catalogue import catalogue
+from busproof.fleet import Fleet
+from busproof.mutant import mutants
+from busproof.runner import run_item
+from busproof.scenarios.common import raced
+from busproof.suite import stage
+from busproof.warm import Warm
+
+# These look and act without a pause between: their windows are as wide as code makes them.
+LOOKERS = [
+    ("worker", "looks_then_sets", 20),
+    ("worker", "looks_for_room_first", 5),
+    ("worker", "check_then_act", 5),
+    ("worker", "exporters_do_not_wait", 5),
+    ("comms", "looks_then_takes", 5),
+    ("topics", "looks_then_joins", 5),
+    ("topics", "looks_then_creates", 5),
+]
+
+
+@pytest.mark.parametrize(("system", "name", "times"), LOOKERS)
+def test_a_look_then_act_of_natural_width_dies_every_time(warm: Warm, system: str, name: str, times: int) -> None:
+    """20 of 20, and 5 of 5."""
+    mutant = mutants(system)[name]
+    assert "sleep" not in mutant.path.read_text()
+    row = mutant.killed_by[0]
+    fleet = Fleet([mutant.spec(warm)], system=system)
+    try:
+        found = [
+            result.outcome
+            for _ in range(times)
+            for result in run_item(fleet, catalogue(system)[row].item, seed=1)
+            if result.requirement == row
+        ]
+    finally:
+        fleet.close()
+    assert found == [found[0]] * times
+    assert found[0] in ("fail", "warn")
+
+
+def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:
+    """A script that calls twice does not wait twice."""
+    fleet = Fleet(["sqlite:"], system="worker")
+    try:
+        with stage(fleet, run="race") as ctx:
+            a, b = ctx.agent("a"), ctx.agent("b")
+            note = {"type": "note"}
+            results = raced(
+                ctx,
+                lambda: a.call("publish", message=note),
+                lambda: [b.call("publish", message=note) for _ in range(2)][-1],
+            )
+            assert all(isinstance(result, dict) for result in results)
+            events = [(event.type, event.process) for event in ctx.history() if event.op == "publish"]
+    finally:
+        fleet.close()
+    assert sorted(events[:2]) == [("invoke", 0), ("invoke", 1)]
+    assert len(events) == 6
