@@ -14,7 +14,7 @@ from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.fleet import Fleet
-from busproof.history import Recorder, merge, read
+from busproof.history import Recorder, merge, read, scan
 from busproof.session import Session
 from busproof.suite import T0_MS
 from busproof.systems import run_checks
@@ -58,7 +58,7 @@ def read_to_the_end(
 
 
 def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:
-    """What stands in bus.jsonl, as an event that the check `export_exact` reads."""
+    """What stands in bus.jsonl, as an event that the check `export` reads."""
     if "died" not in facts and "lines" in facts:
         lines = {"lines": [seq for seq, _ in facts["lines"] or []], "torn": bool(facts["bad_lines"])}
         recorder.record("invoke", process=process, op="read_export")
@@ -82,8 +82,8 @@ def of_history(history: Path) -> Judgement:
     undecided: list[str] = []
     rows = catalogue(next(read(history)).system).values()
     nouns = {row.check: row.noun for row in rows if row.check}
-    for verdict in run_checks(read(history)):
-        noun = nouns[f"history.{verdict.check}"]
+    for verdict in run_checks(scan(history)):
+        noun = nouns.get(f"history.{verdict.check}", "log")  # of the file itself there is no row
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
             undecided.append(f"{verdict.check}: {verdict.reason}")

@@ -59,7 +59,9 @@ def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
     """The operations that show the problem: those that the check names, else the last ones."""
     if not history.exists():
         return []
-    events = [event for event in read(history) if event.type not in ("header", "footer") and event.op != "clock.set"]
+    events = [
+        event for event in read(history) if event.type not in ("header", "state", "footer") and event.op != "clock.set"
+    ]
     chosen = [event for event in events if event.index in problem.events] or events[-EVENTS_SHOWN:]
     told = [event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"}) for event in chosen]
     for event in told:

@@ -65,7 +65,7 @@ def test_the_clocks_never_run_backwards(tmp_path: Path) -> None:
     [
         ("worker/answers_before_commit", 24, "lost"),
         ("worker/exports_then_records", 24, "bus.jsonl"),
-        ("worker/claims_in_two_steps", 48, "lease_exclusive"),
+        ("worker/claims_in_two_steps", 48, "lease"),
     ],
 )
 def test_a_planted_fault_is_found(

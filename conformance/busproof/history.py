@@ -1,9 +1,12 @@
 """Histories: the log of a run, Jepsen style, and the only thing that checks read.
 
 A history is JSON Lines. The first line is the header (`type: "header"`, the plan and the hello of each process in
-`value`), the last the footer (`type: "footer"`, the number of events in `value`); a history without its footer was
-cut and its verdict cannot be `valid`. Between them stand events. The kit records on its own clocks, at send
-(`invoke`) and at receive (`ok`, `fail`, `info`); adapters record nothing.
+`value`), the last the footer (`type: "footer"`, the number of lines before it, and of those how many are state, in
+`value`); a history without its footer was cut and its verdict cannot be `valid`. Between them stand events. The kit
+records on its own clocks, at send (`invoke`) and at receive (`ok`, `fail`, `info`); adapters record nothing.
+
+An answer that is a whole state (`STATE_OPS`) would make one line of any length: its lists are written as lines of
+type `state` right after it, one row a line, `key` naming the list; the answer keeps the number of rows of each.
 
 `fail` is definite: it certainly did not happen. `info` may or may not have happened, then or at any later moment,
 and its process is retired.
@@ -16,6 +19,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -26,13 +30,15 @@ from busproof.protocol import Contract
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-EventType = Literal["header", "invoke", "ok", "fail", "info", "nemesis", "footer"]
+EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
+STATE_OPS = ("dump", "read_export")
+MALFORMED = "MALFORMED"  # the code of an answer that is not what the protocol says
 
 
 class Event(BaseModel):
     """One line of a history. The Spark schema is derived from these fields; `value` travels as JSON text."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
     index: int  # position in the merged history; rises by one
     run: str
@@ -113,47 +119,80 @@ class Recorder:
     def __init__(self, path: Path, *, run: str, system: str, header: Any = None, fsync: bool = False) -> None:
         self.path, self.run, self.system, self.fsync = path, run, system, fsync
         self._lock = threading.Lock()
-        self._next = 0
+        self._next = self._states = 0
         self._file: IO[str] = path.open("w", encoding="utf-8")
         self.record("header", process=-1, value=header)
 
     def record(self, type_: EventType, *, process: int, **columns: Any) -> int:
-        """Write one event and return its index."""
+        """Write one event, with the rows of a state, and return its index."""
+        value, rows = columns.get("value"), list[tuple[str, Any]]()
+        if type_ == "ok" and columns.get("op") in STATE_OPS and isinstance(value, dict):
+            columns["value"], rows = _taken_apart(value)
         with self._lock:
             index = self._next
-            self._next += 1
-            event = {
-                "index": index,
-                "run": self.run,
-                "system": self.system,
-                "process": process,
-                "type": type_,
-                "wall_ms": time.time_ns() // 1_000_000,
-                "mono_ns": time.monotonic_ns(),
-                **{name: value for name, value in columns.items() if value is not None},
-            }
-            self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
+            self._write(type_, process, columns)
+            for key, row in rows:
+                self._write("state", process, {"op": columns["op"], "key": key, "value": row})
+            self._states += len(rows)
             self._file.flush()
             if self.fsync:
                 os.fsync(self._file.fileno())
         return index
 
+    def _write(self, type_: EventType, process: int, columns: dict[str, Any]) -> None:
+        event = {
+            "index": self._next,
+            "run": self.run,
+            "system": self.system,
+            "process": process,
+            "type": type_,
+            "wall_ms": time.time_ns() // 1_000_000,
+            "mono_ns": time.monotonic_ns(),
+            **{name: value for name, value in columns.items() if value is not None},
+        }
+        self._next += 1
+        self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
+
     def close(self) -> None:
         """Write the footer. A history without one was cut."""
-        self.record("footer", process=-1, value={"events": self._next})
+        self.record("footer", process=-1, value={"events": self._next, "states": self._states})
         self._file.close()
 
 
-def read(path: Path) -> Iterator[Event]:
-    """Stream the events of a history, header and footer included. A torn last line is left out, as after a crash."""
-    with path.open(encoding="utf-8") as lines:
+def _taken_apart(state: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """The state with the lengths of its lists in `rows`, and (list, row) of each row."""
+    lists = {key: value for key, value in state.items() if isinstance(value, list)}
+    rest = {key: value for key, value in state.items() if key not in lists}
+    counts = {key: len(rows) for key, rows in lists.items()}
+    return {**rest, "rows": counts}, [(key, row) for key, rows in lists.items() for row in rows]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A line that is no event."""
+
+    line: int  # from 1
+    why: str
+    is_last: bool  # cut off, as by a crash
+
+
+def scan(path: Path) -> Iterator[Event | Broken]:
+    """Stream a history line by line, header and footer included, whatever the lines hold."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
         for number, line in enumerate(lines, 1):
-            if not line.endswith("\n"):
-                return
             try:
                 yield _event(line)
             except ValueError as error:
-                raise HistoryError(f"{path}:{number}: not an event of a history: {error}") from error
+                yield Broken(number, str(error), is_last=not line.endswith("\n"))
+
+
+def read(path: Path) -> Iterator[Event]:
+    """Stream the events of a history. A torn last line is left out; any other line that is no event: HistoryError."""
+    for line in scan(path):
+        if isinstance(line, Event):
+            yield line
+        elif not line.is_last:
+            raise HistoryError(f"{path}:{line.line}: not an event of a history: {line.why}")
 
 
 def _event(line: str) -> Event:
@@ -168,7 +207,7 @@ def merge(parts: Iterable[Path], into: Path) -> int:
     """
     events: list[Event] = []
     header: Event | None = None
-    whole = True
+    whole, states = True, 0
     for part in parts:
         footer = False
         for event in read(part):
@@ -178,6 +217,7 @@ def merge(parts: Iterable[Path], into: Path) -> int:
                 footer = True
             else:
                 events.append(event)
+                states += event.type == "state"
         whole = whole and footer
     if header is None:
         raise HistoryError("nothing to merge: no part has a header")
@@ -185,7 +225,8 @@ def merge(parts: Iterable[Path], into: Path) -> int:
     body = [header, *events]
     if whole:
         last = events[-1] if events else header
-        body.append(last.model_copy(update={"type": "footer", "process": -1, "value": {"events": len(body)}, **_BARE}))
+        told = {"type": "footer", "process": -1, "value": {"events": len(body), "states": states}}
+        body.append(last.model_copy(update={**_BARE, **told}))
     with into.open("w", encoding="utf-8") as out:
         for index, event in enumerate(body):
             line = event.model_copy(update={"index": index}).model_dump(exclude_none=True)

@@ -157,7 +157,9 @@ def _failed(row: Requirement, events: list[Event], finding: Finding) -> RowResul
 
 def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
     """The operations just before the expectation, without clock settings and openings."""
-    upto = [e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type != "header"]
+    upto = [
+        e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type not in ("header", "state")
+    ]
     return [_short(event) for event in upto[-EVENTS_SHOWN:]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from busproof.adapters.base import Door, Lost, Malformed, Refused
-from busproof.history import Recorder, typed_columns
+from busproof.history import MALFORMED, Recorder, typed_columns
 from busproof.protocol import CONTRACTS
 
 # Set in a thread whose next call is to go out at the same moment as those of others (`scenarios.common.raced`).
@@ -43,19 +43,22 @@ class Session:
             self.retired = True
             self._record("info", method, params, code="LOST", value={"message": str(error)})
             raise
-        self._record("ok", method, params, reply=reply, value=reply)
-        self._check_shape(method, params, reply)
+        faults = self._faults(method, reply)
+        self._record("ok", method, params, reply=reply, value=reply, code=MALFORMED if faults else None)
+        if faults:
+            raise Malformed(method, params, faults, reply)
         return reply
 
-    def _check_shape(self, method: str, params: dict[str, Any], reply: dict[str, Any]) -> None:
+    def _faults(self, method: str, reply: dict[str, Any]) -> str:
+        """What in an answer is not what the protocol says."""
         known = self._contract.methods.get(method)
         if known is None:
-            return
+            return ""
         try:
             known.reply.model_validate(reply, strict=True)
         except ValidationError as error:
-            faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
-            raise Malformed(method, params, faults, reply) from error
+            return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+        return ""
 
     def refusal(self, method: str, **params: Any) -> Refused | None:
         """The error that the bus answers with; None where it accepted the call."""

@@ -9,15 +9,31 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from busproof.checks import CHECKS, EXTRACT, Verdict
+from busproof.checks import (
+    Check,
+    Source,
+    Verdict,
+    acks,
+    dead_letters,
+    durable,
+    export,
+    judge,
+    lease,
+    order,
+    polls,
+    receives,
+    syncs,
+)
+from busproof.checks.extract import comms as comms_facts
+from busproof.checks.extract import topics as topics_facts
+from busproof.checks.extract import worker as worker_facts
 from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
 from busproof.explore.stage import Specification
 from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
-from busproof.history import Event
+from busproof.history import Broken, Event, HistoryError
 from busproof.machines import comms as comms_machine
 from busproof.machines import topics as topics_machine
 from busproof.machines import worker as worker_machine
@@ -48,8 +64,8 @@ class System:
     scenarios: Mapping[str, Scenario]  # by name
     machines: Mapping[str, Machine]  # by check, `machine.NAME`
     workload: Workload | None
-    extract: Callable[[Iterable[Event]], Any]  # a history → the facts that its checks take
-    checks: Mapping[str, Callable[[Any], Verdict]]  # by name, without `history.`
+    facts: Source  # how those that its checks take are taken from a history
+    checks: Mapping[str, Check]  # by name, without `history.`
     oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
     notes: tuple[Look, ...] = ()  # what is worth a look
     model: Specification | None = None  # the whole system, executable, and what the search must know of it
@@ -71,8 +87,15 @@ register(
         SCENARIOS["worker"],
         worker_machine.MACHINES,
         WORKER_WORKLOAD,
-        EXTRACT["worker"],
-        CHECKS["worker"],
+        worker_facts.SOURCE,
+        {
+            "order": order.check,
+            "durable": durable.check,
+            "polls": polls.check,
+            "acks": acks.check,
+            "lease": lease.check,
+            "export": export.check,
+        },
         worker_oddities.ODDITIES,
         worker_oddities.NOTES,
         WORKER_SPECIFICATION,
@@ -82,8 +105,13 @@ register(
         SCENARIOS["comms"],
         comms_machine.MACHINES,
         COMMS_WORKLOAD,
-        EXTRACT["comms"],
-        CHECKS["comms"],
+        comms_facts.SOURCE,
+        {
+            "durable": durable.check,
+            "receives": receives.check,
+            "lease": lease.check_deliveries,
+            "dead_letters": dead_letters.check,
+        },
         comms_oddities.ODDITIES,
         comms_oddities.NOTES,
         COMMS_SPECIFICATION,
@@ -93,8 +121,8 @@ register(
         SCENARIOS["topics"],
         topics_machine.MACHINES,
         TOPICS_WORKLOAD,
-        EXTRACT["topics"],
-        CHECKS["topics"],
+        topics_facts.SOURCE,
+        {"order": order.check_dense, "durable": durable.check, "syncs": syncs.check},
         topics_oddities.ODDITIES,
         topics_oddities.NOTES,
         TOPICS_SPECIFICATION,
@@ -102,15 +130,16 @@ register(
 )
 
 
-def run_checks(events: Iterable[Event]) -> list[Verdict]:
-    """All checks of its system on one history."""
-    events = iter(events)
-    first = next(events, None)
-    if first is None:
-        return []
+def run_checks(lines: Iterable[Event | Broken]) -> list[Verdict]:
+    """Integrity, then all checks of its system, on one history. HistoryError if its first line tells no system."""
+    lines = iter(lines)
+    first = next(lines, None)
+    if not isinstance(first, Event) or first.system not in SYSTEMS:
+        raise HistoryError(
+            "this is no history: " + ("its first line tells no known system" if first else "it is empty")
+        )
     system = SYSTEMS[first.system]
-    found = system.extract(itertools.chain([first], events))
-    return [check(found) for check in system.checks.values()]
+    return judge(itertools.chain([first], lines), system.facts, system.checks)
 
 
 def play(fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:

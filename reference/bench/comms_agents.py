@@ -21,7 +21,7 @@ from crew import Crew, Stalled, Watch, context, crew, is_wanted
 
 from busproof.adapters.python import PythonDoor
 from busproof.checks import overall
-from busproof.history import Recorder, merge, read
+from busproof.history import Recorder, merge, scan
 from busproof.session import Session
 from busproof.systems import run_checks
 from refbus.comms.bus import CommsBus
@@ -145,7 +145,7 @@ def _judge(root: Path, told: list[Any], total: int, parts: Path | None, agents: 
 def _judge_history(parts: Path, history: Path) -> list[str]:
     events = merge(sorted(parts.glob("part-*.jsonl")), history)
     print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
-    verdicts = run_checks(read(history))
+    verdicts = run_checks(scan(history))
     for one in verdicts:
         print(f"  {one.check:20} {one.verdict:8} {one.counted} operations {one.reason}")
     print(f"Spark's word on it: busproof audit {history} --engine both")

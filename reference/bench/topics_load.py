@@ -27,7 +27,7 @@ from topics_doors import SERVER
 from busproof.adapters.base import Refused
 from busproof.adapters.mcp import McpDoor
 from busproof.checks import overall
-from busproof.history import Recorder, merge, read
+from busproof.history import Recorder, merge, scan
 from busproof.protocol.topics import DB_NAME
 from busproof.session import Session
 from busproof.systems import run_checks
@@ -230,7 +230,7 @@ def _judge_history(plan: Plan, history: Path) -> list[str]:
     print("merging the history", file=sys.stderr, flush=True)
     events = merge(sorted(plan.parts.glob("part-*.jsonl")), history)
     print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
-    verdicts = run_checks(read(history))
+    verdicts = run_checks(scan(history))
     for one in verdicts:
         print(f"  {one.check:20} {one.verdict:8} {one.counted} operations {one.reason}")
         for witness in one.witnesses[:5]:

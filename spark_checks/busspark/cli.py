@@ -6,18 +6,13 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from busproof.checks import Verdict, overall
-from busproof.history import Event, HistoryError, read
+from busproof.checks import Verdict, judge_facts, overall
+from busproof.history import Event, HistoryError, scan
+from busproof.systems import SYSTEMS
 from busproof.systems import run_checks as run_in_python
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from busspark.calls import Frames
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 SHOWN = 3
@@ -30,9 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     history: Path = args.history
     if not history.exists():
         _say(f"busproof: there is no {history}; `busproof chaos worker --out DIR` records one")
-        return 2
-    if history.is_dir() and not (history / "about").is_dir():
-        _say(f"busproof: {history} is a folder without the Parquet streams of a history")
         return 2
     try:
         by_engine = _judge(args)
@@ -67,46 +59,41 @@ def _parser() -> argparse.ArgumentParser:
 
 def _judge(args: argparse.Namespace) -> dict[str, list[Verdict]]:
     by_engine: dict[str, list[Verdict]] = {}
+    system = _system(args.history)  # before a JVM is started for nothing
     if args.engine in ("python", "both"):
         started = time.monotonic()
         by_engine["python"] = _in_python(args.history)
         _say(f"python: all checks in {time.monotonic() - started:.1f} s")
     if args.engine in ("spark", "both") or args.convert:
-        by_engine["spark"] = _in_spark(args)
+        by_engine["spark"] = _in_spark(args, system)
     return by_engine
 
 
 def _in_python(history: Path) -> list[Verdict]:
     if history.is_dir():
-        from busproof.checks import CHECKS
-        from busspark.facts import read_facts
+        from busspark.frames import facts_from_parquet
 
-        facts = read_facts(history)
-        return [check(facts) for check in CHECKS[_system(history)].values()]
-    return run_in_python(read(history))
+        return judge_facts(facts_from_parquet(history), SYSTEMS[_system(history)].checks)
+    return run_in_python(scan(history))
 
 
-def _in_spark(args: argparse.Namespace) -> list[Verdict]:
-    from busspark import comms_streams, streams, topics_streams
+def _in_spark(args: argparse.Namespace, system: str) -> list[Verdict]:
     from busspark.checks import run_checks
+    from busspark.extract import read
     from busspark.session import spark_session
 
     started = time.monotonic()
     _say("spark: starting a JVM, which takes some seconds")
     spark = spark_session(is_short=_bytes(args.history) < SHORT_BYTES)
     try:
-        readers: dict[str, Callable[[SparkSession, Path], Frames]] = {
-            "worker": streams.read,
-            "comms": comms_streams.read,
-            "topics": topics_streams.read,
-        }
-        read_streams = readers[_system(args.history)]
-        history = read_streams(spark, args.history)
-        if args.convert:
-            history.write(args.convert)
+        frames, damage = read(spark, args.history, system)
+        if args.convert and damage:
+            _say(f"spark: a damaged history is not converted: {damage}")
+        elif args.convert:
+            frames.write(args.convert)
             _say(f"spark: wrote {args.convert}")
-            history = read_streams(spark, args.convert)
-        verdicts = run_checks(history, lambda name: _say(f"spark: {name} …"))
+            frames, damage = read(spark, args.convert, system)
+        verdicts = run_checks(frames, damage, lambda name: _say(f"spark: {name} …"))
         _say(f"spark: all checks in {time.monotonic() - started:.1f} s, start included")
     finally:
         spark.stop()
@@ -114,13 +101,18 @@ def _in_spark(args: argparse.Namespace) -> list[Verdict]:
 
 
 def _system(history: Path) -> str:
-    """A folder of streams tells by their names, a history by its first line."""
+    """A folder of streams tells by its name, a history by its first line."""
     if history.is_dir():
-        from busspark.facts import system_of
+        from busspark.frames import system_of
 
-        return system_of(history)
-    first = next(iter(read(history)), None)
-    return first.system if first else "worker"
+        system = system_of(history)
+        if system not in SYSTEMS:
+            raise HistoryError(f"{history} is a folder without the Parquet streams of a history")
+        return system
+    first = next(scan(history), None)
+    if not isinstance(first, Event) or first.system not in SYSTEMS:
+        raise HistoryError(f"{history} is no history: its first line tells no known system")
+    return first.system
 
 
 def _bytes(history: Path) -> int:
@@ -144,7 +136,8 @@ def _tell(history: Path, verdicts: list[Verdict]) -> None:
 
 
 def _events(history: Path, wanted: set[int]) -> dict[int, Event]:
-    return {event.index: event for event in read(history) if event.index in wanted}
+    lines = (line for line in scan(history) if isinstance(line, Event))
+    return {event.index: event for event in lines if event.index in wanted}
 
 
 def _line(index: int, event: Event | None) -> str:

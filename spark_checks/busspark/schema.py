@@ -1,9 +1,10 @@
-"""Spark's schema of a history, derived from the pydantic model, which is its only source."""
+"""Spark's schemas, derived from the declarations that are their only source: the event's model, and the facts."""
 
 from __future__ import annotations
 
 import types
-from typing import Any, Literal, Union, get_args, get_origin
+from dataclasses import fields
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pyspark.sql.types import BooleanType, DataType, LongType, StringType, StructField, StructType
 
@@ -15,6 +16,17 @@ _TYPES: dict[Any, DataType] = {int: LongType(), str: StringType(), bool: Boolean
 def event_schema() -> StructType:
     """Columns of an event. `value` is read as its JSON text."""
     return StructType([StructField(name, _spark_type(field.annotation)) for name, field in Event.model_fields.items()])
+
+
+def required_of_events() -> list[str]:
+    """Columns without which a line is no event."""
+    return [name for name, field in Event.model_fields.items() if field.is_required()]
+
+
+def fact_schema(fact: type) -> StructType:
+    """Columns of a fact."""
+    hints = get_type_hints(fact)
+    return StructType([StructField(field.name, _spark_type(hints[field.name])) for field in fields(fact)])
 
 
 def _spark_type(annotation: Any) -> DataType:

@@ -74,15 +74,16 @@ def test_an_invalid_history_exits_1_and_shows_the_events(history: Path, tmp_path
     """A lost acknowledgement is shown with the event that acknowledged it."""
     broken = tmp_path / "broken.jsonl"
     lines = history.read_text().splitlines(keepends=True)
-    dump = next(i for i, line in enumerate(lines) if '"op":"dump"' in line and '"type":"ok"' in line)
-    event = json.loads(lines[dump])
-    gone = event["value"]["messages"].pop()
-    lines[dump] = json.dumps(event) + "\n"
+    row = next(i for i, line in enumerate(lines) if '"type":"state"' in line and '"key":"messages"' in line)
+    event = json.loads(lines[row])
+    gone, event["value"]["id"] = event["value"]["id"], "another"
+    lines[row] = json.dumps(event) + "\n"
     broken.write_text("".join(lines))
     done = audit(str(broken), "--engine", "python")
     assert done.returncode == 1
-    assert "lost: a message acknowledged" in done.stdout
-    assert gone["id"] in done.stdout
+    assert "lost: a message that was acknowledged" in done.stdout
+    assert "phantom: the final state holds a message that nobody sent" in done.stdout
+    assert gone in done.stdout
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "empty-folder", "nonsense.jsonl"])

@@ -1,4 +1,4 @@
-"""Checks: pure functions from a history to a verdict with witnesses, one property a file.
+"""Checks: pure functions from a history's facts to a verdict with witnesses, one property a file.
 
 Each stands once here and once in Spark (`busspark`), and on the same history both give the same verdicts and the same
 witnesses. The bus tells a seq, so nothing is searched: every check sorts, or keeps a running maximum.
@@ -6,61 +6,49 @@ witnesses. The bus tells a seq, so nothing is searched: every check sorts, or ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from busproof.checks import (
-    claim_exclusive,
-    comms_facts,
-    cursor_monotonic,
-    dead_letters_exact,
-    export_exact,
-    facts,
-    lease_exclusive,
-    log_delivery,
-    log_durable,
-    log_order,
-    receive_order,
-    send_durable,
-    topic_delivery,
-    topic_durable,
-    topic_order,
-    topics_facts,
-)
+from busproof.checks import integrity
+from busproof.checks.extract import Source, extract
+from busproof.checks.facts import Facts
 from busproof.checks.verdict import Judgement, Verdict, Witness
-from busproof.history import Event
+from busproof.history import Broken, Event
 
-__all__ = ["CHECKS", "EXTRACT", "Judgement", "Verdict", "Witness", "overall"]
+__all__ = [
+    "Check",
+    "Facts",
+    "Judgement",
+    "Source",
+    "Verdict",
+    "Witness",
+    "extract",
+    "integrity",
+    "judge",
+    "judge_facts",
+    "overall",
+    "untold",
+]
 
-# system → how its facts are taken from a history
-EXTRACT: dict[str, Callable[[Iterable[Event]], Any]] = {
-    "worker": facts.extract,
-    "comms": comms_facts.extract,
-    "topics": topics_facts.extract,
-}
+Check = Callable[[Facts], Verdict]
 
-# system → name → a pure function of those facts
-CHECKS: dict[str, dict[str, Callable[[Any], Verdict]]] = {
-    "worker": {
-        "log_order": log_order.check,
-        "log_durable": log_durable.check,
-        "log_delivery": log_delivery.check,
-        "cursor_monotonic": cursor_monotonic.check,
-        "lease_exclusive": lease_exclusive.check,
-        "export_exact": export_exact.check,
-    },
-    "comms": {
-        "send_durable": send_durable.check,
-        "receive_order": receive_order.check,
-        "claim_exclusive": claim_exclusive.check,
-        "dead_letters_exact": dead_letters_exact.check,
-    },
-    "topics": {
-        "topic_order": topic_order.check,
-        "topic_durable": topic_durable.check,
-        "topic_delivery": topic_delivery.check,
-    },
-}
+
+def judge(lines: Iterable[Event | Broken], source: Source, checks: Mapping[str, Check]) -> list[Verdict]:
+    """Integrity first, then these checks, on one history; of a damaged one nothing else is said."""
+    watched = integrity.Integrity()
+    facts = extract(watched.watch(lines), source)
+    return judge_facts(facts, checks, watched.damage)
+
+
+def judge_facts(facts: Facts, checks: Mapping[str, Check], damage: str = "") -> list[Verdict]:
+    """The same, on facts; those of a folder of streams were taken from a file that was not damaged."""
+    whole = integrity.check(facts, damage)
+    return [whole, *(untold(checks) if damage else [check(facts) for check in checks.values()])]
+
+
+def untold(checks: Iterable[str]) -> Iterator[Verdict]:
+    """What the checks say of a damaged history."""
+    for name in checks:
+        yield Verdict(name, "unknown", reason="the history is damaged")
 
 
 def overall(verdicts: Iterable[Verdict]) -> Judgement:
@@ -68,7 +56,8 @@ def overall(verdicts: Iterable[Verdict]) -> Judgement:
     verdicts = list(verdicts)
     if any(verdict.verdict == "invalid" for verdict in verdicts):
         return "invalid"
-    looked = [verdict for verdict in verdicts if verdict.counted]
+    # A whole file in which nothing happened is no evidence of anything.
+    looked = [one for one in verdicts if one.counted and (one.check, one.verdict) != ("integrity", "valid")]
     if not looked or any(verdict.verdict == "unknown" for verdict in looked):
         return "unknown"
     return "valid"

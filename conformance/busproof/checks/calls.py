@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from busproof.history import Event
+from busproof.history import MALFORMED, Event
 
 NEVER = 2**62
 
@@ -24,6 +24,21 @@ class Call:
     ended: Event | None  # None: nobody knows what became of it
 
     @property
+    def op(self) -> str:
+        """The protocol's method."""
+        return self.begun.op or ""
+
+    @property
+    def agent(self) -> str:
+        """Who calls."""
+        return self.begun.agent or ""
+
+    @property
+    def begin(self) -> int:
+        """When it was invoked."""
+        return self.begun.index
+
+    @property
     def end(self) -> int:
         """When it returned, or when it was seen that its process had ended."""
         return self.ended.index if self.ended else NEVER
@@ -34,14 +49,19 @@ class Call:
         return self.ended.type if self.ended else "info"
 
     @property
+    def is_malformed(self) -> bool:
+        """It was answered with something that the protocol does not know."""
+        return self.ended is not None and self.outcome == "ok" and self.ended.code == MALFORMED
+
+    @property
     def params(self) -> dict[str, Any]:
         """What was asked."""
         return self.begun.value if isinstance(self.begun.value, dict) else {}
 
     @property
     def reply(self) -> dict[str, Any]:
-        """What an `ok` call was answered."""
-        value = self.ended.value if self.ended and self.outcome == "ok" else None
+        """What an `ok` call was answered; nothing, if it is malformed."""
+        value = self.ended.value if self.ended and self.outcome == "ok" and not self.is_malformed else None
         return value if isinstance(value, dict) else {}
 
     @property
@@ -50,44 +70,25 @@ class Call:
         begun = self.begun
         return begun.bus_ms if begun.bus_ms is not None else (self.ended or begun).wall_ms
 
-
-@dataclass(kw_only=True)
-class Completeness:
-    """What of a history is there to be judged; the facts of each system are one of these."""
-
-    dump_at: int | None = None  # the event of the final state
-    is_whole: bool = False
-
     @property
-    def unknown_because(self) -> str:
-        """Why no verdict can be valid."""
-        return "" if self.is_whole else "the history has no footer: it was cut"
-
-    @property
-    def no_dump(self) -> str:
-        """Why what needs the final state cannot be told."""
-        return "" if self.dump_at is not None else "the history has no final dump"
+    def at_ms_min(self) -> int:
+        """The bus's time, or the earliest that it can have been."""
+        return self.begun.bus_ms if self.begun.bus_ms is not None else self.begun.wall_ms
 
 
-class Calls:
-    """Iterates over the calls of a history; afterwards `is_whole` says whether it had its footer."""
-
-    def __init__(self, events: Iterable[Event]) -> None:
-        self._events = events
-        self.is_whole = False
-
-    def __iter__(self) -> Iterator[Call]:
-        pending: dict[int, Event] = {}
-        for event in self._events:
-            if event.type == "invoke":
-                if (unanswered := pending.pop(event.process, None)) is not None:
-                    yield Call(unanswered, None)
-                pending[event.process] = event
-            elif event.type in ("ok", "fail", "info"):
-                begun = pending.pop(event.process, None)
-                if begun is not None:
-                    yield Call(begun, event if begun.op == event.op else None)
-            elif event.type == "footer":
-                self.is_whole = True
-        for begun in pending.values():
-            yield Call(begun, None)  # cut off in the middle: it may have happened
+def calls(events: Iterable[Event]) -> Iterator[Call | Event]:
+    """Calls as they end, and the rows of states as they come; the unanswered at their process's next call, or last."""
+    pending: dict[int, Event] = {}
+    for event in events:
+        if event.type == "invoke":
+            if (unanswered := pending.pop(event.process, None)) is not None:
+                yield Call(unanswered, None)
+            pending[event.process] = event
+        elif event.type in ("ok", "fail", "info"):
+            begun = pending.pop(event.process, None)
+            if begun is not None:
+                yield Call(begun, event if begun.op == event.op else None)
+        elif event.type == "state":
+            yield event
+    for begun in pending.values():
+        yield Call(begun, None)  # cut off in the middle: it may have happened

@@ -9,44 +9,60 @@ Judgement = Literal["valid", "invalid", "unknown"]
 
 # What each kind of violation means, with places for its numbers. The Spark checks fill the same sentences.
 WHY = {
+    # integrity
+    "malformed_answer": "an answer, or a row of a state, is not what the protocol says",
+    # order
     "seq_doubled": "two messages were acknowledged under seq {a}",
     "id_moved": "one message was acknowledged under seq {a} and under seq {b}",
-    "order_reversed": "seq {a} was returned before the publish that got the smaller seq {b} began",
-    "lost": "a message acknowledged under seq {a} is not in the final state",
+    "order_reversed": "seq {a} was returned before the append that got the smaller seq {b} began",
+    "gap": "a lane's final state has seq {b} right after seq {a}",
+    # durable
+    "id_given_twice": "two sends were answered with the same id",
+    "lost": "a message that was acknowledged (under seq {a}; 0: none told) is not in the final state",
     "seq_changed": "a message acknowledged under seq {a} stands under seq {b} in the final state",
-    "row_doubled": "an id stands {a} times in the final state",
-    "phantom": "seq {a} of the final state is a message that nobody published",
-    "refused_but_stored": "a publish that was certainly refused is in the final state under seq {a}",
-    "unordered": "a poll delivered seq {b} after seq {a}",
+    "row_doubled": "a message stands {a} times in the final state",
+    "phantom": "the final state holds a message that nobody sent (seq {a}; 0: none told)",
+    "refused_but_stored": "a send that was certainly refused is in the final state (seq {a}; 0: none told)",
+    # polls and syncs
+    "unordered": "an answer holds seq {b} after seq {a}",
     "misdelivered": "a poll delivered seq {a}, which is addressed to another agent",
-    "skipped": "a poll delivered up to seq {b} and left out seq {a}",
-    "stale": "a poll did not deliver seq {a}, acknowledged to its publisher before the poll began",
+    "delivered_otherwise": "what was delivered as seq {a} is not what the final state holds there",
+    "skipped": "an answer passed over seq {a} on its way up to seq {b}",
+    "stale": "an answer with room left lacks seq {a}, acknowledged to its sender before the call began",
+    "own_message": "a sync returned seq {a}, which is the reader's own message",
+    "cursor_moved": "a sync without auto_advance moved the cursor to {a}; acknowledged was {b}",
+    # acks
     "redelivered": "seq {a} was delivered after seq {b} had been acknowledged",
     "ack_went_back": "an ack was answered with {a} after {b} had been acknowledged",
     "ack_beyond": "an ack of seq {a} was accepted though the newest seq is {b}",
+    "cursor_ahead": "a cursor is {a}; the furthest that its reader ever acknowledged is {b}",
     "cursor_lost": "the final cursor is {a} though {b} was acknowledged",
-    "overlap": "the task was granted at {b} ms while another's lease ran until {a} ms",
+    # lease
+    "overlap": "the key was granted at {b} ms while another lease of it ran until {a} ms",
     "token_not_rising": "a grant got token {b} after one with token {a}",
-    "renewed_after_retake": "a renewal was granted after the task had been granted to another",
+    "refused_though_free": "a claim was refused at {a} ms, when no lease of the key can have lived",
+    "renewed_not_held": "a renewal was granted to an agent that had not claimed the key, or had released it",
+    "released_not_held": "a release was granted to an agent that had not claimed the key, or had released it",
+    "renewed_after_retake": "a renewal was granted after the key had been granted to another",
+    "released_after_retake": "a release was granted after the key had been granted to another",
+    "claimed_by_another": "a message was claimed by an agent that is not its addressee",
+    "claimed_after_done": "a message was claimed after it had been completed",
+    # export
     "export_doubled": "seq {a} stands {b} times in the export",
     "export_unordered": "seq {b} stands after seq {a} in the export",
     "export_missing": "seq {a} is not in the export",
+    "export_of_nothing": "seq {a} of the export is not in the final state",
     "export_torn": "the export holds something that is not a whole line",
-    "message_lost": "a message that was acknowledged is neither a message nor a dead letter in the final state",
-    "id_given_twice": "two sends were answered with the same id",
+    # receives
     "over_limit": "an answer holds {a} messages, {b} were asked for",
     "misreceived": "message number {a} of the answer is addressed to another agent",
     "channel_not_asked": "message number {a} of the answer is of a channel that was not asked for",
+    "received_from_nobody": "message number {a} of the answer was sent by nobody",
+    "received_twice": "an answer of {a} messages holds only {b} different ones",
     "out_of_order": "message number {a} of the answer stands before number {b}, which should come first",
-    "claimed_by_another": "a message was claimed by an agent that is not its addressee",
-    "claimed_twice": "a message was claimed while another claim of it lived",
-    "claimed_after_done": "a message was claimed after it had been completed",
-    "count_not_rising": "a claim got delivery_count {b} after one with {a}",
+    # dead_letters
     "buried_too_early": "a message is a dead letter without three failures; its last completion is event {a}",
     "not_buried": "a message failed three times and is no dead letter; its last completion is event {a}",
-    "topic_gap": "a topic's final state has seq {b} right after seq {a}",
-    "own_message": "a sync returned seq {a}, which is the reader's own message",
-    "cursor_moved": "a sync without auto_advance moved the cursor to {a}; acknowledged was {b}",
 }
 
 

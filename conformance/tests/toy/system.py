@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from buschaos.subjects import SUBJECTS
-from busproof.checks.calls import Calls, Completeness
-from busproof.checks.verdict import Verdict, Witness, judged
-from busproof.history import Event, Recorder
+from busproof.checks import durable
+from busproof.checks.calls import Call
+from busproof.checks.extract.source import Fact, Source, as_row, first, text
+from busproof.checks.facts import Appended, Stored
+from busproof.history import Recorder
 from busproof.session import Session
 from busproof.suite import SCENARIOS, Ctx, scenario
 from busproof.systems import System, register
@@ -47,34 +49,27 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
     first.call("dump")
 
 
-@dataclass
-class Facts(Completeness):
-    """Who was told that a note is stored, and what is there in the end."""
-
-    promised: dict[str, int] = field(default_factory=dict)  # id → the event of the answer
-    there: list[str] = field(default_factory=list)
-
-
-def extract(events: Iterable[Event]) -> Facts:
-    """From a history."""
-    facts, calls = Facts(), Calls(events)
-    for call in calls:
-        if call.outcome == "ok" and call.begun.op == "note":
-            facts.promised[str(call.begun.key)] = call.end
-        elif call.outcome == "ok" and call.begun.op == "dump":
-            facts.there, facts.dump_at = [row["id"] for row in call.reply["messages"]], call.end
-    facts.is_whole = calls.is_whole
-    return facts
+def of_call(call: Call) -> Iterator[Fact]:
+    """Notes are one lane, known by the ids that their writers chose."""
+    if call.op == "note":
+        id_ = first(text(call.reply.get("id")), text(call.params.get("id")))
+        yield Appended("", call.begin, call.end, call.outcome, None, id_, None, call.agent, None, False, None)
 
 
-def durable(facts: Facts) -> Verdict:
-    """What was acknowledged is there, once."""
-    lost = [] if facts.dump_at is None else [at for id_, at in facts.promised.items() if facts.there.count(id_) != 1]
-    witnesses = [Witness((at,), "message_lost") for at in lost]
-    return judged("durable", witnesses, len(facts.promised), facts.unknown_because or facts.no_dump)
+def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
+    """What is there in the end."""
+    if table == "messages":
+        yield Stored("", None, text(as_row(row).get("id")), None, None, None, False, False)  # type: ignore[arg-type]
 
 
 register(
-    System(CONTRACT, SCENARIOS["toy"], {}, Workload(AGENTS, draw, play_step, finish), extract, {"durable": durable})
+    System(
+        CONTRACT,
+        SCENARIOS["toy"],
+        {},
+        Workload(AGENTS, draw, play_step, finish),
+        Source(of_call, of_state, needed={}, numbers={}),
+        {"durable": durable.check},
+    )
 )
 SUBJECTS["toy"] = SUBJECT

@@ -1,7 +1,7 @@
 """What readers received over all deaths of their sessions, and what a kill may take from them (B4).
 
-The kit's `topic_delivery` says nothing of a reader once a sync of its was cut: that one may still happen at any time.
-Here its server is known to be dead, so its cursor can be followed:
+To the kit's `syncs` a sync that was cut may still happen at any time. Here its server is known to be dead, so more can
+be said of its reader:
 
 - what an answered sync said of the cursor is stored: nothing up to there is received again;
 - what is in the topic was received, but for what cut syncs with auto_advance may have consumed: as many messages as
@@ -16,50 +16,52 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from buschaos.state import Problem, short
-from busproof.checks.calls import Calls
-from busproof.checks.topics_facts import TopicsFacts, extract
+from busproof.checks import Facts, extract
+from busproof.checks.calls import Call, calls
+from busproof.checks.extract.topics import ITEMS_MAX, SOURCE
 from busproof.history import Event
 
 Reader = tuple[str, str]  # name, topic
-ITEMS_MAX = 20  # where a sync does not say (seed 004, 4.3)
 
 
 def deliveries(events: Iterable[Event]) -> list[Problem]:
     """What was received again, and what never."""
     events = list(events)
-    facts = extract(events)
-    return [*_again(facts), *_never(facts, _room_in_cut(events))] if facts.dump_at is not None else []
+    facts = extract(events, SOURCE)
+    if facts.dump_at is None:
+        return []
+    got = {end: [row.seq or 0 for row in rows] for end, rows in facts.answers().items()}
+    return [*_again(facts, got), *_never(facts, got, _room_in_cut(events))]
 
 
-def _again(facts: TopicsFacts) -> Iterable[Problem]:
+def _again(facts: Facts, got: dict[int, list[int]]) -> Iterable[Problem]:
     stored: dict[Reader, int] = defaultdict(int)
-    for sync in facts.synced:
-        reader = (sync.reader, sync.topic)
-        seqs = [seq for seq, _ in sync.got]
-        if again := [seq for seq in seqs if seq <= stored[reader]]:
+    for sync in sorted(facts.reads, key=lambda sync: sync.end):
+        reader = (sync.reader, sync.lane)
+        if again := [seq for seq in got[sync.end] if seq <= stored[reader]]:
             told = f"{sync.reader} was answered cursor {stored[reader]}, and received {short(again)} afterwards"
             yield Problem("cursor", f"doubled: {told}", (sync.begin, sync.end))
-        stored[reader] = max(stored[reader], sync.after)
+        stored[reader] = max(stored[reader], sync.after or 0)
 
 
 def _room_in_cut(events: Iterable[Event]) -> Counter[Reader]:
     """How many messages syncs that nobody saw the end of may have consumed."""
     room = Counter[Reader]()
-    for call in Calls(events):
-        if call.begun.op == "sync" and call.outcome == "info" and call.params.get("auto_advance", True):
-            room[str(call.begun.agent), call.params["topic_id"]] += call.params.get("max_items") or ITEMS_MAX
+    for call in calls(events):
+        if not isinstance(call, Call) or call.op != "sync" or call.outcome != "info":
+            continue
+        if call.params.get("auto_advance", True):
+            room[call.agent, call.params["topic_id"]] += call.params.get("max_items") or ITEMS_MAX
     return room
 
 
-def _never(facts: TopicsFacts, room: Counter[Reader]) -> Iterable[Problem]:
+def _never(facts: Facts, got: dict[int, list[int]], room: Counter[Reader]) -> Iterable[Problem]:
     received: dict[Reader, set[int]] = defaultdict(set)
-    for sync in facts.synced:
-        received[sync.reader, sync.topic].update(seq for seq, _ in sync.got)
+    for sync in facts.reads:
+        received[sync.reader, sync.lane].update(got[sync.end])
     for (reader, topic), seqs in received.items():
         lost = [
-            message.seq
-            for message in facts.stored
-            if message.topic == topic and message.sender != reader and message.seq not in seqs
+            row.seq or 0 for row in facts.stored if row.lane == topic and row.sender != reader and row.seq not in seqs
         ]
         if len(lost) > room[reader, topic]:
             told = f"{reader} never received {short(sorted(lost))}, and kills explain {room[reader, topic]}"

@@ -1,0 +1,77 @@
+"""What a system says of how its facts are taken from a history, and the few ways to read a value that a bus chose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from busproof.checks.calls import Call
+
+Fact = Any  # one of busproof.checks.facts
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a system's facts are taken from calls and from the rows of states (list, row, its place in the list).
+
+    `needed`: columns that must be there in this system though the fact allows None.
+    `numbers`: by method, what its answer may leave out, and if not is a number.
+    """
+
+    of_call: Callable[[Call], Iterator[Fact]]
+    of_state: Callable[[str, Any, int], Iterator[Fact]]
+    needed: dict[type, tuple[str, ...]]
+    numbers: dict[str, tuple[str, ...]]
+
+    def lacks(self, fact: Fact) -> bool:
+        """A column that must be there is not."""
+        return any(getattr(fact, name) is None for name in self.required(type(fact)))
+
+    def required(self, fact: type) -> tuple[str, ...]:
+        """Columns that must be there."""
+        return (*_declared(fact), *self.needed.get(fact, ()))
+
+    def has_wrong_number(self, call: Call) -> bool:
+        """The answer holds something else where a number belongs."""
+        reply = call.reply
+        return any(
+            reply.get(name) is not None and number(reply[name]) is None for name in self.numbers.get(call.op, ())
+        )
+
+
+@cache
+def _declared(fact: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(fact) if "None" not in str(field.type))
+
+
+def number(value: Any) -> int | None:
+    """An integer of 64 bits, else None."""
+    return value if type(value) is int and -(2**63) <= value < 2**63 else None
+
+
+def text(value: Any) -> str | None:
+    """A string; of anything else its JSON, as Spark reads it."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def first(*values: str | None) -> str | None:
+    """The first that is there."""
+    return next((value for value in values if value is not None), None)
+
+
+def flag(value: Any) -> bool | None:
+    """True or false, else None."""
+    return value if isinstance(value, bool) else None
+
+
+def as_row(value: Any) -> dict[str, Any]:
+    """An object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list, else an empty one."""
+    return value if isinstance(value, list) else []

@@ -1,0 +1,94 @@
+"""The facts of `topics`. Each topic is a lane, and dense: its seq begins with 1 and leaves none out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from busproof.checks.calls import Call
+from busproof.checks.extract.source import Fact, Source, as_list, as_row, flag, number, text
+from busproof.checks.facts import Appended, Delivered, Jump, Read, Stored
+
+ITEMS_MAX = 20  # where a sync does not say
+BETWEEN = "\x1f"
+
+
+def of_call(call: Call) -> Iterator[Fact]:
+    """What one call tells."""
+    topic = text(call.params.get("topic_id"))
+    if topic is None:
+        return
+    if call.op == "sync":
+        is_moving = call.params.get("auto_advance") is not False
+        yield from _items(call, topic)
+        if call.outcome == "ok" and not call.is_malformed:
+            yield from _read(call, topic, is_moving)
+        elif call.outcome != "fail":
+            yield Jump(topic, call.agent, call.begin, call.end, None, is_back=False)
+    elif call.op == "cursor_reset" and call.outcome != "fail":
+        to = number(as_row(call.reply.get("cursor")).get("last_seq"))
+        yield Jump(topic, call.agent, call.begin, call.end, to, is_back=True)
+
+
+def _name(sender: str | None, key: str | None) -> str | None:
+    """What a sender calls a message: its client_message_id, which is the sender's own."""
+    return None if key is None else f"{sender}{BETWEEN}{key}"
+
+
+def _items(call: Call, topic: str) -> Iterator[Appended]:
+    told = as_list(call.reply.get("sent"))
+    for place, item in enumerate(as_list(call.params.get("outbox"))):
+        message = as_row(as_row(told[place]).get("message")) if place < len(told) else {}
+        key, id_, seq = text(as_row(item).get("client_message_id")), text(message.get("message_id")), message.get("seq")
+        yield Appended(
+            topic,
+            call.begin,
+            call.end,
+            call.outcome,
+            _name(call.agent, key),
+            id_,
+            number(seq),
+            call.agent,
+            None,
+            key is None,
+            None,
+        )
+
+
+def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
+    params, rows = call.params, call.reply.get("received")
+    count: Any = len(rows) if isinstance(rows, list) else None
+    yield Read(
+        topic,
+        call.agent,
+        call.begin,
+        call.end,
+        count,
+        number(params.get("max_items")) or ITEMS_MAX,
+        number(as_row(call.reply.get("cursor")).get("last_seq")),
+        is_moving,
+        number(params.get("ack_through")),
+        bool(flag(params.get("include_self"))),
+    )
+    for place, row in enumerate(map(as_row, as_list(rows))):
+        id_, seq, sender = text(row.get("message_id")), number(row.get("seq")), text(row.get("sender"))
+        yield Delivered(call.end, place, id_, seq, sender, None, True, None, None)
+
+
+def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
+    """What one row of the final state tells."""
+    if table == "messages":
+        row = as_row(row)
+        topic, id_, seq, sender = (
+            text(row.get("topic_id")),
+            text(row.get("message_id")),
+            number(row.get("seq")),
+            text(row.get("sender")),
+        )
+        name = _name(sender, text(row.get("client_message_id")))
+        yield Stored(topic, name, id_, seq, sender, None, False, False)  # type: ignore[arg-type]
+
+
+SOURCE = Source(
+    of_call, of_state, needed={Stored: ("seq", "sender"), Delivered: ("seq", "sender"), Read: ("after",)}, numbers={}
+)

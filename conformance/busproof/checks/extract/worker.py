@@ -1,0 +1,108 @@
+"""The facts of `worker`. The bus is one lane, and so is the set of its tasks; a reader's cursor is one for the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from busproof.checks.calls import Call
+from busproof.checks.extract.source import Fact, Source, as_list, as_row, first, number, text
+from busproof.checks.facts import Acked, Appended, Delivered, Exported, Hold, Jump, Position, Read, Stored
+
+BUS = ""
+HOLDS = {"try_claim_task": "claim", "renew_claim": "renew", "release_claim": "release"}
+# The bus itself publishes these when a worker changes its state.
+OWN_TYPES = ("state_change",)
+POLL_LIMIT = 100
+
+
+def of_call(call: Call) -> Iterator[Fact]:
+    """What one call tells."""
+    op, params, reply = call.op, call.params, call.reply
+    if op == "publish":
+        message = as_row(params.get("message"))
+        given = text(message.get("id"))
+        yield _appended(call, given, first(text(reply.get("id")), given), number(reply.get("seq")))
+    elif op == "publish_many":
+        yield from _batch(call)
+    elif op == "poll" and call.outcome == "ok":
+        yield from _read(call)
+    elif op == "ack" and call.begun.seq is not None:
+        answer = number(reply.get("last_acked_seq"))
+        yield Acked(BUS, call.agent, call.begin, call.end, call.outcome, call.begun.seq, answer)
+    elif op in HOLDS and call.begun.key is not None:
+        yield _hold(call, call.begun.key)
+    elif op in ("redrive", "process_loop") and call.outcome != "fail":
+        yield Jump(BUS, call.agent, call.begin, call.end, None, is_back=op == "redrive")
+
+
+def _appended(call: Call, given: str | None, id_: str | None, seq: int | None) -> Appended:
+    who, is_new = call.agent, given is None
+    return Appended(BUS, call.begin, call.end, call.outcome, None, id_, seq, who, None, is_new, None)
+
+
+def _batch(call: Call) -> Iterator[Appended]:
+    given = [text(as_row(message).get("id")) for message in as_list(call.params.get("messages"))]
+    ids, seqs = as_list(call.reply.get("ids")), as_list(call.reply.get("seqs"))
+    for place, name in enumerate(given):
+        id_ = first(text(ids[place]) if place < len(ids) else None, name)
+        yield _appended(call, name, id_, number(seqs[place]) if place < len(seqs) else None)
+
+
+def _read(call: Call) -> Iterator[Fact]:
+    rows = call.reply.get("messages")
+    if call.is_malformed:
+        return
+    limit = number(call.params.get("limit"))
+    count: Any = len(rows) if isinstance(rows, list) else None
+    asked = POLL_LIMIT if limit is None else limit
+    yield Read(BUS, call.agent, call.begin, call.end, count, asked, None, False, None, True)
+    for place, row in enumerate(map(as_row, as_list(rows))):
+        id_, seq = text(row.get("id")), number(row.get("seq"))
+        yield Delivered(call.end, place, id_, seq, None, text(row.get("to_agent")), True, None, None)
+
+
+def _hold(call: Call, task: str) -> Hold:
+    reply, granted = call.reply, call.ended.granted if call.ended and not call.is_malformed else None
+    return Hold(
+        BUS,
+        call.begin,
+        call.end,
+        call.outcome,
+        HOLDS[call.op],
+        task,
+        call.agent,
+        granted,
+        number(reply.get("token")) if call.op == "try_claim_task" else call.begun.token,
+        number(reply.get("lease_until_ms")),
+        call.at_ms_min,
+        call.at_ms,
+        is_final=False,
+    )
+
+
+def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
+    """What one row of the final state, or of the last export, tells."""
+    if table in ("messages", "archived"):
+        row = as_row(row)
+        is_own = text(row.get("type")) in OWN_TYPES
+        to, id_ = text(row.get("to_agent")), text(row.get("id"))
+        yield Stored(BUS, None, id_, number(row.get("seq")), None, to, is_own, False)  # type: ignore[arg-type]
+    elif table == "cursors":
+        row = as_row(row)
+        yield Position(BUS, text(row.get("agent_id")), number(row.get("last_acked_seq")))  # type: ignore[arg-type]
+    elif table == "lines":
+        yield Exported(place, number(row))  # type: ignore[arg-type]
+
+
+SOURCE = Source(
+    of_call,
+    of_state,
+    needed={Stored: ("seq",), Delivered: ("seq",)},
+    numbers={
+        "publish": ("seq",),
+        "ack": ("last_acked_seq",),
+        "try_claim_task": ("token", "lease_until_ms"),
+        "renew_claim": ("lease_until_ms",),
+    },
+)

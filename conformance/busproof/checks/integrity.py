@@ -1,0 +1,73 @@
+"""integrity: the file is one whole history of one run, and what the bus answered is what its protocol knows.
+
+Of a history with lines that are missing, doubled or broken nothing else can be said: a message whose sending is
+missing looks like one that nobody sent. One that was only cut is judged as far as it goes, but is never valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from busproof.checks.facts import Facts
+from busproof.checks.verdict import Verdict, Witness, judged
+from busproof.history import Broken, Event
+
+
+class Integrity:
+    """Watches the lines of a history go by; `damage` is why it cannot be judged, with the first line that shows it."""
+
+    def __init__(self) -> None:
+        self.damage = ""
+        self.lines = 0
+        self._first: Event | None = None
+        self._footer: Event | None = None
+        self._states = 0
+        self._open: dict[int, str | None] = {}  # process → the operation that waits for its answer
+
+    def watch(self, lines: Iterable[Event | Broken]) -> Iterator[Event]:
+        """The events among them."""
+        for line in lines:
+            self.lines += 1
+            if isinstance(line, Broken):
+                if not line.is_last:
+                    self._damaged(f"line {line.line} is no event")
+                continue
+            why = self._fault(line)
+            if why:
+                self._damaged(f"line {self.lines}: {why}")
+            yield line
+        if self._footer is not None and _counts(self._footer) != (self.lines - 1, self._states):
+            self._damaged(f"line {self.lines}: the footer counts other lines than there are")
+
+    def _damaged(self, why: str) -> None:
+        self.damage = self.damage or why
+
+    def _fault(self, event: Event) -> str:
+        first = self._first = self._first or event
+        if event.index != self.lines - 1:
+            return f"its index is {event.index}"
+        if (event.run, event.system) != (first.run, first.system):
+            return "it is of another run"
+        if self._footer is not None:
+            return "it stands after the footer"
+        if event.type == "footer":
+            self._footer = event
+        elif event.type == "state":
+            self._states += 1
+        elif event.type == "invoke":
+            self._open[event.process] = event.op
+        elif event.type in ("ok", "fail", "info") and self._open.pop(event.process, object()) != event.op:
+            return "it answers no call"
+        return ""
+
+
+def _counts(footer: Event) -> tuple[Any, Any]:
+    told = footer.value if isinstance(footer.value, dict) else {}
+    return told.get("events"), told.get("states")
+
+
+def check(facts: Facts, damage: str = "") -> Verdict:
+    """Unknown if it is damaged or cut, invalid if an answer is malformed."""
+    witnesses = [Witness((row.event,), "malformed_answer") for row in facts.malformed] if not damage else []
+    return judged("integrity", witnesses, facts.known.lines, damage or facts.known.unknown_because)

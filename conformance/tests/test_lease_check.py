@@ -1,0 +1,230 @@
+"""The check of leases: buses that keep them are valid, whatever meets whatever; each way to break them is found."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.checks import Facts
+from busproof.checks.calls import NEVER
+from busproof.checks.facts import Hold
+from busproof.systems import SYSTEMS
+
+LEASE_MS = 1_000
+AGENTS = ("ada", "bob", "cy")
+
+
+def hold(op: str, holder: str, begin: int, at_ms: int, granted: bool | None = True, **more: object) -> Hold:
+    """One operation on the one task, begun at an event and at a time of the bus; it ends with the next event."""
+    until_ms = at_ms + LEASE_MS if granted and op != "release" else None
+    outcome = "info" if granted is None else "ok"
+    told = Hold("", begin, begin + 1, outcome, op, "t", holder, granted, None, until_ms, at_ms, at_ms, False)
+    return replace(told, **more)  # type: ignore[arg-type]
+
+
+def kinds(*holds: Hold) -> set[str]:
+    """What is found."""
+    return {witness.kind for witness in SYSTEMS["worker"].checks["lease"](Facts(holds=list(holds))).witnesses}
+
+
+A_CLAIMS = hold("claim", "a", 1, 0)
+BROKEN = {
+    "granted 1 ms too early": ({"overlap"}, A_CLAIMS, hold("claim", "b", 3, LEASE_MS - 1)),
+    "granted too early after a renewal": (
+        {"overlap"},
+        A_CLAIMS,
+        hold("renew", "a", 3, 500),
+        hold("claim", "b", 5, LEASE_MS + 499),
+    ),
+    "both told at once": ({"overlap"}, replace(A_CLAIMS, end=9), hold("claim", "b", 3, 1)),
+    "refused 1 ms after its end": (
+        {"refused_though_free"},
+        A_CLAIMS,
+        hold("claim", "b", 3, LEASE_MS + 1, granted=False),
+    ),
+    "refused after a release": (
+        {"refused_though_free"},
+        A_CLAIMS,
+        hold("release", "a", 3, 1),
+        hold("claim", "b", 5, 2, granted=False),
+    ),
+    "refused though nobody ever held it": ({"refused_though_free"}, hold("claim", "b", 5, 2, granted=False)),
+    "refused though only a refused claim came before": (
+        {"refused_though_free"},
+        hold("claim", "a", 1, 0, granted=False),
+        hold("claim", "b", 3, 1, granted=False),
+    ),
+    "renewed by who never claimed": ({"renewed_not_held", "renewed_after_retake"}, A_CLAIMS, hold("renew", "b", 3, 1)),
+    "renewed by who had released": (
+        {"renewed_not_held"},
+        A_CLAIMS,
+        hold("release", "a", 3, 1),
+        hold("renew", "a", 5, 2),
+    ),
+    "released by who never claimed": (
+        {"released_not_held", "released_after_retake"},
+        A_CLAIMS,
+        hold("release", "b", 3, 1),
+    ),
+    "released twice": ({"released_not_held"}, A_CLAIMS, hold("release", "a", 3, 1), hold("release", "a", 5, 2)),
+    "renewed after another was granted it": (
+        {"renewed_after_retake"},
+        A_CLAIMS,
+        hold("claim", "b", 3, LEASE_MS),
+        hold("renew", "a", 5, LEASE_MS + 1),
+    ),
+    "released after another was granted it": (
+        {"released_after_retake"},
+        A_CLAIMS,
+        hold("claim", "b", 3, LEASE_MS),
+        hold("release", "a", 5, LEASE_MS + 1),
+    ),
+    "a token twice": ({"token_not_rising"}, replace(A_CLAIMS, token=4), hold("claim", "b", 3, LEASE_MS, token=4)),
+    "a token that falls two grants later": (
+        {"token_not_rising"},
+        replace(A_CLAIMS, token=4),
+        hold("claim", "b", 3, LEASE_MS, token=9),
+        hold("claim", "a", 5, 2 * LEASE_MS, token=8),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_lease_is_found_as_what_it_is(what: str) -> None:
+    """And as nothing else."""
+    expected, *holds = BROKEN[what]
+    assert kinds(*holds) == expected  # type: ignore[arg-type]
+
+
+ALLOWED = {
+    "granted at the very end": (A_CLAIMS, hold("claim", "b", 3, LEASE_MS)),
+    "refused at the very end": (A_CLAIMS, hold("claim", "b", 3, LEASE_MS, granted=False)),
+    "refused while it began to be held": (hold("claim", "b", 0, 1, granted=False, end=5), A_CLAIMS),
+    "a lost release may have come": (A_CLAIMS, hold("release", "a", 3, 1, None, end=NEVER), hold("claim", "b", 5, 2)),
+    "a lost release may not have come": (
+        A_CLAIMS,
+        hold("release", "a", 3, 1, None, end=NEVER),
+        hold("claim", "b", 5, 2, granted=False),
+    ),
+    "a lost claim may hold it": (
+        hold("claim", "a", 1, 0, None, end=NEVER),
+        hold("claim", "b", 3, 10**9, granted=False),
+    ),
+    "a lost claim may be renewed and released": (
+        hold("claim", "a", 1, 0, None, end=NEVER),
+        hold("renew", "a", 3, 1),
+        hold("release", "a", 5, 2),
+    ),
+    "its own holder is refused": (A_CLAIMS, hold("claim", "a", 3, 1, granted=False)),
+    "renewed after its own end": (A_CLAIMS, hold("renew", "a", 3, 2 * LEASE_MS)),
+    "renewed while it is claimed again": (
+        A_CLAIMS,
+        hold("release", "a", 3, 1),
+        hold("renew", "a", 5, 2, end=9),
+        hold("claim", "a", 6, 2),
+    ),
+    "a release that overlaps a refusal": (
+        A_CLAIMS,
+        hold("release", "a", 3, 1, end=6),
+        hold("claim", "b", 4, 1, granted=False, end=5),
+    ),
+    "a time that is not told": (A_CLAIMS, replace(hold("claim", "b", 3, 900, granted=False), at_ms=1_100)),
+}
+
+
+@pytest.mark.parametrize("what", ALLOWED)
+def test_what_a_sound_bus_may_do_is_no_violation(what: str) -> None:
+    """Whatever is unknown, or at once, excuses."""
+    assert kinds(*ALLOWED[what]) == set()
+
+
+@dataclass
+class Bus:
+    """Leases kept to the letter; an operation takes effect at a moment of its own between its two events, or never."""
+
+    rng: random.Random
+    holder: str = ""
+    until_ms: int = 0
+    token: int = 0
+    now_ms: int = 0
+    events: int = 0
+    done: list[Hold] = field(default_factory=list)
+
+    def run(self, steps: int) -> list[Hold]:
+        """Three agents, one call at a time each; who waits is resumed in any order; some answers are lost."""
+        waiting: dict[str, tuple[str, int]] = {}
+        for _ in range(steps):
+            self.now_ms += self.rng.choice((0, 1, 100, LEASE_MS // 2, LEASE_MS))
+            agent = self.rng.choice(AGENTS)
+            if agent not in waiting:
+                waiting[agent] = (self.rng.choice(("claim", "claim", "renew", "release")), self._event())
+                continue
+            op, begin = waiting.pop(agent)
+            self._end(agent, op, begin)
+        return self.done
+
+    def _event(self) -> int:
+        self.events += 1
+        return self.events
+
+    def _end(self, agent: str, op: str, begin: int) -> None:
+        if self.rng.random() < 0.2:  # nobody hears of it
+            if self.rng.random() < 0.5:
+                self._apply(agent, op)
+            self.done.append(hold(op, agent, begin, self.now_ms, None, end=NEVER))
+            return
+        granted, end = self._apply(agent, op), self._event()
+        until_ms = self.until_ms if granted and op != "release" else None
+        token = self.token if granted and op == "claim" else None
+        self.done.append(hold(op, agent, begin, self.now_ms, granted, end=end, until_ms=until_ms, token=token))
+
+    def _apply(self, agent: str, op: str) -> bool:
+        is_free = not self.holder or self.until_ms <= self.now_ms
+        if op == "claim":
+            if not is_free:
+                return False
+            self.token += 1
+        elif self.holder != agent:
+            return False
+        self.holder = "" if op == "release" else agent
+        self.until_ms = self.now_ms + LEASE_MS
+        return True
+
+
+@given(st.integers(0, 2**32))
+def test_a_bus_that_keeps_its_leases_is_never_accused(seed: int) -> None:
+    """Interleaved, with lost answers, at every moment of a lease."""
+    assert kinds(*Bus(random.Random(seed)).run(120)) == set()
+
+
+class Endless(Bus):
+    """Its leases never run out."""
+
+    def _apply(self, agent: str, op: str) -> bool:
+        now_ms, self.now_ms = self.now_ms, 0
+        try:
+            return super()._apply(agent, op)
+        finally:
+            self.now_ms = now_ms
+            self.until_ms = self.now_ms + LEASE_MS if self.holder == agent else self.until_ms
+
+
+class Hasty(Bus):
+    """Its leases run out after half their time."""
+
+    def _apply(self, agent: str, op: str) -> bool:
+        if op == "claim" and self.until_ms - LEASE_MS // 2 <= self.now_ms:
+            self.holder = ""
+        return super()._apply(agent, op)
+
+
+@pytest.mark.parametrize(("bus", "kind"), [(Endless, "refused_though_free"), (Hasty, "overlap")])
+def test_leases_that_never_run_out_or_run_out_early_are_found(bus: type[Bus], kind: str) -> None:
+    """By what both kinds of bus tell their agents; most runs show it, and none shows another fault."""
+    found = [kinds(*bus(random.Random(seed)).run(60)) for seed in range(40)]
+    assert set().union(*found) <= {kind, "renewed_after_retake", "released_after_retake"}
+    assert sum(kind in kinds_ for kinds_ in found) > 10

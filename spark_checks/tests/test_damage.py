@@ -1,0 +1,276 @@
+"""Spark and Python agree on what is left of a real history after damage: to what a bus answered, and to the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from busproof.checks import Verdict
+from busproof.history import STATE_OPS, scan
+from busproof.systems import run_checks as run_in_python
+from busspark import lines
+from busspark.checks import run_checks
+from busspark.extract import read
+
+Events = list[dict[str, Any]]
+SYSTEMS = ("worker", "comms", "topics")
+
+
+def events_of(path: Path) -> Events:
+    """Its lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def written(events: Events, path: Path) -> Path:
+    """A whole history of these events, indexed and counted anew."""
+    body = [event for event in events if event["type"] != "footer"]
+    states = sum(event["type"] == "state" for event in body)
+    footer = {**events[-1], "type": "footer", "process": -1, "value": {"events": len(body), "states": states}}
+    footer = {name: footer[name] for name in ("run", "system", "process", "type", "wall_ms", "mono_ns", "value")}
+    lines_ = (json.dumps({**event, "index": n}) + "\n" for n, event in enumerate([*body, footer]))
+    path.write_text("".join(lines_))
+    return path
+
+
+def both(spark: SparkSession, path: Path, system: str) -> list[Verdict]:
+    """What both say."""
+    in_python = run_in_python(scan(path))
+    assert run_checks(*read(spark, path, system)) == in_python
+    return in_python
+
+
+# -- damage to what was answered
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every scalar in it."""
+    if isinstance(value, dict):
+        return [place for name, inner in value.items() for place in _places(inner, (*path, name))]
+    if isinstance(value, list):
+        return [place for n, inner in enumerate(value) for place in _places(inner, (*path, n))]
+    return [path] if path else []
+
+
+class Damage:
+    """Some answers, and rows of the final state, are altered, lost, doubled or exchanged; some calls fail."""
+
+    def __init__(self, events: Events, seed: int) -> None:
+        self.events = copy.deepcopy(events)
+        self.rng = random.Random(seed)
+        self.answers = [e for e in self.events if e["type"] == "ok" and e["op"] not in (*STATE_OPS, "clock.set")]
+        self.states = [e for e in self.events if e["type"] == "state" and isinstance(e["value"], dict)]
+        values = [e["value"] for e in (*self.answers, *self.states) if isinstance(e["value"], dict)]
+        self.scalars = [one for value in values for one in value.values() if isinstance(one, (str, int))]
+
+    def done(self) -> Events:
+        """A few of them at once."""
+        kinds = (self.alter, self.alter, self.alter_state, self.lists, self.outcome, self.exchange, self.lose_state)
+        for _ in range(self.rng.randint(2, 12)):
+            self.rng.choice(kinds)()
+        return self.events
+
+    def alter(self) -> None:
+        """One value of an answer becomes another one of its kind."""
+        self._alter(self.rng.choice(self.answers)["value"])
+
+    def alter_state(self) -> None:
+        """One value of a row of the final state."""
+        self._alter(self.rng.choice(self.states)["value"])
+
+    def _alter(self, value: Any) -> None:
+        if not (places := _places(value)):
+            return
+        *way, last = self.rng.choice(places)
+        for step in way:
+            value = value[step]
+        was = value[last]
+        near = [was + 1, was - 1, 0, 2**40] if type(was) is int else [was]
+        alike = [one for one in self.scalars if type(one) is type(was)] or [was]
+        value[last] = self.rng.choice([*near, *self.rng.choices(alike, k=4), not was if was in (True, False) else was])
+
+    def lists(self) -> None:
+        """A list in an answer lacks a row, has one twice, or is turned round."""
+        value = self.rng.choice(self.answers)["value"]
+        found = [rows for rows in value.values() if isinstance(rows, list) and rows] if isinstance(value, dict) else []
+        if found:
+            rows = self.rng.choice(found)
+            row = self.rng.randrange(len(rows))
+            self.rng.choice((lambda: rows.pop(row), lambda: rows.append(rows[row]), rows.reverse))()
+
+    def outcome(self) -> None:
+        """What was answered was refused, or nobody knows."""
+        self.rng.choice(self.answers)["type"] = self.rng.choice(("fail", "info"))
+
+    def exchange(self) -> None:
+        """Two calls got each other's answers."""
+        one, other = self.rng.sample(self.answers, 2)
+        if one["op"] == other["op"]:
+            one["value"], other["value"] = other["value"], one["value"]
+
+    def lose_state(self) -> None:
+        """A row of the final state is gone."""
+        gone = self.rng.choice(self.states)
+        self.events = [event for event in self.events if event is not gone]
+        self.states = [event for event in self.states if event is not gone]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_both_say_the_same_of_any_damage(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory, system: str
+) -> None:
+    """Drawn at random, a dozen places at once."""
+    events = events_of(recorded(system))
+    folder = tmp_path_factory.mktemp("damaged")
+
+    @settings(max_examples=2, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
+    @given(st.integers(0, 2**32))
+    def agree(seed: int) -> None:
+        both(spark, written(Damage(events, seed).done(), folder / f"{seed}.jsonl"), system)
+
+    agree()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_both_say_the_same_of_much_damage(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path, system: str
+) -> None:
+    """A hundred histories of each."""
+    events = events_of(recorded(system))
+    for seed in range(100):
+        both(spark, written(Damage(events, seed).done(), tmp_path / f"{seed}.jsonl"), system)
+
+
+# -- answers that no protocol knows
+
+
+def test_malformed_answers_are_violations_and_never_a_crash(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A number in quotes, a fraction, one of more than 64 bits, null for a list, and rows that lack something."""
+    events = events_of(recorded("worker"))
+
+    def answered(op: str) -> Events:
+        return [event for event in events if event.get("op") == op and event["type"] == "ok"]
+
+    def rows(key: str) -> Events:
+        return [event for event in events if event["type"] == "state" and event["key"] == key]
+
+    for event, seq in zip(answered("publish"), ("5", 9.5, 2**63, True), strict=False):
+        event["value"]["seq"] = seq
+    polls = [event for event in answered("poll") if event["value"]["messages"]]
+    polls[0]["value"]["messages"] = None
+    polls[1]["value"]["messages"][0].pop("seq")
+    polls[2]["value"] = "nothing"
+    rows("messages")[0]["value"].pop("id")
+    rows("lines")[0]["value"] = None
+    answered("ack")[0]["value"]["last_acked_seq"] = [1]
+    answered("try_claim_task")[0]["code"] = "MALFORMED"  # as the kit records what its models refuse
+    integrity, *_ = both(spark, written(events, tmp_path / "history.jsonl"), "worker")
+    assert integrity.verdict == "invalid"
+    assert len(integrity.witnesses) == 11
+    assert {witness.kind for witness in integrity.witnesses} == {"malformed_answer"}
+
+
+def test_a_cursor_that_a_bus_chose_costs_nothing(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """10^12 is no number of messages: what was passed over is told, and nobody's memory is full."""
+    events = events_of(recorded("topics"))
+    sync = next(event for event in events if event.get("op") == "sync" and event["type"] == "ok")
+    sync["value"]["cursor"]["last_seq"] = 10**12
+    verdicts = both(spark, written(events, tmp_path / "history.jsonl"), "topics")
+    assert {verdict.check: verdict.verdict for verdict in verdicts}["syncs"] == "invalid"
+
+
+def test_a_reader_that_lost_an_answer_or_reset_its_cursor_is_followed_on(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """What is left out long afterwards is found, and only what the lost one cannot have taken."""
+    events = events_of(recorded("topics"))
+    syncs = [e for e in events if e.get("op") == "sync" and e["type"] == "ok" and len(e["value"]["received"]) > 2]
+    one = next(event for event in syncs if event["agent"] not in ("ben", "eve"))
+    left_out = next(event for event in syncs if event["agent"] == one["agent"] and event["index"] > one["index"])
+    one["type"], one["value"] = "info", {}
+    left_out["value"]["received"].pop(1)
+    syncs_verdict = both(spark, written(events, tmp_path / "history.jsonl"), "topics")[-1]
+    assert {left_out["index"]} <= {event for witness in syncs_verdict.witnesses for event in witness.events}
+
+
+# -- damage to the file
+
+File = list[str]
+NO_EVENT = '{"this is": "no event"}\n'
+
+
+def _renamed(lines_: File, number: int, **columns: Any) -> File:
+    return [*lines_[:number], json.dumps({**json.loads(lines_[number]), **columns}) + "\n", *lines_[number + 1 :]]
+
+
+FILES: dict[str, Callable[[File], File]] = {
+    "garbage in the middle": lambda f: [*f[:9], "this is no event\n", *f[10:]],
+    "a line of another kind of file": lambda f: [*f[:9], NO_EVENT, *f[10:]],
+    "an event of an unknown type": lambda f: _renamed(f, 9, type="telepathy"),
+    "a line is missing": lambda f: f[:9] + f[10:],
+    "a block is missing": lambda f: f[:9] + f[90:],
+    "a block stands twice": lambda f: f[:90] + f[50:],
+    "two blocks are exchanged": lambda f: f[:50] + f[90:130] + f[50:90] + f[130:],
+    "two runs in one file": lambda f: _renamed(f, 9, run="another"),
+    "an answer without its call": lambda f: _renamed(f, _call(f), type="nemesis"),
+    "a footer that counts other lines": lambda f: _renamed(f, len(f) - 1, value={"events": 7, "states": 0}),
+    "a footer in the middle": lambda f: _renamed(f, 9, type="footer", value={"events": 9, "states": 0}),
+}
+CUTS: dict[str, Callable[[File], File]] = {
+    "no footer": lambda f: f[:-1],
+    "a torn last line": lambda f: [*f[:-1], f[-1][:20]],
+    "cut in the middle": lambda f: [*f[:200], f[200][:9]],
+}
+
+
+def _call(lines_: File) -> int:
+    return next(n for n, line in enumerate(lines_) if '"type":"invoke"' in line)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_of_a_damaged_file_nothing_is_said_but_where(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """The verdict is unknown, with the line, for both."""
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(FILES[name](recorded("worker").read_text().splitlines(keepends=True))))
+    verdicts = run_in_python(scan(path))
+    assert {verdict.verdict for verdict in verdicts} == {"unknown"}
+    assert verdicts[0].reason.startswith("line ")
+    assert lines.read(spark, path).damage == verdicts[0].reason
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_cut_file_is_judged_as_far_as_it_goes(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    """It is whole up to there, and never valid."""
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(CUTS[name](recorded("worker").read_text().splitlines(keepends=True))))
+    verdicts = run_in_python(scan(path))
+    assert (verdicts[0].verdict, verdicts[0].reason) == ("unknown", "the history has no footer: it was cut")
+    seen = lines.read(spark, path)
+    assert (seen.damage, seen.is_whole, seen.count) == ("", False, verdicts[0].counted)
+
+
+def test_a_last_line_without_its_newline_is_whole(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Somebody's editor took it."""
+    path = tmp_path / "history.jsonl"
+    path.write_text(recorded("topics").read_text().rstrip("\n"))
+    assert {verdict.verdict for verdict in run_in_python(scan(path))} == {"valid"}
+    assert lines.read(spark, path).is_whole
