@@ -11,6 +11,9 @@ from busproof.fleet import Fleet
 from busproof.machines import comms
 from busproof.machines.common import BusMachine, play
 from busproof.models.log import same_json
+from busproof.mutant import mutants
+from busproof.runner import run_item
+from busproof.warm import Warm
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,6 +73,20 @@ def test_a_machine_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capfd: p
     finally:
         fleet.close()
     assert "  machine.comms: 7 of 60 examples\n" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("system", "dialect"),
+    [("worker", "lease_ends_late"), ("comms", "ties_are_newest_first"), ("comms", "no_retry_delay")],
+)
+def test_a_dialect_fails_no_row_of_a_machine(warm: Warm, system: str, dialect: str) -> None:
+    """Its own row tells of it, as a warning; what is RESOLVED never fails a MUST."""
+    fleet = Fleet([mutants(system)[dialect].spec(warm)], system=system)
+    try:
+        results = run_item(fleet, f"machine.{system}", seed=1)
+    finally:
+        fleet.close()
+    assert {result.outcome for result in results} == {"pass"}, [result.why for result in results]
 
 
 @pytest.mark.parametrize(

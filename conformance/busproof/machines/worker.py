@@ -124,8 +124,8 @@ class WorkerMachine(BusMachine):
     def claim(self, agent: str, task: str) -> None:
         """Granted exactly when the model grants it."""
         own = self.leases.held.get(task, ("", 0))
-        if own[0] == agent and own[1] > self.now_ms:
-            return  # a holder's own second claim is a dialect (W9)
+        if own[1] == self.now_ms or (own[0] == agent and own[1] > self.now_ms):
+            return  # the very end of a lease, and a holder's own second claim, are dialects (W9)
         reply = self.call(agent, "try_claim_task", task_id=task)
         wanted = self.leases.claim(task, agent, self.now_ms)
         self.must(LEASE_ROW, reply["claimed"] == wanted, f"{agent} claims {task}: {reply}, the model says {wanted}")

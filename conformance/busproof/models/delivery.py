@@ -36,7 +36,8 @@ class Delivery:
         self.failures += 1
         self.state = "dead" if self.failures == FAILURES_MAX else "failed"
         second = 1000 * 2 ** (self.failures - 1)
-        self.not_before_ms, self.surely_ms = now_ms + second // 2, now_ms + second * 3 // 2
+        # No delay at all is a dialect (C1): a row of its own asks for it.
+        self.not_before_ms, self.surely_ms = now_ms, now_ms + second * 3 // 2
 
 
 @dataclass
@@ -46,7 +47,6 @@ class Sent:
     id: str
     to: str | None
     priority: int
-    place: int  # in the order of sending
     at_ms: int
     expires_ms: int
     channel: str
