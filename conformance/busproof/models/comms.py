@@ -155,7 +155,9 @@ class CommsModel(Model):
 
     def known(self, new: Message) -> Any:
         """The id, where this very message was sent before, whatever became of it since (C16)."""
-        taken = [m for m in (*self.sent, *self.messages) if new.id is not None and plain(m.id) == new.id]
+        if new.id is None:
+            return None
+        taken = [m for m in (*self.sent, *self.messages) if plain(m.id) == new.id]
         if not taken:
             return None
         *said, payload = new.content()
@@ -754,7 +756,7 @@ class CommsModel(Model):
 
     def audit_lines(self) -> dict[str, Any]:
         """The trail's file. What came after the last export may be there, too."""
-        return {"lines": Trail(self.trail[: self.exported], self.trail[self.exported :])}
+        return {"lines": Trail(self.trail[: self.exported], self.trail[self.exported :], self.strangers)}
 
     def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
         """A line of another program in the trail."""

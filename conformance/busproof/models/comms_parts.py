@@ -113,26 +113,30 @@ class Trail(Part):
     """Lines of the audit trail, of any format: every event has its own, which names its time, its thing and its agent;
     and lines of different kinds can be told apart."""
 
-    def __init__(self, events: list[Event], later: list[Event]) -> None:
-        self.events, self.later = events, later
+    def __init__(self, events: list[Event], later: list[Event], strangers: list[dict[str, Any]]) -> None:
+        self.events, self.later, self.strangers = events, later, strangers
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Each event finds a line; no line about a message is left over."""
-        left = [line for line in actual if isinstance(line, dict)]
+        about: dict[str, list[dict[str, Any]]] = {}
+        for line in actual:
+            for value in {one for one in line.values() if isinstance(one, str)} if isinstance(line, dict) else ():
+                about.setdefault(value, []).append(line)
         kinds: dict[str, list[dict[str, str]]] = {}
+        used: set[int] = set()
         for event in self.events + self.later:
-            line = next((one for one in left if _tells(one, event)), None)
-            if line is not None:
-                left.remove(line)
-                kinds.setdefault(event.kind, []).append(_words(line, event))
+            lines = about.get(str(plain(event.about)), [])
+            told = next((one for one in lines if id(one) not in used and _tells(one, event)), None)
+            if told is not None:
+                used.add(id(told))
+                kinds.setdefault(event.kind, []).append(_words(told, event))
             elif event not in self.later and event.kind != "dead_letter":  # it may stand in the line of the failure
-                nearest = [one for one in left if str(plain(event.about)) in json.dumps(one)][:3]
-                return Difference(path, f"a line for {event}", f"{nearest}", EVENT_ROWS)
+                return Difference(path, f"a line for {event}", f"{lines[:3]}", EVENT_ROWS)
         for one, other in itertools.combinations(kinds, 2):
             if not _are_apart(kinds[one], kinds[other]):
                 return Difference(path, f"lines that tell {one} from {other}", f"{kinds[one][0]}", EVENT_ROWS)
-        known = {str(plain(event.about)) for event in self.events}
-        extra = [line for line in left if any(f'"{name}"' in json.dumps(line) for name in known)]
+        ours = [line for event in self.events for line in about.get(str(plain(event.about)), ())]
+        extra = [line for line in ours if id(line) not in used and line not in self.strangers]
         if extra:
             return Difference(path, "each event once", f"also {extra[:2]}", ("comms.export.03",))
         return None
@@ -143,8 +147,8 @@ class Trail(Part):
 
 def _tells(line: dict[str, Any], event: Event) -> bool:
     values = list(line.values())
-    at = any(us_of(value) == event.at_us for value in values)
-    return at and str(plain(event.about)) in values and (event.agent is None or event.agent in values)
+    named = event.agent is None or event.agent in values
+    return named and any(us_of(value) == event.at_us for value in values)
 
 
 def _words(line: dict[str, Any], event: Event) -> dict[str, str]:

@@ -95,20 +95,24 @@ class Rows(Part):
             return None
         if not isinstance(actual, list) or not all(isinstance(row, dict) for row in actual):
             return Difference(path, "a list of rows", repr(actual)[:200], rows)
-        wanted = [(self.key({name: bare(value) for name, value in row.items()}), row) for row in self.expected]
-        left = [(self.key(row), row) for row in actual]
+        by_key: dict[Any, list[dict[str, Any]]] = {}
+        for row in actual:
+            by_key.setdefault(self.key(row), []).append(row)
         pairs, unmatched = [], []
-        for key, row in wanted:
-            found = next((one for one in left if one[0] == key), None)
-            if found is None:
-                unmatched.append(row)
+        for row in self.expected:
+            same = by_key.get(self.key({name: bare(value) for name, value in row.items()}))
+            if same:
+                pairs.append((row, same.pop(0)))
             else:
-                left.remove(found)
-                pairs.append((row, found[1]))
+                unmatched.append(row)
+        left = [row for rows_left in by_key.values() for row in rows_left]
         if len(unmatched) != len(left):
-            words = (f"{len(wanted)} rows, {self._short(unmatched)} among them", f"{len(actual)}: {self._short(left)}")
+            words = (
+                f"{len(self.expected)} rows, {self._short(unmatched)} among them",
+                f"{len(actual)}: {self._short(left)}",
+            )
             return Difference(path, *words, rows)
-        pairs += [(row, other) for row, (_, other) in zip(unmatched, left, strict=True)]
+        pairs += list(zip(unmatched, left, strict=True))
         found_at = (differs(row, other, f"{path}[{other.get('id', '')}]", rows) for row, other in pairs)
         return next((one for one in found_at if one), None)
 
