@@ -112,6 +112,7 @@ EDGES = (
         "priority 11",
         "no expiry",
         "ttl 0",
+        "own ttl",
         "urgent",
     ),
     *(
@@ -970,6 +971,8 @@ class CommsGenerator:
             self._tag("field missing")
         else:
             key = r.choice(sorted(params.keys() | CONTRACT.methods[method].params.model_fields.keys()))
+            if method == "send_response" and key == "agent_id":
+                key = "response_payload"  # a bad name is another's, too: either refusal is right
             if key == "events":
                 events: tuple[Any, ...] = (
                     [5],

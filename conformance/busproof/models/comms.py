@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, is_text_of, letter_key
+from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, in_words, is_text_of, letter_key
 from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
@@ -23,7 +23,7 @@ from busproof.models.comms_values import (
     is_uuid,
     json_fault,
 )
-from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, text_of, us_of
+from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, us_of
 from busproof.models.spec import Cited, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
 from busproof.protocol.comms import CONTRACT
 
@@ -528,8 +528,6 @@ class CommsModel(Model):
         """From the request's addressee to its sender, with the request's link, channel and priority."""
         if envelope_faults(original_message):
             self.refuse("INVALID_ARGUMENT", "comms.route.31")
-        if agent_id is not None:
-            self.name(agent_id)
         to = original_message.get("to_agent")
         if to is None and agent_id is None:
             self.refuse("INVALID_ARGUMENT", "comms.route.30")
@@ -586,12 +584,13 @@ class CommsModel(Model):
         self.row("comms.route.32", "comms.route.33")
         answers = [m for m in self.messages if m.correlation_id is link]
         answers = [m for m in answers if m.to == from_agent and m is not asked and not m.is_expired(self.now_us)]
-        for answer in sorted(answers, key=lambda m: m.at_us):
-            if answer.of(from_agent).there(self.now_us):
-                self.row("comms.route.34")
-                self.grant(answer, from_agent)
-                self.finish(answer, from_agent, None)
-                return {"response": self.envelope(answer)}  # type: ignore[return-value]
+        answers = [m for m in answers if m.of(from_agent).there(self.now_us)]
+        if answers:
+            self.row("comms.route.34")
+            answer = min(answers, key=lambda m: m.at_us)
+            self.grant(answer, from_agent)
+            self.finish(answer, from_agent, None)
+            return {"response": self.envelope(answer)}  # type: ignore[return-value]
         self.row("comms.route.35")
         self.least_s = timeout_seconds
         raise Refuse("TIMEOUT", definite=False)
@@ -740,17 +739,7 @@ class CommsModel(Model):
 
     def in_words(self) -> str:
         """The state, for a reader of a failure."""
-        lines = [f"now {text_of(self.now_us)}"]
-        for message in self.messages:
-            until = "" if message.expires_us is None else f" until {text_of(message.expires_us)}"
-            lines.append(f"{plain(message.id)}: {message.sender} to {message.to or 'all'} on {message.channel}{until}")
-            for agent, delivery in message.deliveries.items():
-                due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
-                said = f"{delivery.status}, claimed {delivery.count} times, failed {delivery.failures}"
-                lines.append(f"  {agent}: {said}, due {text_of(due)}")
-        lines += [f"dead letter {plain(one.id)} of {one.agent}: {one.error:.60}" for one in self.letters]
-        lines += [f"{agent}: {float(held):.2f} tokens" for agent, (held, _) in self.buckets.items() if held < 2]
-        return "\n".join(lines)
+        return in_words(self)
 
     # -- what the kit's own hand does and finds
 

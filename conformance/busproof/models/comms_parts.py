@@ -6,8 +6,8 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from busproof.models.comms_state import Delivery, Event, Message
-from busproof.models.parts import bare, us_of
+from busproof.models.comms_state import Delivery, Due, Event, Message
+from busproof.models.parts import bare, text_of, us_of
 from busproof.models.spec import Difference, Part, differs, plain, same_json
 
 if TYPE_CHECKING:
@@ -183,3 +183,18 @@ def is_text_of(text: Any, value: Any) -> bool:
         return isinstance(text, str) and same_json(json.loads(text), value)
     except ValueError:
         return False
+
+
+def in_words(model: CommsModel) -> str:
+    """The state, for a reader of a failure."""
+    lines = [f"now {text_of(model.now_us)}"]
+    for message in model.messages:
+        until = "" if message.expires_us is None else f" until {text_of(message.expires_us)}"
+        lines.append(f"{plain(message.id)}: {message.sender} to {message.to or 'all'} on {message.channel}{until}")
+        for agent, delivery in message.deliveries.items():
+            due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
+            said = f"{delivery.status}, claimed {delivery.count} times, failed {delivery.failures}"
+            lines.append(f"  {agent}: {said}, due {text_of(due)}")
+    lines += [f"dead letter {plain(one.id)} of {one.agent}: {one.error:.60}" for one in model.letters]
+    lines += [f"{agent}: {float(held):.2f} tokens" for agent, (held, _) in model.buckets.items() if held < 2]
+    return "\n".join(lines)
