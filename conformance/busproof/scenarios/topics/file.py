@@ -1,0 +1,242 @@
+"""log: the file, its tables and its locks."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from busproof.adapters.base import DoorError, Refused
+from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
+from busproof.scenarios.common import Row, at_once, definite, joined, said
+from busproof.scenarios.topics.common import database, join, lane, scenario, sync, topic, unique
+from busproof.scenarios.topics.log import send
+from busproof.suite import Ctx
+
+SEED_COLUMNS = {
+    "topics.log.23": ("meta", "key TEXT, value TEXT"),
+    "topics.log.24": (
+        "topics",
+        (
+            "topic_id TEXT, name TEXT, created_at REAL, status TEXT, "
+            "closed_at REAL NULL, close_reason TEXT NULL, metadata_json TEXT NULL"
+        ),
+    ),
+    "topics.log.25": ("topic_seq", "topic_id TEXT, next_seq INTEGER, updated_at REAL"),
+    "topics.log.26": (
+        "messages",
+        (
+            "message_id TEXT, topic_id TEXT, seq INTEGER, sender TEXT, message_type TEXT, reply_to TEXT NULL, "
+            "content_markdown TEXT, metadata_json TEXT NULL, client_message_id TEXT NULL, created_at REAL"
+        ),
+    ),
+    "topics.log.27": ("cursors", "topic_id TEXT, agent_name TEXT, last_seq INTEGER, updated_at REAL"),
+    "topics.log.28": (
+        "agent_name_reservations",
+        "topic_id TEXT, agent_name TEXT, reclaim_token TEXT, created_at REAL, last_claimed_at REAL",
+    ),
+}
+SEED_INDEXES = {
+    "topics.log.29": ("topics", "idx_topics_name_status_created_at", ["name", "status", "created_at"]),
+    "topics.log.32": ("messages", "idx_messages_topic_seq", ["topic_id", "seq"]),
+    "topics.log.33": ("messages", "idx_messages_topic_reply_to", ["topic_id", "reply_to"]),
+}
+SEED_UNIQUE = {
+    "topics.log.30": ("messages", {"topic_id", "seq"}),
+    "topics.log.31": ("messages", {"topic_id", "sender", "client_message_id"}),
+}
+SEED_KEYS = {"topics.log.34": "cursors", "topics.log.35": "agent_name_reservations"}
+
+# Every tool that needs no session that has joined: a bus may see that first.
+ON_A_STRANGE_FILE: tuple[tuple[str, Row], ...] = (
+    ("topic_create", {"name": "old"}),
+    ("topic_list", {}),
+    ("topic_resolve", {"name": "old"}),
+    ("topic_join", {"agent_name": "a", "topic_id": "0123456789"}),
+    ("topic_presence", {"topic_id": "0123456789"}),
+    ("messages_search", {"query": "old"}),
+    ("topic_close", {"topic_id": "0123456789"}),
+)
+
+
+@scenario("log.tables", needs=("sqlite",), alone=True)
+def tables(ctx: Ctx) -> None:
+    """The file has the seed's tables: a program that knows only the seed can read them and write to them."""
+    topic(ctx.agent("a"))
+    with database(ctx) as db:
+        mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+        ctx.expect("topics.log.17", mode == "wal", f"journal_mode is {mode}")
+        for row, (table, wanted) in SEED_COLUMNS.items():
+            faults = column_faults(db, table, wanted)
+            ctx.expect(row, not faults, f"table {table}: {faults}")
+        try:
+            version = [r[0] for r in db.execute("SELECT value FROM meta WHERE key = 'schema_version'")]
+        except sqlite3.OperationalError as error:
+            version = [error]
+        ctx.expect("topics.log.18", version == ["6"], f"schema_version in meta: {version}")
+
+
+def column_faults(db: sqlite3.Connection, table: str, wanted: str) -> list[str]:
+    """What differs from the seed's columns. More columns are no fault, unless a writer must know them."""
+    have = {row["name"]: row for row in db.execute(f"SELECT * FROM pragma_table_info('{table}')")}
+    faults = []
+    for name, type_, *null in (column.split() for column in wanted.split(", ")):
+        row = have.pop(name, None)
+        if row is None:
+            faults.append(f"{name} is missing")
+        elif row["type"].upper() != type_:
+            faults.append(f"{name} is {row['type']}, not {type_}")
+        elif null and row["notnull"]:
+            faults.append(f"{name} must not be NULL")
+    return faults + [
+        f"{name} is one more, and must be given"
+        for name, row in have.items()
+        if row["notnull"] and row["dflt_value"] is None
+    ]
+
+
+@scenario("log.indexes", needs=("sqlite",), alone=True)
+def indexes(ctx: Ctx) -> None:
+    """The file itself keeps what must be unique, and has the indexes that the seed names."""
+    topic(ctx.agent("a"))
+    with database(ctx) as db:
+        there = {table: index_columns(db, table) for table in ("topics", "messages")}
+        for row, (table, name, columns) in SEED_INDEXES.items():
+            have = next((have for index, _, have in there[table] if index == name), None)
+            ctx.expect(row, have == columns, f"{name} is on {have}, not on {columns}")
+        for row, (table, unordered) in SEED_UNIQUE.items():
+            good = any(is_unique and set(have) == unordered for _, is_unique, have in there[table])
+            ctx.expect(row, good, f"{sorted(unordered)} is not unique in {table}: {there[table]}")
+        for row, table in SEED_KEYS.items():
+            key = {r["name"] for r in db.execute(f"SELECT * FROM pragma_table_info('{table}') WHERE pk > 0")}
+            ctx.expect(row, key == {"topic_id", "agent_name"}, f"the primary key of {table} is {sorted(key)}")
+
+
+def index_columns(db: sqlite3.Connection, table: str) -> list[tuple[str, bool, list[str]]]:
+    """Each index of a table: its name, whether it is unique, its columns."""
+    found = db.execute(f"SELECT * FROM pragma_index_list('{table}')").fetchall()
+    return [
+        (
+            row["name"],
+            bool(row["unique"]),
+            [r["name"] for r in db.execute("SELECT name FROM pragma_index_info(?)", (row["name"],))],
+        )
+        for row in found
+    ]
+
+
+@scenario("log.first_calls", needs=("sqlite",), alone=True)
+def first_calls(ctx: Ctx) -> None:
+    """Servers whose first calls come together make one file between them, and none is turned away."""
+    sessions = [ctx.agent(name) for name in ("ada", "bob", "cy", "dan")]
+    wanted = [unique() for _ in sessions]
+    calls = (lambda s=s, name=name: s.call("topic_create", name=name) for s, name in zip(sessions, wanted, strict=True))
+    failed = [str(result) for result in at_once(*calls) if isinstance(result, DoorError)]
+    there = {row["name"] for row in sessions[0].call("topic_list")["topics"]} if not failed else set()
+    good = not failed and there == set(wanted)
+    ctx.expect("topics.log.74", good, f"four servers make a topic on a new file: {failed or sorted(there)}")
+
+
+@scenario("log.schema_mismatch", needs=("sqlite",), alone=True)
+def schema_mismatch(ctx: Ctx) -> None:
+    """A file of another version is neither used nor harmed, and its owner is told what to do."""
+    other = ctx.store / "other"
+    other.mkdir()
+    before = [
+        strange_file(ctx.store, "DELETE FROM meta WHERE key = 'schema_version'"),
+        strange_file(other, "UPDATE meta SET value = '5' WHERE key = 'schema_version'"),
+    ]
+    a = ctx.agent("a")
+    missing = {tool: a.refusal(tool, **params) for tool, params in ON_A_STRANGE_FILE}
+    a.call("open", store=str(other), options={})  # on another file it is another process
+    mismatched = {tool: a.refusal(tool, **params) for tool, params in ON_A_STRANGE_FILE}
+    for row, refused in (("topics.log.19", missing), ("topics.log.20", mismatched)):
+        wrong = {tool: said(no) for tool, no in refused.items() if not definite(no, "DB_SCHEMA_MISMATCH")}
+        ctx.expect(row, not wrong, f"not DB_SCHEMA_MISMATCH: {wrong}")
+    told = [no.message if no else "" for no in (*missing.values(), *mismatched.values())]
+    silent = [text for text in told if not re.search("wipe|delete|remove", text, re.IGNORECASE)]
+    ctx.expect("topics.log.21", not silent, f"nothing of wiping the database is said in {silent[:2]}")
+    after = [dump(ctx.store), dump(other)]
+    ctx.expect("topics.log.22", after == before, f"the file was {before}, and is {after}"[:600])
+
+
+@scenario("log.version_changes", needs=("sqlite",), alone=True)
+def version_changes(ctx: Ctx) -> None:
+    """A database that another program brings to another version does not stop the servers that run."""
+    topic_id, (a,) = lane(ctx, "a")
+    send(a, topic_id, "before")
+    with database(ctx) as db:
+        db.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
+    before = dump(ctx.store)
+    calls: tuple[tuple[str, Row], ...] = (
+        *ON_A_STRANGE_FILE,
+        ("sync", {"topic_id": topic_id, "wait_seconds": 0}),
+        ("sync", {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "after"}]}),
+        ("cursor_reset", {"topic_id": topic_id}),
+    )
+    refused = [(tool, a.refusal(tool, **params)) for tool, params in calls]
+    wrong = [(tool, said(no)) for tool, no in refused if not definite(no, "DB_SCHEMA_MISMATCH")]
+    is_same = dump(ctx.store) == before
+    why = (
+        f"after the version became 7, not DB_SCHEMA_MISMATCH: {wrong}; the file is {'' if is_same else 'not '}the same"
+    )
+    ctx.expect("topics.log.78", not wrong and is_same, why)
+    pong = a.refusal("ping")
+    ctx.expect("topics.log.79", pong is None, f"ping, after the version became 7: {said(pong)}")
+
+
+def strange_file(folder: Path, spoil: str) -> list[str]:
+    """A file with all of the seed's tables, and one topic in them, but another version. What is in it."""
+    with joined(folder / DB_NAME) as db:
+        db.executescript(TOPICS_TABLES)
+        db.execute("INSERT INTO topics VALUES ('0123456789', 'old', 1.5, 'open', NULL, NULL, NULL)")
+        db.execute("INSERT INTO topic_seq VALUES ('0123456789', 1, 1.5)")
+        db.execute(spoil)
+    return dump(folder)
+
+
+def dump(folder: Path) -> list[str]:
+    """All tables and rows, as SQL."""
+    with joined(folder / DB_NAME) as db:
+        return list(db.iterdump())
+
+
+@scenario("log.busy", needs=("sqlite",))
+def busy(ctx: Ctx) -> None:
+    """A lock is waited for; one that is not let go ends in DB_BUSY."""
+    topic_id, (a,) = lane(ctx, "a")
+    other_id, closing_id = topic(a), topic(a)
+    delayed = while_locked(
+        ctx,
+        topic_id,
+        0.5,
+        lambda: sync(a, topic_id, "m"),
+        lambda: a.call("topic_create", name=unique()),
+        lambda: join(a, other_id),
+        lambda: a.call("topic_close", topic_id=closing_id),
+    )
+    failed = [str(result) for result in delayed if isinstance(result, DoorError)]
+    ctx.expect("topics.log.70", not failed, f"four calls, while another wrote for 0.5 s: {failed}")
+    outbox = [{"content_markdown": "m"}]
+    (result,) = while_locked(
+        ctx, topic_id, 60.0, lambda: a.call("sync", timeout_s=60, topic_id=topic_id, outbox=outbox, wait_seconds=0)
+    )
+    good = isinstance(result, Refused) and definite(result, "DB_BUSY")
+    ctx.expect("topics.log.71", good, f"a send to a file that stays locked: {result}")
+
+
+def while_locked(ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[], Row]) -> list[Row | DoorError]:
+    """Run the calls while another program writes, for so long or until they are answered."""
+    results: list[Row | DoorError] = []
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        # A commit that changes something makes every older snapshot useless for a writer.
+        db.execute("UPDATE topic_seq SET updated_at = updated_at + 0.001 WHERE topic_id = ?", (topic_id,))
+        thread = threading.Thread(target=lambda: results.extend(at_once(*calls)))
+        thread.start()
+        thread.join(at_most_s)
+        db.execute("COMMIT")
+    thread.join()
+    return results

@@ -1,0 +1,137 @@
+"""log: the server and its tools."""
+
+from __future__ import annotations
+
+from busproof.adapters.base import Refused
+from busproof.scenarios.common import Row, said
+from busproof.scenarios.topics.common import bodies, join, lane, scenario, sync, topic, unique
+from busproof.session import Session
+from busproof.suite import Ctx
+
+# What each tool takes, those that are required with a *, and the defaults that the seed gives.
+TOOLS = {
+    "ping": "",
+    "topic_create": "",
+    "topic_list": "",
+    "topic_resolve": "",
+    "topic_close": "",
+    "topic_join": "agent_name* topic_id name reclaim_token",
+    "topic_presence": "topic_id* window_seconds limit",
+    "cursor_reset": "topic_id* last_seq",
+    "messages_search": "query* topic_id mode limit model include_content",
+    "sync": "topic_id* outbox max_items include_self wait_seconds auto_advance ack_through",
+}
+DESCRIBED = ("topic_join", "topic_presence", "cursor_reset", "messages_search", "sync")  # sections 4.3 to 4.7
+DEFAULTS: dict[str, Row] = {
+    "sync": {"max_items": 20, "include_self": False, "wait_seconds": 60, "auto_advance": True},
+    "cursor_reset": {"last_seq": 0},
+    "topic_presence": {"window_seconds": 300, "limit": 200},
+    "messages_search": {"mode": "hybrid", "limit": 20, "include_content": False},
+}
+READING = {"ping", "topic_list", "topic_resolve", "topic_presence", "messages_search"}
+
+
+@scenario("log.ping")
+def ping(ctx: Ctx) -> None:
+    """The server lives, and says which contract and which version it is."""
+    a = ctx.agent("a")
+    reply = a.call("ping")
+    ctx.expect("topics.log.07", reply["ok"] is True, f"ping answered {reply}")
+    spec = reply["spec_version"]
+    ctx.expect("topics.log.08", isinstance(spec, str) and spec != "", f"spec_version is {spec!r}")
+    package = reply["package_version"]
+    ctx.expect("topics.log.09", isinstance(package, str) and package != "", f"package_version is {package!r}")
+    ctx.expect("topics.log.10", spec == "v6.3", f"spec_version is {spec!r}")
+
+
+def walk(a: Session) -> dict[str, Refused | None]:
+    """A short life with every tool; what each was refused with."""
+    name = unique()
+    refused = {"ping": a.refusal("ping"), "topic_create": a.refusal("topic_create", name=name)}
+    refused["topic_list"] = a.refusal("topic_list")
+    refused["topic_resolve"] = a.refusal("topic_resolve", name=name)
+    refused["topic_join"] = a.refusal("topic_join", agent_name="a", name=name)
+    here = {"topic_id": topic(a)}
+    join(a, here["topic_id"])
+    outbox = [{"content_markdown": f"a word: {name}"}]
+    refused["sync"] = a.refusal("sync", **here, outbox=outbox, include_self=True, wait_seconds=0)
+    refused["topic_presence"] = a.refusal("topic_presence", **here)
+    refused["cursor_reset"] = a.refusal("cursor_reset", **here)
+    refused["messages_search"] = a.refusal("messages_search", query=name)
+    refused["topic_close"] = a.refusal("topic_close", **here)
+    return refused
+
+
+@scenario("log.tools")
+def tools(ctx: Ctx) -> None:
+    """One server has all tools; their schemas name and require what the seed says."""
+    a = ctx.agent("a")
+    listed = {tool["name"]: tool for tool in a.call("tools.list")["tools"]}
+    missing = sorted(set(TOOLS) - set(listed))
+    ctx.expect("topics.log.02", not missing, f"not listed: {missing}; listed: {sorted(listed)}")
+    wrong, without_default = {}, []
+    for tool in (name for name in DESCRIBED if name in listed):
+        schema = listed[tool]["inputSchema"]
+        known = {word.rstrip("*") for word in TOOLS[tool].split()}
+        needed = {word.rstrip("*") for word in TOOLS[tool].split() if word.endswith("*")}
+        has, requires = set(schema.get("properties", {})), set(schema.get("required") or [])
+        if not known <= has or requires != needed:
+            wrong[tool] = f"lacks {sorted(known - has)}, requires {sorted(requires)}"
+        for name, value in DEFAULTS.get(tool, {}).items():
+            stated = schema.get("properties", {}).get(name, {}).get("default")
+            if stated != value or type(stated) is not type(value):
+                without_default.append(f"{tool}.{name}: {stated!r}, not {value!r}")
+    ctx.expect("topics.log.03", not wrong, f"input schemas: {wrong}; the seed has {TOOLS}")
+    ctx.expect("topics.log.04", not without_default, f"defaults: {without_default}")
+    # Search "may be limited by the local SQLite build"; all else has no excuse.
+    refused = {tool: said(no) for tool, no in walk(a).items() if no is not None and tool != "messages_search"}
+    ctx.expect("topics.log.01", not refused, f"one server refused its tools: {refused}")
+
+
+@scenario("log.output_schemas")
+def output_schemas(ctx: Ctx) -> None:
+    """What a tool answers is described."""
+    a = ctx.agent("a")
+    listed = {tool["name"]: tool.get("outputSchema") for tool in a.call("tools.list")["tools"]}
+    # The official client holds each answer against the schema, and ends the session over one that differs.
+    walk(a)
+    without = sorted(name for name in TOOLS if not listed.get(name))
+    ctx.expect("topics.log.05", not without, f"without an output schema: {without}")
+
+
+@scenario("log.annotations")
+def hints(ctx: Ctx) -> None:
+    """A client can tell a person, and ask for leave, before it calls."""
+    listed = {tool["name"]: tool for tool in ctx.agent("a").call("tools.list")["tools"]}
+    wrong = {}
+    for name in TOOLS:
+        tool = listed.get(name, {})
+        hint = (tool.get("annotations") or {}).get("readOnlyHint")
+        if not tool.get("description") or bool(hint) != (name in READING):
+            wrong[name] = f"description {tool.get('description')!r:.40}, readOnlyHint {hint}"
+    ctx.expect("topics.log.06", not wrong, f"{wrong}; only these read: {sorted(READING)}")
+
+
+@scenario("log.two_processes")
+def two_processes(ctx: Ctx) -> None:
+    """All that two servers share is the file, and it is enough."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    name = unique()
+    topic_id = a.call("topic_create", name=name)["topic_id"]
+    join(a, topic_id)
+    found = b.call("topic_join", agent_name="b", name=name)["topic_id"]
+    sync(a, topic_id, "from a")
+    got = bodies(sync(b, topic_id, "from b")), bodies(sync(a, topic_id))
+    good = found == topic_id and got == (["from a"], ["from b"])
+    ctx.expect("topics.log.11", good, f"topic {topic_id} is {found} for another process; received: {got}")
+
+
+@scenario("log.exchange")
+def exchange(ctx: Ctx) -> None:
+    """One call sends and receives."""
+    topic_id, (a, b) = lane(ctx, "a", "b")
+    sync(b, topic_id, "from b")
+    reply = sync(a, topic_id, "from a")
+    got = bodies(reply), bodies(sync(b, topic_id))
+    good = got == (["from b"], ["from a"])
+    ctx.expect("topics.log.12", good, f"b sent, a sent and received in one call, b received: {got}; {reply}")
