@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
     )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="of --coverage: write it as a page")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
     return parser
 
@@ -151,8 +152,27 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
         if name in kept:
             args.gather.mkdir(parents=True, exist_ok=True)
             save(args.gather / f"{name}.jsonl", kept[name].steps)
-    print(json.dumps(figures(specification, found), indent=2))
+    told = figures(specification, found)
+    print(json.dumps(told, indent=2))
+    if args.markdown:
+        args.markdown.write_text(_page(args.system, told), encoding="utf-8")
     return 0
+
+
+def _page(system: str, told: dict[str, Any]) -> str:
+    lines = [
+        f"# What the corpus of `{system}` reaches",
+        "",
+        f"Written by `busproof explore {system} --coverage --markdown docs/corpus/{system}.md`, on the reference.",
+        "Branches are those of the model that a bus without a dialect can take; edges are what the generator says a",
+        "step is for; pairs are one method after another on one store; rows are those that a branch cites.",
+        "",
+        *(f"- {name}: {value}" for name, value in told.items() if not isinstance(value, list)),
+    ]
+    left = [
+        f"- {name}: {', '.join(map(str, value))}" for name, value in told.items() if isinstance(value, list) and value
+    ]
+    return "\n".join([*lines, *left]) + "\n"
 
 
 def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> corpus.Play:

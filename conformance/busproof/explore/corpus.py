@@ -21,6 +21,7 @@ from busproof.explore.script import Step, load
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Specification
 from busproof.fleet import Fleet
+from busproof.models.spec import Model
 
 FOLDER = Path(__file__).parent.parent / "corpus"
 PLAYED_AGAIN = 3  # a mismatch in a race counts when it comes again
@@ -114,8 +115,8 @@ def broken_rows(system: str, found: Replay) -> dict[str, str]:
 class Reached:
     """What scripts reach of a specification: branches of the model, edges, pairs of calls on one thing, rows."""
 
-    arcs: dict[str, set[tuple[int, int]]]  # script → branches
-    missing: list[tuple[int, int]]
+    arcs: dict[str, set[tuple[Any, ...]]]  # script → branches: file, from line, to line
+    missing: list[str]
     arcs_all: int
     edges: set[str]
     pairs: set[tuple[str, ...]]
@@ -123,12 +124,19 @@ class Reached:
     tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
 
 
+def _files(specification: Specification) -> list[str]:
+    """The model's own, without what all models are made of."""
+    classes = [one for one in specification.model.__mro__ if one.__module__.startswith("busproof.models.")]
+    return [str(inspect.getsourcefile(one)) for one in classes if one is not Model]
+
+
 @contextlib.contextmanager
 def _measured(specification: Specification) -> Iterator[Any]:
     from coverage import Coverage
 
-    path = inspect.getsourcefile(specification.model)
-    cover = Coverage(data_file=None, branch=True, include=[str(path)], config_file=False)
+    cover = Coverage(data_file=None, branch=True, include=_files(specification), config_file=False)
+    # Only a bus that chose otherwise than the reference reaches the other side of these.
+    cover.exclude(r"self\.choice\(|# on another bus", which="partial")
     cover.start()
     try:
         yield cover
@@ -142,7 +150,6 @@ Play = Callable[[], Program]
 def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
     """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
     found = Reached({}, [], 0, set(), set(), set(), {})
-    path = str(inspect.getsourcefile(specification.model))
     with _measured(specification) as cover:
         for name, one in programs:
             cover.switch_context(name)
@@ -155,14 +162,14 @@ def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) 
     data = cover.get_data()
     for name in found.tags:
         data.set_query_context(name)
-        found.arcs[name] = set(data.arcs(path) or ())
+        found.arcs[name] = {(file, *arc) for file in _files(specification) for arc in data.arcs(file) or ()}
     data.set_query_contexts(None)
     with tempfile.TemporaryDirectory() as folder:
         cover.json_report(outfile=f"{folder}/coverage.json")
         told = json.loads(Path(folder, "coverage.json").read_text(encoding="utf-8"))["files"]
-    summary = next(iter(told.values()))
-    found.missing = [tuple(arc) for arc in summary["missing_branches"]]
-    found.arcs_all = summary["summary"]["num_branches"]
+    for name, summary in told.items():
+        found.missing += [f"{Path(name).name}:{start}→{end}" for start, end in summary["missing_branches"]]
+        found.arcs_all += summary["summary"]["num_branches"]
     return found
 
 

@@ -133,9 +133,17 @@ EDGES = (
         "redrive twice",
     ),
     *("redrive another's", "tampered", "unsigned", "lost blob", "spoiled blob", "not JSON in the row", "ref as a path"),
-    *("torn export", "forgotten export", "rotated export", "burned numbers", "stranger", "ack under the lock"),
-    *("upper case ref", "cut ref", "unknown ref", "query syntax", "archived words", "way", "no way", "repeated way"),
-    *("another worker", "stale belief", "more than 1,000", "synchronous FULL", "bad options"),
+    *("torn export", "forgotten export", "rotated export", "burned numbers", "burned seq", "stranger"),
+    *("upper case ref", "cut ref", "unknown ref", "query syntax", "archived words", "way", "no way"),
+    *(
+        "ack under the lock",
+        "repeated way",
+        "another worker",
+        "stale belief",
+        "more than 1,000",
+        "synchronous FULL",
+        "bad options",
+    ),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -727,6 +735,7 @@ class WorkerGenerator:
             options += [("newest", newest.seq)]
             ahead = changed(newest.seq, plus=1) if isinstance(newest.seq, Free) else newest.seq + 1
             options += [("newest + 1", ahead)] if newest.number == plain(m.highest) else []
+            options += [("burned seq", plain(m.highest))] if newest.number < plain(m.highest) else []
         options += [("archived seq", r.choice(m.archived).seq)] if m.archived else []
         others = [row.seq for row in m.log if row.to_agent not in (None, agent)]
         options += [("another's seq", r.choice(others))] if others else []

@@ -122,6 +122,8 @@ class WorkerModel(WorkerState):
             return old
         if self.session.unread_max is not None and draft.to is not None:
             self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
+            if self.again(draft.to):
+                self.row("worker.limit.17")
             if len(self.unread(draft.to)) + len(self.again(draft.to)) >= self.session.unread_max:
                 self.refuse("BACKPRESSURE")
         seq = self.highest = self.born(Above, "seq", self.highest)
@@ -147,6 +149,7 @@ class WorkerModel(WorkerState):
         if old.text is None or draft.text is None:
             return old.text is draft.text
         if old.ref is not None and old.ref in self.harm:
+            self.row("worker.blob.17")
             return draft.ref == old.ref  # what the blob held is known by its hash alone
         return self.is_same_payload(old.text, draft.text)
 
@@ -190,6 +193,8 @@ class WorkerModel(WorkerState):
         if agent_id not in self.cursors:
             self.row("worker.cursor.06")
         redriven = self.again(agent_id)[:limit]
+        if limit and not redriven and not self.unread(agent_id):
+            self.least_s = wait_ms / 1000
         for row in redriven:
             self.row("worker.retry.10")
             self.redriven[agent_id, plain(row.seq)] = True
@@ -238,7 +243,8 @@ class WorkerModel(WorkerState):
         self.name(agent_id)
         self.whole(seq)
         if seq > self.newest:
-            self.refuse("INVALID_ARGUMENT", "worker.cursor.09")
+            self.row("worker.cursor.24" if seq <= (plain(self.highest) or 0) else "worker.cursor.09")
+            self.refuse("INVALID_ARGUMENT")
         if self.archived:
             self.row("worker.log.45")
         self.row("worker.cursor.07" if seq > self.position(agent_id) else "worker.cursor.11", "worker.cursor.08")
@@ -528,6 +534,8 @@ class WorkerModel(WorkerState):
         """Append what is not exported: neither by the file's last whole line, nor by the database."""
         last = max(self.exported_to, *(plain(line["seq"]) for line in self.in_file[-1:]), 0)
         self.row("worker.export.01", "worker.export.05", "worker.export.06", "worker.export.07")
+        if self.exported_to and not self.in_file:
+            self.row("worker.export.14")
         new = [row for row in self.everything() if row.number > last]
         self.in_file += [row.columns() for row in new]
         self.exported_to = plain(new[-1].seq) if new else last

@@ -185,7 +185,7 @@ class WorkerState(Values):
 
     def stranger_acks(self, agent_id: str, seq: int, now_ms: int) -> dict[str, Any]:
         """By the seed's own statement."""
-        self.row("worker.log.43")
+        self.row("worker.log.43", "worker.log.63")
         self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
         return {}
 
@@ -256,7 +256,7 @@ class Files(Free):
         """Hold {ref: text} against the model, and learn what became of blobs that may have been mended."""
         model = self.model
         for ref in [ref for ref, harm in model.harm.items() if harm == UNSURE]:
-            if found.get(ref) == model.blobs[ref]:
+            if found.get(ref) == model.blobs[ref]:  # on another bus maybe not
                 del model.harm[ref]
             else:
                 model.harm[ref] = DAMAGED if ref in found else LOST

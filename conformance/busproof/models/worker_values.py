@@ -52,7 +52,7 @@ class Values(Model):
 
     def declared(self, limit: str, wanted: int) -> int:
         """A limit that the bus declares; without one, nothing can be said of what is long."""
-        if limit not in self.limits and wanted > SURELY_SHORT:
+        if limit not in self.limits and wanted > SURELY_SHORT:  # on another bus
             raise DoesNotApply
         return self.limits.get(limit, SURELY_SHORT)
 
