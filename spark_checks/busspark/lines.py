@@ -85,24 +85,27 @@ def _is_broken() -> Column:
 
 def _seen_of_a_block() -> list[Column]:
     """In a block that is in order and without holes, index and place differ by the same number everywhere."""
-    shift, state = F.col("index") - F.col("_place"), F.struct("index", "process")
+    is_event, state = ~F.col("_broken"), F.struct("index", "process")
+    index, run = (F.when(is_event, column) for column in (F.col("index"), F.struct("run", "system")))
+    shift = index - F.col("_place")
+    is_footer, is_state = (is_event & (F.col("type") == name) for name in ("footer", "state"))
 
     def last(op: str) -> Column:
-        return F.max(F.when((F.col("op") == op) & (F.col("type") == "ok"), state))
+        return F.max(F.when(is_event & (F.col("op") == op) & (F.col("type") == "ok"), state))
 
     footer = F.from_json("value", "events LONG, states LONG")
     return [
         F.count("*").alias("lines"),
         F.count_if("_broken").alias("broken"),
-        F.min("index").alias("first"),
-        F.max("index").alias("last"),
+        F.min(index).alias("first"),
+        F.max(index).alias("last"),
         F.min(shift).alias("least"),
         F.max(shift).alias("most"),
-        F.min(F.struct("run", "system")).alias("one"),
-        F.max(F.struct("run", "system")).alias("other"),
-        F.count_if(F.col("type") == "state").alias("states"),
-        F.count_if(F.col("type") == "footer").alias("footers"),
-        F.max(F.when(F.col("type") == "footer", F.struct("index", footer.alias("told")))).alias("footer"),
+        F.min(run).alias("one"),
+        F.max(run).alias("other"),
+        F.count_if(is_state).alias("states"),
+        F.count_if(is_footer).alias("footers"),
+        F.max(F.when(is_footer, F.struct("index", footer.alias("told")))).alias("footer"),
         last("dump").alias("dump"),
         last("read_export").alias("export"),
     ]

@@ -232,6 +232,7 @@ FILES: dict[str, Callable[[File], File]] = {
 CUTS: dict[str, Callable[[File], File]] = {
     "no footer": lambda f: f[:-1],
     "a torn last line": lambda f: [*f[:-1], f[-1][:20]],
+    "a footer torn at its very end": lambda f: [*f[:-1], f[-1][:-4]],
     "cut in the middle": lambda f: [*f[:200], f[200][:9]],
 }
 
