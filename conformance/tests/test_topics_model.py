@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from busproof.models.spec import Refusal, plain
-from busproof.models.topics import TopicsModel, _Peers, _Results, is_snippet
+from busproof.models.topics import TopicsModel
+from busproof.models.topics_looks import Peers, Results, is_snippet
 
 READY = st.sampled_from(["ann", "bob", "cy"])
 
@@ -113,13 +114,13 @@ def test_a_refusal_that_promises_nothing_differs() -> None:
 
 
 def test_presence_forgets_nobody_within_the_window_and_shows_nobody_beyond() -> None:
-    peers = _Peers({"new": (3, 1000.0), "old": (1, 600.0)}, 300, 200)
+    peers = Peers({"new": (3, 1000.0), "old": (1, 600.0)}, 300, 200)
     new = {"agent_name": "new", "last_seq": 3, "updated_at": 1000.0, "age_seconds": 1.0}
     old = {"agent_name": "old", "last_seq": 1, "updated_at": 600.0, "age_seconds": 401.0}
     assert peers([new])
     assert not peers([new, old])
     assert not peers([new | {"last_seq": 2}])
-    assert not _Peers({"new": (3, 1000.0), "newer": (1, 1000.5)}, 300, 200)([new])
+    assert not Peers({"new": (3, 1000.0), "newer": (1, 1000.5)}, 300, 200)([new])
 
 
 def test_results_hold_the_words_each_once_and_whole() -> None:
@@ -132,10 +133,10 @@ def test_results_hold_the_words_each_once_and_whole() -> None:
     flat = {name: plain(getattr(value, "value", value)) for name, value in result.items()}
     found = {"0000000001": (topic, message)}
     del flat["content_markdown"]
-    assert _Results(found, 20, False)([flat])
-    assert not _Results(found, 20, True)([flat])
-    assert not _Results(found, 20, False)([flat, flat])
-    assert not _Results(found, 20, False)([])
+    assert Results(found, 20, False)([flat])
+    assert not Results(found, 20, True)([flat])
+    assert not Results(found, 20, False)([flat, flat])
+    assert not Results(found, 20, False)([])
 
 
 @pytest.mark.parametrize(("snippet", "is_one"), [("alpha", True), ("…pha be…", True), ("", False), ("[alpha]", False)])

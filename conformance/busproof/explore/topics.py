@@ -54,7 +54,7 @@ AGES_S = (150.0, 299.0, 700.0, 100_000.0)
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
 
 EDGES = (
-    *("joined", "not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
+    *("not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
     *("upper case token", "blank around the name", "both id and name", "neither id nor name", "name too long"),
     *("closed topic", "closed by name", "allow_closed", "unknown topic", "cut id", "upper case id", "reuse", "new"),
     *("no name", "closed is not reused", "close again", "retry", "retry with other content", "retry by another"),
@@ -194,7 +194,7 @@ class TopicsGenerator:
         one, other = self.r.sample(range(SERVERS), 2)
         both = [topic for topic in self._mine(one) if topic in self._mine(other) and topic.status == "open"]
         if not both:
-            return self._step(one, *self._joining(self._topic()))
+            return self._step(one, *self._joining(one, self._topic()))
         topic = both[0]
         waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
         sent = [{"content_markdown": self._body()}]
@@ -204,7 +204,7 @@ class TopicsGenerator:
 
     def _silence(self) -> Step:
         topic = self.r.choice([one for one in self.model.topics if one.cursors])
-        name = self.r.choice(sorted(topic.cursors))
+        name = self.r.choice(sorted(topic.names.keys() | topic.cursors.keys()))
         params = {"topic_id": topic.topic_id, "agent_name": name, "seconds": self.r.choice(AGES_S)}
         return Step("call", "hand", "age_cursor", params, tags=("silent",))
 
@@ -265,10 +265,12 @@ class TopicsGenerator:
     # -- names
 
     def _join(self, at: int) -> Step:
-        return self._step(at, *self._joining(self._topic()))
+        return self._step(at, *self._joining(at, self._topic()))
 
-    def _joining(self, topic: Topic | None) -> tuple[str, dict[str, Any]]:
+    def _joining(self, at: int, topic: Topic | None) -> tuple[str, dict[str, Any]]:
         name = self.r.choice(self.names)
+        if len(name) == NAME_CHARS_MAX:
+            self._tag("largest name")
         params: dict[str, Any] = {"agent_name": name}
         if topic is None or self.r.random() < 0.3:
             params["name"] = topic.name if topic else self.topic_names[0]
@@ -291,7 +293,8 @@ class TopicsGenerator:
             others = [one for one in (topic.names.values() if topic else ()) if one is not held]
             params["reclaim_token"] = self.r.choice(others).token if others else "0" * 32
         else:
-            self._tag("name in use")
+            is_mine = topic and self.model.joined.get((at, plain(topic.topic_id))) == (name, held.claim)
+            self._tag("own name again" if is_mine else "name in use")
         return "topic_join", params
 
     def _odd_join(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -375,7 +378,10 @@ class TopicsGenerator:
         if self.r.random() < 0.3:
             item["message_type"] = self.r.choice(TYPES)
         if self.r.random() < 0.3:
-            item["client_message_id"] = self.r.choice(self.keys)
+            item["client_message_id"] = key = self.r.choice(self.keys)
+            holders = [one for one in self.model.topics for message in one.messages if message.client_message_id == key]
+            if holders:
+                self._tag("retry by another" if topic in holders else "retry on another topic")
         if self.r.random() < 0.25:
             item["metadata"] = self.r.choice(METADATA)
         if topic and self.r.random() < 0.2:
@@ -461,6 +467,8 @@ class TopicsGenerator:
             params["include_content"] = self._tag("with content", True)
         if self.r.random() < 0.3:
             params["limit"] = self.r.choice((1, 2, 1000))
+        if self.r.random() < 0.1:
+            params["model"] = "none"
         return self._step(at, "messages_search", params)
 
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Told, plain, same_json
+from busproof.models.topics_looks import Peers, Results, holds
 from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
 WAIT_S_MAX = 24 * 60 * 60
-SLACK_S = 0.001  # of sums of floats
 
 
 class ShortId(Free):
@@ -195,10 +194,8 @@ class TopicsModel(Model):
         return self.text(value.strip() if type(value) is str else value, chars_max, row)
 
     def body(self, value: Any, chars_max: int, row: str) -> str:
-        """Any characters that Unicode knows."""
+        """Any characters that Unicode knows; a client's SDK sends no others."""
         if type(value) is not str or not 0 < len(value) <= chars_max:
-            self.refuse("INVALID_ARGUMENT", row)
-        if any("\ud800" <= char <= "\udfff" for char in value):
             self.refuse("INVALID_ARGUMENT", row)
         return str(value)
 
@@ -424,9 +421,9 @@ class TopicsModel(Model):
 
     def advanced(self, topic: Topic, shown: list[Message], more: Message | None) -> int:
         """To the last message returned; also past the reader's own ones, unless the bus chose otherwise (B8)."""
-        if self.choice("topics.cursor.09", "past own messages", "at what was returned") == "at what was returned":
-            return shown[-1].seq if shown else 0
-        return more.seq - 1 if more else len(topic.messages)
+        choice = self.choice("topics.cursor.09", "past own messages", "at what was returned")
+        returned, past = shown[-1].seq if shown else 0, more.seq - 1 if more else len(topic.messages)
+        return past if choice == "past own messages" else returned
 
     def drafts(self, outbox: Any) -> list[Draft]:
         """The items of an outbox. One object alone, or JSON text, is what models also send (0015)."""
@@ -528,7 +525,7 @@ class TopicsModel(Model):
         topic = self.topic(topic_id, "topics.presence.10")
         self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
         peers = {name: (one.last_seq, plain(one.updated_at) - one.aged_s) for name, one in topic.cursors.items()}
-        test = _Peers(peers, window_seconds, limit)
+        test = Peers(peers, window_seconds, limit)
         rows = ("topics.presence.02", "topics.presence.03", "topics.presence.08", "topics.presence.09")
         return {"peers": Cited(Fits(f"those of {peers} within {window_seconds} s, at most {limit}", test), rows)}
 
@@ -558,7 +555,7 @@ class TopicsModel(Model):
             found |= {
                 plain(one.message_id): (topic, one) for one in topic.messages if holds(one.content_markdown, words)
             }
-        test = _Results(found, limit, include_content)
+        test = Results(found, limit, include_content)
         rows = ("topics.search.04", "topics.search.10", "topics.search.12", "topics.search.19")
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
 
@@ -593,82 +590,6 @@ class TopicsModel(Model):
         if cursor is not None:
             cursor.aged_s += seconds
         return {}
-
-
-class _Peers:
-    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging."""
-
-    def __init__(self, peers: dict[str, tuple[int, float]], window_s: float, limit: int) -> None:
-        self.peers, self.window_s, self.limit = peers, window_s, limit
-
-    def __call__(self, told: Any) -> bool:
-        if type(told) is not list or not all(map(self.is_told_right, told)):
-            return False
-        names = [one["agent_name"] for one in told]
-        order = [-one["updated_at"] for one in told]
-        if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
-            return False
-        now = max((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
-        missing = [at for name, (_, at) in self.peers.items() if name not in names]
-        if len(names) == self.limit:
-            return all(-at >= order[-1] for at in missing)
-        return all(now - at >= self.window_s - SLACK_S for at in missing)
-
-    def is_told_right(self, one: dict[str, Any]) -> bool:
-        """A reader that was active within the window, with its cursor and its time."""
-        last_seq, at = self.peers.get(one["agent_name"], (None, 0.0))
-        return bool(
-            one["last_seq"] == last_seq
-            and abs(one["updated_at"] - at) < SLACK_S
-            and 0 <= one["age_seconds"] <= self.window_s + SLACK_S
-        )
-
-
-class _Results:
-    """Is a list of results one that may be given?"""
-
-    def __init__(self, found: dict[Any, tuple[Topic, Message]], limit: int, with_content: bool) -> None:
-        self.found, self.limit, self.with_content = found, limit, with_content
-
-    def __call__(self, results: Any) -> bool:
-        if type(results) is not list or len(results) != min(self.limit, len(self.found)):
-            return False
-        ids = [one.get("message_id") for one in results]
-        return len(set(ids)) == len(ids) and all(map(self.is_told_right, results))
-
-    def is_told_right(self, result: dict[str, Any]) -> bool:
-        """A message that holds the words, with its own fields."""
-        topic, message = self.found.get(result["message_id"], (None, None))
-        if topic is None or message is None:
-            return False
-        fields = ("topic_id", "seq", "sender", "message_type", "created_at")
-        content = result.get("content_markdown")
-        return (
-            all(plain(getattr(message, name)) == result.get(name) for name in fields)
-            and result.get("topic_name") == plain(topic.name)
-            and content == (message.content_markdown if self.with_content else None)
-            and is_snippet(result.get("snippet"), message.content_markdown)
-        )
-
-
-def is_snippet(snippet: Any, body: str) -> bool:
-    """A part of the body, white space folded, with an ellipsis where it was cut."""
-    if type(snippet) is not str or not snippet:
-        return False
-    return snippet.replace("…", "").strip() in " ".join(body.split())
-
-
-def tokens(text: str) -> list[str]:
-    """Words as a full-text index splits them; the generator's words are plain letters and digits."""
-    return re.findall(r"[^\W_]+", text.lower())
-
-
-def holds(body: str, words: list[str]) -> bool:
-    """Does the body hold each word, its parts side by side?"""
-    there, phrases = tokens(body), [phrase for word in words if (phrase := tokens(word))]
-    return bool(phrases) and all(
-        any(there[at : at + len(phrase)] == phrase for at in range(len(there))) for phrase in phrases
-    )
 
 
 def warning(code: str) -> dict[str, Any]:

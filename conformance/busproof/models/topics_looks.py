@@ -1,0 +1,106 @@
+"""Answers of `topics` that leave a choice: which of several right ones a bus may give."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from busproof.models.spec import plain
+
+SLACK_S = 0.001  # of sums of floats
+
+
+class Named(Protocol):
+    """A topic, as a result tells it."""
+
+    name: Any
+
+
+class Said(Protocol):
+    """A message, as a result tells it."""
+
+    topic_id: Any
+    message_id: Any
+    seq: int
+    sender: str
+    message_type: str
+    content_markdown: str
+    created_at: Any
+
+
+class Peers:
+    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging."""
+
+    def __init__(self, peers: dict[str, tuple[int, float]], window_s: float, limit: int) -> None:
+        self.peers, self.window_s, self.limit = peers, window_s, limit
+
+    def __call__(self, told: Any) -> bool:
+        if type(told) is not list or not all(map(self.is_told_right, told)):
+            return False
+        names = [one["agent_name"] for one in told]
+        order = [-one["updated_at"] for one in told]
+        if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
+            return False
+        now = max((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
+        missing = [at for name, (_, at) in self.peers.items() if name not in names]
+        if len(names) == self.limit:
+            return all(-at >= order[-1] for at in missing)
+        return all(now - at >= self.window_s - SLACK_S for at in missing)
+
+    def is_told_right(self, one: dict[str, Any]) -> bool:
+        """A reader that was active within the window, with its cursor and its time."""
+        last_seq, at = self.peers.get(one["agent_name"], (None, 0.0))
+        return bool(
+            one["last_seq"] == last_seq
+            and abs(one["updated_at"] - at) < SLACK_S
+            and 0 <= one["age_seconds"] <= self.window_s + SLACK_S
+        )
+
+
+class Results:
+    """Is a list of results one that may be given?"""
+
+    def __init__(self, found: Mapping[Any, tuple[Named, Said]], limit: int, with_content: bool) -> None:
+        self.found, self.limit, self.with_content = found, limit, with_content
+
+    def __call__(self, results: Any) -> bool:
+        if type(results) is not list or len(results) != min(self.limit, len(self.found)):
+            return False
+        ids = [one.get("message_id") for one in results]
+        return len(set(ids)) == len(ids) and all(map(self.is_told_right, results))
+
+    def is_told_right(self, result: dict[str, Any]) -> bool:
+        """A message that holds the words, with its own fields."""
+        topic, message = self.found.get(result["message_id"], (None, None))
+        if topic is None or message is None:
+            return False
+        fields = ("topic_id", "seq", "sender", "message_type", "created_at")
+        content = result.get("content_markdown")
+        return (
+            all(plain(getattr(message, name)) == result.get(name) for name in fields)
+            and result.get("topic_name") == plain(topic.name)
+            and content == (message.content_markdown if self.with_content else None)
+            and is_snippet(result.get("snippet"), message.content_markdown)
+        )
+
+
+def is_snippet(snippet: Any, body: str) -> bool:
+    """A part of the body, white space folded, with an ellipsis where it was cut."""
+    if type(snippet) is not str or not snippet:
+        return False
+    return snippet.replace("…", "").strip() in " ".join(body.split())
+
+
+def tokens(text: str) -> list[str]:
+    """Words as a full-text index splits them; the generator's words are plain letters and digits."""
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def holds(body: str, words: list[str]) -> bool:
+    """Does the body hold each word, its parts side by side?"""
+    there, phrases = tokens(body), [phrase for word in words if (phrase := tokens(word))]
+    return bool(phrases) and all(
+        any(there[at : at + len(phrase)] == phrase for at in range(len(there))) for phrase in phrases
+    )
