@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import pickle
 import random
 import shutil
@@ -33,6 +34,7 @@ ANSWER_S_MAX = 10.0
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
 ROUNDING = 0.99  # of a wait that was promised
 STATES_MAX = 24
+ORDERS_MAX = 300  # of a race's parts
 T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
@@ -220,6 +222,9 @@ class Stage:
             or len({one.at for one in racing}) < len(racing)
             or "sqlite" not in self.features
         ):
+            self.seen.skipped += 1
+            return
+        if _too_many_orders(self.model, racing):
             self.seen.skipped += 1
             return
         self._look(step)  # what was wrong before is not blamed on the race
@@ -430,18 +435,33 @@ def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
     if len(calls) == 1:
         yield ()
         return
-    counts = [_parts(state, one) for one in calls]
-    slots = [number for number, count in enumerate(counts) for _ in range(count)]
-    first = [number for number, one in enumerate(calls) if one.at == "hand"]
-    orders = itertools.permutations([number for number in slots if number not in first])
-    yield from dict.fromkeys((*first, *order) for order in orders)
+    counts = {number: _parts(state, one) for number, one in enumerate(calls)}
+    first = tuple(number for number, one in enumerate(calls) if one.at == "hand")
+    for number in first:
+        counts[number] = 0
+    yield from ((*first, *order) for order in _orders(counts))
+
+
+def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
+    """Every order in which so many parts of each call may come."""
+    if not any(counts.values()):
+        yield ()
+    for number, count in counts.items():
+        if count:
+            yield from ((number, *rest) for rest in _orders({**counts, number: count - 1}))
+
+
+def _too_many_orders(state: Model, calls: list[Called]) -> bool:
+    """More than can be tried? Such a race could not be judged."""
+    counts = [_parts(state, one) for one in calls if one.at != "hand"]
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
 
 
 def _parts(state: Model, called: Called) -> int:
-    """How many atomic parts a call has in this state, at most four."""
+    """How many atomic parts a call has in this state."""
     model = copy_of(state)
     parts = model.steps(called.step, called.at, called.method, called.params, called.now_ms)
-    return min(4, sum(1 for _ in parts))
+    return sum(1 for _ in parts)
 
 
 def _played(

@@ -268,12 +268,12 @@ class WorkerModel(WorkerState):
     # -- the processing loop and its dead letters
 
     def process_loop(
-        self, agent_id: Any, limit: Any = 100, fail_ids: Any = None
+        self, agent_id: Any, limit: Any = 100, fail_ids: Any = ()
     ) -> Generator[None, None, dict[str, Any]]:
         """Poll; then count, handle and acknowledge each. Another call may come in between any two of these."""
-        if fail_ids is not None and type(fail_ids) is not list:
+        if fail_ids != () and type(fail_ids) is not list:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        failing = {self.text(one) for one in fail_ids or ()}
+        failing = {self.text(one) for one in fail_ids}
         polled = self.poll(agent_id, limit)["messages"]
         handled: list[str] = []
         for message in polled:
