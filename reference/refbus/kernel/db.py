@@ -3,6 +3,9 @@
 A single statement is a transaction of its own (`write`): SQLite takes the lock at once, so there is no stale snapshot
 to upgrade, and it costs a third of BEGIN, statement, COMMIT. What must judge a loaded row before it stores uses
 `transaction`, which is BEGIN IMMEDIATE for the same reason.
+
+What is written into a file that was removed or replaced is lost, and SQLite does not say so. Each statement and each
+transaction therefore looks first whether the path still leads to the file that is open.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import contextlib
 import os
 import random
 import sqlite3
+import stat
 import threading
 import time
 import weakref
@@ -34,10 +38,11 @@ class Database:
     """One file, one persistent connection for each thread that uses it."""
 
     def __init__(self, path: Path, *, synchronous: str = "NORMAL", pragmas: Sequence[str] = ()) -> None:
-        self.path = path
+        self.path, self._name, self._wal = path, str(path), f"{path}-wal"
         self._synchronous, self._pragmas = synchronous, pragmas
         self._local = threading.local()
         self._open: dict[threading.Thread, sqlite3.Connection] = {}
+        self._file: _Identity | None = None  # what the path led to when the first connection was made
         self._lock = threading.Lock()
         _databases.add(self)
 
@@ -90,11 +95,10 @@ class Database:
             self._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=False)
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection."""
-        try:
-            return self._local.connection  # type: ignore[no-any-return]
-        except AttributeError:
-            return self._connect()
+        """This thread's connection, if the path still leads to its file; a definite IO_ERROR if not."""
+        connection = self._connection()
+        self._refuse_another_file()
+        return connection
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -102,13 +106,31 @@ class Database:
             for connection in self._open.values():
                 connection.close()
             self._open.clear()
-            self._local = threading.local()
+            self._local, self._file = threading.local(), None
+
+    def _connection(self) -> sqlite3.Connection:
+        try:
+            return self._local.connection  # type: ignore[no-any-return]
+        except AttributeError:
+            return self._connect()
+
+    def _refuse_another_file(self) -> None:
+        """Asked by paths, about 1 µs each: the log beside the file counts, too, for it holds the newest commits."""
+        if self._local.files != (_identity(self._name), _identity(self._wal)):
+            raise self._gone()
+
+    def _gone(self) -> IoError:
+        return IoError(
+            f"{self.path} or the log beside it was removed or replaced while it was open. "
+            "Nothing was done; open the store again",
+            definite=True,
+        )
 
     def _connect(self) -> sqlite3.Connection:
         """The seed's connection set-up. WAL stays in the file, so asking again is cheap."""
         attempt = 0
         while True:
-            connection = None
+            connection, file = None, self._existing_file()
             try:
                 # isolation_level=None: transactions begin where this file says so and nowhere else.
                 connection = sqlite3.connect(
@@ -122,28 +144,51 @@ class Database:
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 for pragma in self._pragmas:
                     connection.execute(pragma)
+                connection.execute("PRAGMA schema_version")  # the first read opens the log
                 break
             except sqlite3.Error as error:
                 if connection is not None:
                     connection.close()
                 attempt = self._retry_or_raise(error, attempt, definite=True)
+        files = (_identity(self._name), _identity(self._wal))
+        if files[0] != file:
+            connection.close()
+            raise self._gone()
         with self._lock:
             for thread in [thread for thread in self._open if not thread.is_alive()]:
                 self._open.pop(thread).close()
             self._open[threading.current_thread()] = connection
-        self._local.connection = connection
+            self._file = file
+        self._local.connection, self._local.files = connection, files
         return connection
+
+    def _existing_file(self) -> _Identity | None:
+        """Make an empty file where there is none yet, readable for its owner alone; SQLite's own would follow umask.
+
+        Never opened for that: to close it would take back the locks of this process's connections.
+        """
+        if self._file is None:
+            with contextlib.suppress(OSError):  # it is there, or SQLite says why it cannot be
+                os.mknod(self.path, stat.S_IFREG | 0o600)
+            return _identity(self._name)
+        if _identity(self._name) != self._file:
+            raise self._gone()
+        return self._file
 
     def _begin(self, begin: str) -> sqlite3.Connection:
         attempt = 0
         while True:
-            connection = self.connection()
+            connection = self._connection()
             try:
                 connection.execute(begin)
+                self._refuse_another_file()  # also one that came while this waited for the lock
                 if begin == "BEGIN IMMEDIATE":
                     self._refuse_read_only(connection)
             except sqlite3.Error as error:
                 attempt = self._retry_or_raise(error, attempt, definite=True)
+            except IoError:
+                self._roll_back(connection)
+                raise
             else:
                 return connection
 
@@ -227,6 +272,18 @@ def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
     if code in _POISONS or code in (sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return IoError(says, definite=definite or code in _STALE)
     return Internal(says, definite=definite)
+
+
+_Identity = tuple[int, int]
+
+
+def _identity(path: str) -> _Identity | None:
+    """What tells one file from another: its device and its inode. None where there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _primary_code(error: sqlite3.Error) -> int:

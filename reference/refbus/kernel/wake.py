@@ -45,7 +45,11 @@ class Waiter:
         self._events = select.poll()
         if self._watch is not None:
             self._events.register(self._watch.fileno(), select.POLLIN)
-        self.reset()
+        try:
+            self.reset()
+        except BaseException:
+            self.close()
+            raise
 
     def reset(self) -> None:
         """Forget what was written up to now."""
@@ -120,8 +124,8 @@ class Waiters:
             if self._pid != os.getpid():  # a forked child would take its parent's events
                 self._pid, self._idle = os.getpid(), []
             waiter = self._idle.pop() if self._idle else self._new()
-        waiter.reset()
         try:
+            waiter.reset()
             yield waiter
         finally:
             with self._lock:

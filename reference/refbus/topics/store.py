@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -122,7 +123,8 @@ class Store(kernel.Store):
         """The error that says what was found, and what to do about it."""
         return DbSchemaMismatch(
             f"this server needs schema version {SCHEMA_VERSION} of the database: {found}. "
-            f"Wipe it with `refbus topics wipe`, or delete the file {self.path}, and start again."
+            f"Wipe it with `refbus topics wipe --db {shlex.quote(str(self.path))}`. Do not remove the file: "
+            "servers may run on it."
         )
 
 

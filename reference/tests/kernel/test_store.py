@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument, SchemaMismatch
+from refbus.kernel.errors import InvalidArgument, IoError, SchemaMismatch
 from refbus.kernel.schema import Schema, statements, version_of
 from refbus.kernel.store import Store
 
@@ -193,3 +195,93 @@ def test_a_wait_ends_with_what_it_looks_for_or_with_its_time(path: Path) -> None
         writer.start()
         assert store.wait_for(look, 60) == [(1, "a")]
         writer.join()
+
+
+def moved_away(path: Path) -> None:
+    """Renamed, so that what was written to it can still be looked at."""
+    path.rename(path.with_suffix(".old"))
+
+
+def replaced(path: Path) -> None:
+    """By a file of the same content, as a backup is restored."""
+    with Store(path.with_suffix(".new")) as other:
+        other.open(SCHEMA)
+    path.with_suffix(".new").replace(path)
+
+
+def folder_moved(path: Path) -> None:
+    """The whole store."""
+    path.parent.rename(path.parent.with_suffix(".old"))
+
+
+def log_removed(path: Path) -> None:
+    """The newest commits are in it, and those who open the file now do not see them."""
+    Path(f"{path}-wal").unlink()
+
+
+REMOVALS = [Path.unlink, moved_away, replaced, folder_moved, log_removed]
+CALLS = {
+    "write": lambda store: store.db.write("INSERT INTO jobs VALUES (1, 'lost')"),
+    "rows": lambda store: store.db.rows("INSERT INTO jobs VALUES (1, 'lost') RETURNING id"),
+    "transaction": lambda store: insert(store),
+    "version": lambda store: store.version(),
+    "wait_for": lambda store: store.wait_for(lambda: None, 30),
+}
+
+
+def insert(store: Store) -> None:
+    """One row in a transaction."""
+    with store.transaction() as tx:
+        tx.execute("INSERT INTO jobs VALUES (1, 'lost')")
+
+
+@pytest.mark.parametrize("remove", REMOVALS, ids=lambda remove: remove.__name__)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_file_that_is_no_longer_where_it_was_is_refused_definitely(
+    tmp_path: Path, remove: Callable[[Path], object], call: str
+) -> None:
+    """By this thread's connection and by a new thread's, and again and again: no second file is begun beside it."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    with Store(folder / "jobs.db") as store:
+        store.open(SCHEMA)
+        CALLS["write"](store)
+        remove(store.path)
+        there = sorted(folder.iterdir()) if folder.exists() else None
+        with concurrent.futures.ThreadPoolExecutor(1) as other_thread:
+            attempts = [lambda: CALLS[call](store)] * 2
+            if remove is not log_removed:  # a new connection begins a log of its own, which all find
+                attempts.append(lambda: other_thread.submit(CALLS[call], store).result())
+            for attempt in attempts:
+                with pytest.raises(IoError, match="removed or replaced") as refused:
+                    attempt()
+                assert refused.value.definite
+        assert (sorted(folder.iterdir()) if folder.exists() else None) == there
+
+
+def test_a_file_that_is_put_back_is_used_on(path: Path) -> None:
+    """The session goes on where it was: it is the same file."""
+    with Store(path) as store:
+        store.open(SCHEMA)
+        path.rename(path.with_suffix(".old"))
+        with pytest.raises(IoError):
+            insert(store)
+        path.with_suffix(".old").rename(path)
+        insert(store)
+        assert store.db.row("SELECT count(*) FROM jobs") == (1,)
+
+
+def test_a_file_that_is_removed_while_a_writer_waits_for_the_lock_is_not_written(path: Path) -> None:
+    """The lock is let go after the file has gone."""
+    with Store(path) as store, contextlib.closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        store.open(SCHEMA)
+        holder.execute("BEGIN IMMEDIATE")
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(insert, store)
+            while store.db._open.keys() <= {threading.current_thread()}:
+                pass  # until it has its connection, which it makes before it waits
+            path.rename(path.with_suffix(".old"))
+            holder.execute("ROLLBACK")
+            with pytest.raises(IoError, match="removed or replaced"):
+                waiting.result()
+        assert holder.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
