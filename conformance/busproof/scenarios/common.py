@@ -47,6 +47,12 @@ def joined(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+def remove(path: Path) -> None:
+    """Take a database from under those who have it open, with the files beside it, as `git clean` does."""
+    for end in ("", "-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
 def at_once(*calls: Callable[[], Row]) -> list[Row | DoorError]:
     """Run the calls in threads that start together; each gives its reply or its error."""
     gate = threading.Barrier(len(calls))

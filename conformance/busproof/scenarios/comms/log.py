@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import Row, definite, ids, said
+from busproof.scenarios.common import Row, definite, ids, remove, said
 from busproof.scenarios.comms.common import (
     claim,
     complete,
@@ -530,6 +530,18 @@ def sent_again_when_removed(ctx: Ctx) -> None:
     again = a.call("send_message", ttl_seconds=60, **message)["message_id"]
     good = bool(done) and deleted == 1 and again == name and not sees(b, name) and not claim(b, name)
     ctx.expect("comms.log.91", good, f"{done}, {deleted} removed, sent again as {again}; b received {ids(receive(b))}")
+
+
+@scenario("log.removed", needs=("sqlite",))
+def removed(ctx: Ctx) -> None:
+    """The file goes; what is acknowledged from then on is found by those who open the store anew."""
+    a = ctx.agent("a")
+    send(a, "b")
+    remove(ctx.store / ".claude" / "communications" / "messages.db")
+    name = str(uuid.UUID(int=92))
+    refusal = a.refusal("send_message", to_agent="b", message_type="note", payload={"n": 1}, message_id=name)
+    good = definite(refusal) if refusal else sees(ctx.agent("b"), name)
+    ctx.expect("comms.log.92", good, f"sent into a file that was removed, and nobody finds it: {said(refusal)}")
 
 
 @scenario("log.strangers_row", needs=("sqlite",))

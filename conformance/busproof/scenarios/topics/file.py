@@ -10,7 +10,7 @@ from pathlib import Path
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
-from busproof.scenarios.common import Row, at_once, definite, joined, said
+from busproof.scenarios.common import Row, at_once, definite, joined, remove, said
 from busproof.scenarios.topics.common import database, join, lane, scenario, sync, topic, unique
 from busproof.scenarios.topics.log import send
 from busproof.suite import Ctx
@@ -201,6 +201,22 @@ def dump(folder: Path) -> list[str]:
     """All tables and rows, as SQL."""
     with joined(folder / DB_NAME) as db:
         return list(db.iterdump())
+
+
+@scenario("log.removed", needs=("sqlite",), alone=True)
+def removed(ctx: Ctx) -> None:
+    """The file goes; what is acknowledged from then on is found by servers that start later."""
+    topic_id, (a,) = lane(ctx, "a")
+    sync(a, topic_id, "before")
+    remove(ctx.store / DB_NAME)
+    refused = [
+        a.refusal("sync", topic_id=topic_id, outbox=[{"content_markdown": "after"}], wait_seconds=0),
+        a.refusal("topic_create", name=(name := unique())),
+    ]
+    is_there = name in [row["name"] for row in ctx.agent("b").call("topic_list")["topics"]]
+    good = refused[0] is not None and (refused[1] is not None or is_there)  # MCP does not say whether it is definite
+    why = f"written into a file that was removed, and nobody finds it: {[said(refusal) for refusal in refused]}"
+    ctx.expect("topics.log.81", good, why)
 
 
 @scenario("log.busy", needs=("sqlite",))

@@ -8,6 +8,7 @@ import uuid
 from typing import Any
 
 from busproof.adapters.base import Refused
+from busproof.scenarios.common import remove
 from busproof.scenarios.worker.common import (
     at_once,
     database,
@@ -300,6 +301,17 @@ def a_stranger_writes(ctx: Ctx) -> None:
     theirs = [row.get("payload") for row in messages if row["id"] == "theirs"]
     good = ids(messages) == ["ours", "theirs", "ours-2"] and theirs == [{"by": "hand"}]
     ctx.expect("worker.log.28", good, f"a stranger inserted a row between two of ours and the poll gave {messages}")
+
+
+@scenario("log.removed", needs=("sqlite",))
+def removed(ctx: Ctx) -> None:
+    """The file goes; what is acknowledged from then on is found by those who open the store anew."""
+    a = ctx.agent("a")
+    publish(a, id="before")
+    remove(ctx.store / "bus.db")
+    refusal = a.refusal("publish", message={"id": "after", "type": "note"})
+    good = definite(refusal) if refusal else "after" in ids(poll(ctx.agent("b")))
+    ctx.expect("worker.log.64", good, f"published into a file that was removed, and nobody finds it: {said(refusal)}")
 
 
 @scenario("log.newer_schema_is_refused", needs=("migration", "sqlite"))

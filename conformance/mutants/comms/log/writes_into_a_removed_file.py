@@ -1,0 +1,17 @@
+"""The open file is believed: what is written after somebody removed it is acknowledged, and gone."""
+
+from refbus.driver import serve
+from refbus.kernel.db import Database
+from refbus.comms.bus import CommsBus
+
+KILLED_BY = ("comms.log.92",)
+
+Database._refuse_another_file = lambda self: None  # type: ignore[method-assign]
+
+
+class Mutant(CommsBus):
+    """The reference, without the look."""
+
+
+if __name__ == "__main__":
+    serve({"comms": Mutant})
