@@ -1,8 +1,8 @@
 """The open file is believed: what is written after somebody removed it is acknowledged, and gone."""
 
+from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 from refbus.kernel.db import Database
-from refbus.comms.bus import CommsBus
 
 KILLED_BY = ("comms.log.92",)
 
