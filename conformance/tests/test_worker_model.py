@@ -130,7 +130,7 @@ def test_what_a_batch_is_refused_for_leaves_nothing() -> None:
     store = Store(unread_max=1)
     batch = [{"type": "t", "to": "b", "id": "1"}, {"type": "t", "to": "b", "id": "2"}]
     answer = store.answer("publish_many", agent_id="a", messages=batch)
-    assert answer.refused == "BACKPRESSURE"
+    assert answer.differs(Refusal("BACKPRESSURE", True)) is None
     assert store.read("b") == []
     assert store.published("x", "b", id="1") == 1
 

@@ -13,7 +13,19 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from busproof.models.spec import INT_MAX, Above, AnyOrder, Cited, FreshId, Json, Told, plain, same_json
+from busproof.models.spec import (
+    ANY_CODE,
+    INT_MAX,
+    Above,
+    AnyOrder,
+    Cited,
+    FreshId,
+    Json,
+    Refuse,
+    Told,
+    plain,
+    same_json,
+)
 from busproof.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.models.worker_values import holds, is_json, ref_of, tokens, whole_numbers, words_of
 
@@ -71,6 +83,14 @@ class WorkerModel(WorkerState):
         self.name(agent_id)
         if type(messages) is not list:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        try:
+            return self.appended(agent_id, messages)
+        except Refuse as refusal:
+            # Where several are wrong, which one is told is free.
+            raise Refuse(ANY_CODE if len(messages) > 1 else refusal.code) from None
+
+    def appended(self, agent_id: str, messages: list[Any]) -> dict[str, Any]:
+        """A batch, which has the state before to go back to."""
         drafts = [self.draft(message) for message in messages]
         self.row("worker.log.27")
         before = list(self.log), dict(self.by_id), list(self.unnamed), self.highest, dict(self.blobs), dict(self.harm)
@@ -96,17 +116,12 @@ class WorkerModel(WorkerState):
             self.refuse("INVALID_ARGUMENT", "worker.limit.02")
         if message.get("type") is None:
             self.refuse("INVALID_ARGUMENT", "worker.log.12", "worker.log.15")
-        text = self.json(message["payload"]) if "payload" in message else None
         to = message.get("to")
-        return Draft(
-            id=self.optional(message.get("id")),
-            to=None if to is None else self.name(to),
-            type=self.text(message["type"]),
-            correlation_id=self.optional(message.get("correlation_id")),
-            in_reply_to=self.optional(message.get("in_reply_to")),
-            text=text,
-            ref=None if text is None or len(text.encode()) <= INLINE_BYTES_MAX else ref_of(text),
-        )
+        said = {name: self.optional(message.get(name)) for name in ("id", "correlation_id", "in_reply_to")}
+        to, type_ = None if to is None else self.name(to), self.text(message["type"])
+        text = self.json(message["payload"]) if "payload" in message else None
+        ref = None if text is None or len(text.encode()) <= INLINE_BYTES_MAX else ref_of(text)
+        return Draft(to=to, type=type_, text=text, ref=ref, **said)
 
     def append(self, sender: str, draft: Draft, how: str) -> Row:
         """The new row, or the one that was published under this id before."""
