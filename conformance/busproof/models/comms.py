@@ -11,7 +11,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from busproof.models.comms_parts import Either, Kept, Shown, Trail, delivery_key, in_words, is_text_of, letter_key
+from busproof.models.comms_parts import (
+    Either,
+    Kept,
+    Shown,
+    Trail,
+    delivery_key,
+    in_words,
+    is_text_of,
+    is_text_of_both,
+    letter_key,
+)
 from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
@@ -161,7 +171,9 @@ class CommsModel(Model):
         if not taken:
             return None
         *said, payload = new.content()
-        if not any(first.content()[:-1] == tuple(said) and same_json(first.payload, payload) for first in taken):
+        same = [first for first in taken if first.content()[:-1] == tuple(said) and same_json(first.payload, payload)]
+        is_to_the_letter = any(is_text_of_both(first.payload, payload) for first in same)
+        if not same or (not is_to_the_letter and self.choice("comms.log.66", "0 is not 0.0", "by value") != "by value"):
             self.refuse("ID_CONFLICT", "comms.log.66")
         self._rows = ["comms.log.65"]
         return taken[0].id

@@ -198,3 +198,8 @@ def in_words(model: CommsModel) -> str:
     lines += [f"dead letter {plain(one.id)} of {one.agent}: {one.error:.60}" for one in model.letters]
     lines += [f"{agent}: {float(held):.2f} tokens" for agent, (held, _) in model.buckets.items() if held < 2]
     return "\n".join(lines)
+
+
+def is_text_of_both(one: Any, other: Any) -> bool:
+    """Are they written alike, but for the order of members?"""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
