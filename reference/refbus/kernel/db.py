@@ -18,12 +18,14 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from refbus.kernel.errors import BusError, Busy, Corrupt, DiskFull, Internal, InvalidArgument, IoError, PayloadTooLarge
 from refbus.kernel.rules import retry
+
+Seen = TypeVar("Seen")
 
 BUSY_TIMEOUT_MS = 5000
 
@@ -77,22 +79,9 @@ class Database:
         """A number that changes when anybody else commits, as this thread's connection sees it."""
         return int(self.row("PRAGMA data_version")[0])
 
-    @contextlib.contextmanager
-    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Block[sqlite3.Connection]:
         """Everything in the block or nothing of it."""
-        connection = self._begin(begin)
-        try:
-            yield connection
-        except BaseException as error:
-            self._roll_back(connection)
-            if isinstance(error, sqlite3.Error):
-                self._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=True)
-            raise
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back(connection)
-            self._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=False)
+        return Block(self, begin, lambda connection: connection)
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection, if the path still leads to its file; a definite IO_ERROR if not."""
@@ -125,6 +114,15 @@ class Database:
             "Nothing was done; open the store again",
             definite=True,
         )
+
+    def close_mine(self) -> None:
+        """Close this thread's connection; its next use opens another."""
+        with self._lock:
+            connection = self._open.pop(threading.current_thread(), None)
+        self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         """The seed's connection set-up. WAL stays in the file, so asking again is cheap."""
@@ -205,13 +203,13 @@ class Database:
             try:
                 connection.execute("ROLLBACK")
             except sqlite3.Error:
-                self._drop_connection()  # closing rolls back
+                self.close_mine()  # closing rolls back
 
     def _retry_or_raise(self, error: sqlite3.Error, attempt: int, *, definite: bool) -> int:
         """Pause and return the number of attempts made, or raise what the error means."""
         code = _primary_code(error)
         if code in _POISONS:
-            self._drop_connection()
+            self.close_mine()
         attempt += 1
         if code in _STALE and attempt == 1:
             return attempt
@@ -221,19 +219,45 @@ class Database:
         time.sleep(pause_ms / 1000)
         return attempt
 
-    def _drop_connection(self) -> None:
-        with self._lock:
-            connection = self._open.pop(threading.current_thread(), None)
-        self._local.__dict__.pop("connection", None)
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-
     def _rows_with_bad_text(self, sql: str, values: Any) -> list[Any]:
         try:
             return _lenient_rows(self.connection(), sql, values)
         except sqlite3.Error as error:
             raise fault(error, definite=False) from error
+
+
+class Block(Generic[Seen]):
+    """The context of a transaction: all of its block is committed, or nothing. One object, for speed: a generator for
+    each layer would cost a short transaction a tenth. `see` makes of the connection what the block works with.
+    """
+
+    __slots__ = ("_begin", "_connection", "_database", "_see")
+
+    def __init__(self, database: Database, begin: str, see: Callable[[sqlite3.Connection], Seen]) -> None:
+        self._database, self._begin, self._see = database, begin, see
+
+    def __enter__(self) -> Seen:
+        self._connection = self._database._begin(self._begin)
+        try:
+            return self._see(self._connection)
+        except BaseException as error:
+            self._undo(error)
+            raise
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None:
+            self._undo(error)
+            return
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as failed:
+            self._undo(failed, definite=False)
+
+    def _undo(self, error: BaseException, *, definite: bool = True) -> None:
+        """Roll back, and raise what an error of SQLite means."""
+        self._database._roll_back(self._connection)
+        if isinstance(error, sqlite3.Error):
+            self._database._retry_or_raise(error, retry.LOCK_ATTEMPTS_MAX, definite=definite)
 
 
 def fetch(connection: sqlite3.Connection, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:

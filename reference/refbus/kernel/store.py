@@ -11,13 +11,14 @@ A face's store derives from it, adds its folders and options, and calls `open`:
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.db import Database
+from refbus.kernel.db import Block, Database
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.schema import Schema
 from refbus.kernel.transaction import Transaction
@@ -40,21 +41,20 @@ class Store:
         self.waiters = Waiters(path.parent, f"{path.name}-wal", self.version)
 
     def open(self, schema: Schema) -> None:
-        """Leave the file with everything that the schema asks for, or raise SCHEMA_MISMATCH and change nothing."""
-        try:
-            self.prepare(schema)
-        except BaseException:
-            self.db.close()
-            raise
+        """Leave the file with everything that the schema asks for, or raise SCHEMA_MISMATCH and change nothing.
 
-    def prepare(self, schema: Schema) -> None:
-        """The same for a store that other threads may use already: its connections stay open."""
-        # Not through an override: a face may open its file by its first transaction.
-        with Store.transaction(self, "BEGIN") as tx:
-            is_current = schema.is_current(tx)
-        if not is_current:
-            with Store.transaction(self) as tx:
-                schema.bring_up_to_date(tx)
+        Other threads may use the store already: after an error only this one's connection is closed.
+        """
+        try:
+            # Not through an override: a face may open its file by its first transaction.
+            with Store.transaction(self, "BEGIN") as tx:
+                is_current = schema.is_current(tx)
+            if not is_current:
+                with Store.transaction(self) as tx:
+                    schema.bring_up_to_date(tx)
+        except BaseException:
+            self.db.close_mine()
+            raise
 
     def close(self) -> None:
         """Close all connections and watches."""
@@ -67,11 +67,12 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextlib.contextmanager
-    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[Transaction]:
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> contextlib.AbstractContextManager[Transaction]:
         """Everything in the block or nothing of it. The lock is taken at its start, and then the time is read."""
-        with self.db.transaction(begin) as connection:
-            yield Transaction(connection, self.clock.now_us())
+        return Block(self.db, begin, self._now)
+
+    def _now(self, connection: sqlite3.Connection) -> Transaction:
+        return Transaction(connection, self.clock.now_us())
 
     def snapshot(self) -> contextlib.AbstractContextManager[Transaction]:
         """Reads that see one moment, and wait for nobody."""

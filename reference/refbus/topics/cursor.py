@@ -25,6 +25,8 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from refbus.kernel.errors import BusError, Busy, InvalidArgument
 from refbus.kernel.rules import cursor as rule
 from refbus.kernel.rules import limit as limits
+from refbus.kernel.rules import sync as sync_rule
+from refbus.kernel.rules.sync import Claim
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
 from refbus.topics import log
@@ -32,7 +34,7 @@ from refbus.topics.lease import Identity, Lease
 from refbus.topics.log import Lane, Page, Sent
 from refbus.topics.message import Draft, Message, drafts
 from refbus.topics.notifier import Notifier
-from refbus.topics.route import Warned
+from refbus.topics.route import Warned, no_topic
 
 ITEMS_MAX = 20
 WAIT_S_MAX = 24 * 60 * 60
@@ -74,6 +76,14 @@ class Terms(NamedTuple):
     include_self: bool
     wait_s: int
     auto_advance: bool
+
+
+class Standing(NamedTuple):
+    """What a transaction of a reader begins with. One statement reads it: three would cost a short sync a tenth."""
+
+    lane: Lane
+    position: int  # everything up to this seq is consumed; 0 for a reader that has never synced
+    claim: Claim | None  # the latest one of the reader's name
 
 
 class Cursor:
@@ -141,8 +151,7 @@ class Cursor:
         me = self.lease.identity(topic_id)
         limits.integer("last_seq", last_seq)
         with self.store.transaction() as tx:
-            newest = log.lane(tx, topic_id).next_seq - 1
-            self.lease.check(tx, me)
+            newest = self.standing(tx, me).lane.next_seq - 1
             if last_seq > newest:
                 raise InvalidArgument(f"last_seq {last_seq} does not exist yet: the newest is {newest}")
             move(tx, me, last_seq)
@@ -151,6 +160,12 @@ class Cursor:
             "agent_name": me.agent_name,
             "cursor": {"last_seq": last_seq, "updated_at": tx.now_s},
         }
+
+    def standing(self, tx: Transaction, me: Identity) -> Standing:
+        """Where a session stands on its topic. Errors: TOPIC_NOT_FOUND; AGENT_NOT_JOINED if it was taken over."""
+        found = standing(tx, me)
+        self.lease.check(me, found.claim)
+        return found
 
 
 class SyncCall:
@@ -192,8 +207,8 @@ class SyncCall:
         """The first transaction: send, acknowledge, receive. Errors: those of begin_sync."""
         topic_id, name, _ = self.me
         with self.cursor.store.transaction() as tx:
-            sent, warnings, next_seq = log.append(tx, topic_id, name, items, self._lane(tx))
-            before = position(tx, self.me)
+            lane, before, _ = self.cursor.standing(tx, self.me)
+            sent, warnings, next_seq = log.append(tx, topic_id, name, items, lane)
             if ack_through is not None:
                 before = rule.advance(before, ack_through, next_seq - 1)
             page = self._page(tx, before, next_seq - 1)
@@ -221,10 +236,9 @@ class SyncCall:
             return
         try:
             with self._not_definite_any_more(), self.cursor.store.transaction() as tx:
-                newest = self._lane(tx).next_seq - 1
-                before = position(tx, self.me)
+                lane, before, _ = self.cursor.standing(tx, self.me)
                 # Asked with the lock in hand: it may have been long in coming.
-                page = Page([], False, before) if self.is_over else self._page(tx, before, newest)
+                page = Page([], False, before) if self.is_over else self._page(tx, before, lane.next_seq - 1)
                 after = self._move(tx, before, page)
         except Busy:
             return  # nothing was consumed, and what was sent before is still worth its reply
@@ -247,12 +261,6 @@ class SyncCall:
             tx.execute(_GIVE_BACK, (before, self.me.topic_id, self.me.agent_name, after))
         self.consumed = None
 
-    def _lane(self, tx: Transaction) -> Lane:
-        """The topic, if this session may still act on it."""
-        lane = log.lane(tx, self.me.topic_id)
-        self.cursor.lease.check(tx, self.me)
-        return lane
-
     def _page(self, tx: Transaction, before: int, newest: int) -> Page:
         topic_id, name, _ = self.me
         return log.page(tx, topic_id, name, before, self.terms.include_self, self.terms.max_items, newest)
@@ -273,10 +281,14 @@ class SyncCall:
             raise
 
 
-def position(tx: Transaction, reader: Identity) -> int:
-    """Everything up to this seq is consumed; 0 for a reader that has never synced."""
-    row = tx.execute(_POSITION, (reader.topic_id, reader.agent_name)).fetchone()
-    return 0 if row is None else int(row[0])
+def standing(tx: Transaction, reader: Identity) -> Standing:
+    """Where a reader stands on its topic. Errors: TOPIC_NOT_FOUND."""
+    row = tx.execute(_STANDING, (reader.topic_id, reader.agent_name)).fetchone()
+    if row is None:
+        raise no_topic(reader.topic_id)
+    status, counter, newest, position, *claim = row
+    lane = Lane(status, sync_rule.next_seq(counter, newest))
+    return Standing(lane, position, None if claim[0] is None else Claim(*claim))
 
 
 def has_news(tx: Transaction, reader: Identity, include_self: bool) -> bool:
@@ -289,7 +301,16 @@ def move(tx: Transaction, reader: Identity, last_seq: int) -> None:
     tx.execute(_SET_CURSOR, (reader.topic_id, reader.agent_name, last_seq, tx.now_s))
 
 
-_POSITION = "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = ?"
+_STANDING = """
+    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = ?1),
+           coalesce((SELECT max(seq) FROM messages WHERE topic_id = ?1), 0),
+           coalesce(last_seq, 0), reclaim_token, coalesce(fence, 0), last_claimed_at
+    FROM topics
+    LEFT JOIN cursors ON cursors.topic_id = ?1 AND cursors.agent_name = ?2
+    LEFT JOIN agent_name_reservations AS name ON name.topic_id = ?1 AND name.agent_name = ?2
+    LEFT JOIN reservation_fences AS fences ON fences.topic_id = ?1 AND fences.agent_name = ?2
+    WHERE topics.topic_id = ?1
+"""
 
 _NEWS = """
     SELECT 1 FROM messages

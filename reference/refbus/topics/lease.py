@@ -102,10 +102,10 @@ class Lease:
             )
         return identity
 
-    def check(self, tx: Transaction, identity: Identity) -> None:
+    def check(self, identity: Identity, latest: Claim | None) -> None:
         """Is it still so? A session that was taken over may not act (B10). Errors: AGENT_NOT_JOINED."""
         topic_id, agent_name, claim = identity
-        if not rules.may_act(claim, self.latest_claim(tx, topic_id, agent_name)):
+        if not rules.may_act(claim, latest):
             raise AgentNotJoined(
                 f"another session reclaimed {agent_name!r} on topic {topic_id!r:.80}; "
                 "join again under another name, or with the reclaim_token to take it back"

@@ -6,6 +6,7 @@ Functions of an open transaction. `kernel.rules.sync` decides; this file has the
 from __future__ import annotations
 
 import functools
+import itertools
 import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple, TypedDict
@@ -16,7 +17,7 @@ from refbus.kernel.rules.sync import Send
 from refbus.kernel.transaction import Transaction
 from refbus.topics.ids import ids_of_time, new_id
 from refbus.topics.message import COLUMNS, Draft, Message, Row, as_message, as_messages
-from refbus.topics.route import Warned, no_topic
+from refbus.topics.route import Warned
 
 
 class Lane(NamedTuple):
@@ -47,15 +48,6 @@ class Page(NamedTuple):
     messages: list[Message]
     has_more: bool
     passed: int
-
-
-def lane(tx: Transaction, topic_id: str) -> Lane:
-    """How the topic stands. Errors: TOPIC_NOT_FOUND."""
-    row = tx.execute(_LANE, {"topic": topic_id}).fetchone()
-    if row is None:
-        raise no_topic(topic_id)
-    status, counter, newest = row
-    return Lane(status, rules.next_seq(counter, newest))
 
 
 def append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: Lane) -> Appended:
@@ -177,16 +169,16 @@ def _insert_sql(count: int) -> str:
 
     It fails without undoing itself, for which SQLite would have to keep the pages as they were.
     """
-    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join([_CELLS] * count)}"
+    numbers = itertools.count(1)
+    rows = [f"({', '.join(_cell(column, next(numbers)) for column in COLUMNS)})" for _ in range(count)]
+    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join(rows)}"
 
 
-_CELLS = "(?, ?, ?, ?, ?, nullif(?, ''), ?, nullif(?, ''), nullif(?, ''), ?)"
+def _cell(column: str, number: int) -> str:
+    if column in ("reply_to", "metadata_json", "client_message_id"):
+        return f"CASE ?{number} WHEN '' THEN NULL ELSE ?{number} END"
+    return f"?{number}"
 
-_LANE = """
-    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = :topic),
-           coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0)
-    FROM topics WHERE topic_id = :topic
-"""
 
 _UNREAD = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypedDict
 
@@ -56,11 +55,12 @@ class Draft:
             raise InvalidArgument(" must be an object with content_markdown")
         said = item.get
         self.body = limits.body(".content_markdown", said("content_markdown"), BODY_CHARS_MAX)
-        self.type = _optional(limits.stripped, ".message_type", said("message_type"), TYPE_CHARS_MAX) or "message"
-        self.reply_to = _optional(limits.text, ".reply_to", said("reply_to"))
+        type_, reply_to, client_id = said("message_type"), said("reply_to"), said("client_message_id")
+        self.type = "message" if type_ is None else limits.stripped(".message_type", type_, TYPE_CHARS_MAX)
+        self.reply_to = None if reply_to is None else limits.text(".reply_to", reply_to)
         self.metadata_json = metadata_text(".metadata", said("metadata"))
-        self.client_id = _optional(
-            limits.stripped, ".client_message_id", said("client_message_id"), CLIENT_ID_CHARS_MAX
+        self.client_id = (
+            None if client_id is None else limits.stripped(".client_message_id", client_id, CLIENT_ID_CHARS_MAX)
         )
 
     def says_the_same(self, message: Message) -> bool:
@@ -151,10 +151,6 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     except (ValueError, TypeError):
         return None
     return value if type(value) is dict else None
-
-
-def _optional(check: Callable[..., str], what: str, value: Any, *chars_max: int) -> str | None:
-    return None if value is None else check(what, value, *chars_max)
 
 
 def _readable(cell: Any) -> Any:

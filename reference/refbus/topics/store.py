@@ -82,7 +82,7 @@ class Store(kernel.Store):
     def open_file(self) -> None:
         """Make what is missing in an empty file or one of our version; refuse any other and leave it as it is."""
         try:
-            self.prepare(SCHEMA)
+            self.open(SCHEMA)
         except SchemaMismatch as error:
             raise self.mismatch(str(error)) from error
         self._is_open = True

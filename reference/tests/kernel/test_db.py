@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_opened_is_a_definite_error(tmp_path: Path) -> Non
     with pytest.raises(IoError) as caught:
         database.rows("SELECT 1")
     assert caught.value.definite
-    database._drop_connection()
+    database.close_mine()
     database.close()
 
 

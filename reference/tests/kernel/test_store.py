@@ -55,6 +55,26 @@ def test_an_empty_file_gets_everything_and_opening_again_changes_nothing(path: P
         assert version_of(tx) == ("3" if schema is SCHEMA else None)
 
 
+def test_an_open_that_fails_closes_no_connection_of_another_thread(path: Path) -> None:
+    """Its first call may open a store that several threads share."""
+    edit(path, SEED.replace("'3'", "'9'"))
+    with Store(path) as store:
+        assert store.db.rows("SELECT 1") == [(1,)]
+        refused: list[BaseException] = []
+
+        def opens() -> None:
+            try:
+                store.open(SCHEMA)
+            except SchemaMismatch as error:
+                refused.append(error)
+
+        thread = threading.Thread(target=opens)
+        thread.start()
+        thread.join()
+        assert refused
+        assert store.db.rows("SELECT 1") == [(1,)]
+
+
 def test_a_current_file_is_opened_without_a_write(path: Path) -> None:
     """So that opening waits for no writer."""
     with Store(path) as first:

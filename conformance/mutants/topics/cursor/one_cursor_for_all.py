@@ -8,12 +8,16 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.cursor.01",)
 
 
-def position(tx: Any, reader: Any) -> int:
+standing = cursor.standing
+
+
+def of_all(tx: Any, reader: Any) -> cursor.Standing:
     sql = "SELECT coalesce(max(last_seq), 0) FROM cursors WHERE topic_id = ?"
-    return tx.execute(sql, (reader.topic_id,)).fetchone()[0]
+    (position,) = tx.execute(sql, (reader.topic_id,)).fetchone()
+    return standing(tx, reader)._replace(position=position)
 
 
-cursor.position = position
+cursor.standing = of_all
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """All topics share one sequence."""
 
-from refbus.topics import log
+from refbus.topics import cursor
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.42", "topics.log.43")
 
-SEED, FAULT = "SELECT next_seq FROM topic_seq WHERE topic_id = :topic", "SELECT max(next_seq) FROM topic_seq"
-assert SEED in log._LANE
-log._LANE = log._LANE.replace(SEED, FAULT)
+SEED, FAULT = "SELECT next_seq FROM topic_seq WHERE topic_id = ?1", "SELECT max(next_seq) FROM topic_seq"
+assert SEED in cursor._STANDING
+cursor._STANDING = cursor._STANDING.replace(SEED, FAULT)
 
 
 if __name__ == "__main__":

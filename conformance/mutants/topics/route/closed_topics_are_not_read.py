@@ -3,22 +3,22 @@
 from typing import Any
 
 from refbus.kernel.errors import TopicClosed
-from refbus.topics import log
+from refbus.topics import cursor
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.15",)
 
-lane = log.lane
+standing = cursor.standing
 
 
-def open_only(tx: Any, topic_id: str) -> log.Lane:
-    found = lane(tx, topic_id)
-    if found.status == "closed":
+def open_only(tx: Any, reader: Any) -> cursor.Standing:
+    found = standing(tx, reader)
+    if found.lane.status == "closed":
         raise TopicClosed("the topic is closed")
     return found
 
 
-log.lane = open_only
+cursor.standing = open_only
 
 
 if __name__ == "__main__":

@@ -2,15 +2,22 @@
 
 from typing import Any
 
-from refbus.topics import log
+from refbus.topics import cursor
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.20",)
 
 remembered: dict[str, str] = {}
-lane = log.lane
-log.lane = lambda tx, topic_id: lane(tx, topic_id)._replace(status=remembered[topic_id])
+standing = cursor.standing
+
+
+def as_remembered(tx: Any, reader: Any) -> cursor.Standing:
+    found = standing(tx, reader)
+    return found._replace(lane=found.lane._replace(status=remembered[reader.topic_id]))
+
+
+cursor.standing = as_remembered
 
 
 class Mutant(TopicsBus):

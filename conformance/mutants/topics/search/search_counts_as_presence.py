@@ -15,7 +15,7 @@ class Mutant(TopicsBus):
         if topic_id in self.lease.joined:
             with self.store.transaction() as tx:
                 me = self.lease.identity(topic_id)
-                cursor.move(tx, me, cursor.position(tx, me))
+                cursor.move(tx, me, cursor.standing(tx, me).position)
         return reply
 
 
