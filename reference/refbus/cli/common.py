@@ -11,6 +11,7 @@ from typing import Any
 
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.files import make_folder
 
 PAYLOAD_HELP = "JSON, or - for standard input"
 
@@ -52,8 +53,10 @@ def read_json(what: str, text: str) -> Any:
 
 def made(folder: Path) -> Path:
     """The folder, which is made if missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder.resolve()
+    folder = folder.resolve()
+    for part in (*reversed(folder.parents), folder):
+        make_folder(part)
+    return folder
 
 
 def said(**values: Any) -> dict[str, Any]:

@@ -6,15 +6,15 @@ lie: no symbolic link on the way (C9).
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, TypedDict
 
 from refbus.comms.export import Audit
 from refbus.comms.store import Store
 from refbus.kernel import jsontext
+from refbus.kernel.blob import BYTES_MAX
 from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, of_os_error
-from refbus.kernel.files import atomic_write, make_folder
+from refbus.kernel.files import atomic_write, make_folder, read_whole
 from refbus.kernel.rules import limit as limits
 
 ROOT = (".claude", "artifacts")
@@ -65,7 +65,8 @@ class Artifacts:
     def read_artifact(self, artifact_path: str) -> ArtifactContent:
         """The content.
 
-        Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, BLOB_CORRUPT for no JSON, IO_ERROR.
+        Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, IO_ERROR, BLOB_CORRUPT for what is no
+        JSON, no file, or too large.
         """
         parts = limits.text("artifact_path", artifact_path).split("/")
         if tuple(parts[:2]) != ROOT or len(parts) != 5:
@@ -75,8 +76,7 @@ class Artifacts:
         path = self.store.artifacts.joinpath(*parts[2:])
         self.refuse_links(path)
         try:
-            with open(path, "rb", opener=_open_no_link) as file:
-                data = file.read()
+            data = read_whole(path, BYTES_MAX)
         except FileNotFoundError:
             raise NotFound(f"there is no {artifact_path!r:.100}") from None
         except OSError as error:
@@ -91,8 +91,3 @@ class Artifacts:
         root = self.store.artifacts.resolve()
         if path.resolve() != root / path.relative_to(self.store.artifacts):
             raise InvalidArgument(f"a symbolic link is on the way to {path.name!r:.80}")
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    """Also where a link or a pipe was put since the path was checked."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
 from pathlib import Path
 
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, BusError, of_os_error
-from refbus.kernel.files import atomic_write
+from refbus.kernel.files import atomic_write, read_whole
+from refbus.kernel.rules.limit import PAYLOAD_BYTES_MAX
 
+BYTES_MAX = 4 * PAYLOAD_BYTES_MAX  # what a stranger may have stored; beyond that reading it would harm the reader
 REF = re.compile(r"sha256-[0-9a-f]{64}")
 
 
@@ -34,13 +35,9 @@ def load(folder: Path, ref: object) -> bytes:
     if not isinstance(ref, str) or not REF.fullmatch(ref):
         raise BlobInvalid(f"not a blob's name: {ref!a:.100}")
     try:
-        fd = os.open(folder / ref, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(fd, "rb") as file:
-            data = file.read()
+        data = read_whole(folder / ref, BYTES_MAX)
     except FileNotFoundError:
         raise BlobMissing(ref) from None
-    except IsADirectoryError:
-        raise BlobCorrupt(f"{ref} is a folder") from None
     except OSError as error:
         if Path(folder / ref).is_symlink():
             raise BlobCorrupt(f"{ref} is a symbolic link") from error

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from refbus.kernel.errors import BusError, Busy, Corrupt, DiskFull, Internal, InvalidArgument, IoError, PayloadTooLarge
+from refbus.kernel.files import FILE_MODE
 from refbus.kernel.rules import retry
 
 Seen = TypeVar("Seen")
@@ -167,7 +168,7 @@ class Database:
         """
         if self._file is None:
             with contextlib.suppress(OSError):  # it is there, or SQLite says why it cannot be
-                os.mknod(self.path, stat.S_IFREG | 0o600)
+                os.mknod(self.path, stat.S_IFREG | FILE_MODE)
             return _identity(self._name)
         if _identity(self._name) != self._file:
             raise self._gone()

@@ -1,13 +1,19 @@
-"""Files: the one atomic write, and folders that are there to stay."""
+"""Files: the one atomic write, a read of bounded size, and folders that are there to stay.
+
+What is made here is for its owner alone: messages are nobody else's. What is there already keeps its mode.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 
-from refbus.kernel.errors import InvalidArgument, of_os_error
+from refbus.kernel.errors import BlobCorrupt, InvalidArgument, of_os_error
+
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def atomic_write(path: Path, data: bytes) -> None:
@@ -15,7 +21,7 @@ def atomic_write(path: Path, data: bytes) -> None:
     scratch = path.parent / f".tmp-{secrets.token_hex(8)}"
     renamed = False
     try:
-        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             write_all(fd, data)
             os.fsync(fd)
@@ -37,6 +43,24 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+def read_whole(path: Path, bytes_max: int) -> bytes:
+    """The content of a regular file that somebody may have put there: looked at before it is read.
+
+    Raises BLOB_CORRUPT for one that is larger, or no file, and OSError, also where the last part is a link.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise BlobCorrupt(f"{path.name!a:.100} is no file")
+        if found.st_size > bytes_max:
+            raise BlobCorrupt(f"{path.name!a:.100} has {found.st_size} bytes, more than {bytes_max}")
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(bytes_max)
+    finally:
+        os.close(fd)
+
+
 def existing_folder(name: str, value: Path | str) -> Path:
     """The argument `name` as a path, if it is the absolute one of a folder that is there."""
     if not isinstance(value, str | Path) or "\0" in str(value):
@@ -55,7 +79,7 @@ def make_folder(path: Path) -> None:
     """Create a folder whose entry survives a power loss. Present already: fine."""
     try:
         if not path.is_dir():
-            path.mkdir(exist_ok=True)
+            path.mkdir(FOLDER_MODE, exist_ok=True)
             sync_folder(path.parent)
     except OSError as error:
         raise of_os_error(error, definite=True) from error

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from refbus.kernel.db import BUSY_TIMEOUT_MS
 from refbus.kernel.errors import Busy, of_os_error
-from refbus.kernel.files import sync_folder, write_all
+from refbus.kernel.files import FILE_MODE, sync_folder, write_all
 from refbus.kernel.rules import retry
 
 TAIL_BYTES = 64 * 1024
@@ -52,7 +52,7 @@ class JsonlFile:
         What lies at or below `exported_to` is not missing: its lines were moved away with the file that held them.
         """
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         except OSError as error:
             raise of_os_error(error, definite=True) from error
         try:
@@ -76,7 +76,7 @@ class JsonlFile:
     def locked(self) -> Iterator[None]:
         """One writer at a time, of all threads and processes."""
         try:
-            fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         except OSError as error:
             raise of_os_error(error, definite=True) from error
         try:

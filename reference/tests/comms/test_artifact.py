@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refbus.comms.bus import CommsBus
-from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, IoError, NotFound, PayloadTooLarge
+from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, PayloadTooLarge
 
 PATH = ".claude/artifacts/bob/t1/result.json"
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_says_why(bus: CommsBus, store: Path) -> None:
     (store / PATH).unlink()
     (store / PATH).mkdir()
     before = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(IoError):
+    with pytest.raises(BlobCorrupt):
         bus.read_artifact(PATH)
     assert len(os.listdir("/proc/self/fd")) == before
 
