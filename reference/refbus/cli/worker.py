@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
 from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
+from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
 
 HELP = "the SQLite message bus (seed 000)"
 EPILOG = """\
-The store is the folder that the agents share (default: .worker-state in the current folder); it is made if missing.
+The store is the folder that the agents share (default: .worker-state in the current folder); what writes makes it.
+Keys are lines of at least 64 hex digits (`openssl rand -hex 32`). The first signs, all verify. They come from
+--signing-key-file, or the environment's REFBUS_SIGNING_KEY; others on the machine can read a command line.
 
   refbus worker publish --as alice --to bob task_assign '{"task": "skills-abc"}'
   refbus worker poll --as bob --wait-ms 60000
@@ -21,15 +25,42 @@ The store is the folder that the agents share (default: .worker-state in the cur
 """
 
 
+KEY_BYTES_MIN = 32  # as many as the hash has (RFC 2104)
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and how messages are signed."""
     parser.add_argument("--store", type=Path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder")
-    parser.add_argument("--signing-key", metavar="HEX", help="sign and verify messages")
+    keys = parser.add_mutually_exclusive_group()
+    keys.add_argument("--signing-key-file", type=Path, metavar="FILE", help="sign and verify messages with its keys")
+    keys.add_argument("--signing-key", metavar="HEX", help="one key, for a machine of your own: everybody can see it")
 
 
 def open_bus(arguments: Any) -> WorkerBus:
     """The bus in the folder that is meant."""
-    return WorkerBus(made(arguments.store), signing_key=arguments.signing_key, synchronous=arguments.synchronous)
+    keys = _signing_keys(arguments)
+    return WorkerBus(
+        made(arguments.store),
+        signing_key=keys[0] if keys else None,
+        verifying_keys=keys[1:],
+        synchronous=arguments.synchronous,
+    )
+
+
+def _signing_keys(arguments: Any) -> list[str]:
+    """The keys that were given, the one that signs first."""
+    keys: list[str]
+    if arguments.signing_key_file is not None:
+        keys = arguments.signing_key_file.read_text("utf-8", "replace").split()
+        if not keys:
+            raise InvalidArgument(f"there is no key in {arguments.signing_key_file}")
+    elif arguments.signing_key is not None:
+        keys = [arguments.signing_key]
+    else:
+        keys = os.environ.get("REFBUS_SIGNING_KEY", "").split()
+    if any(len(key) < 2 * KEY_BYTES_MIN for key in keys):
+        raise InvalidArgument(f"a signing key must have at least {KEY_BYTES_MIN} bytes, {2 * KEY_BYTES_MIN} hex digits")
+    return keys
 
 
 def add_commands(commands: Commands) -> None:

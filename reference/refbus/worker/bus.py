@@ -36,7 +36,8 @@ class WorkerBus:
     - `lease_ms`: how long a claim lives
     - `unread_max`: publish is refused where its recipient has so many unread (W21)
     - `deliveries_max`: what was delivered so often without an ack is a dead letter (W11)
-    - `signing_key`: hex; sign what is published, and mark what is not signed with it (W22)
+    - `signing_key`: hex; sign what is published, and mark what is not signed with it (W22). 32 random bytes or more
+    - `verifying_keys`: what is signed with one of these is good, too, while keys are rotated
 
     Opening raises INVALID_ARGUMENT or SCHEMA_MISMATCH. Any method may also raise BUSY, DISK_FULL, IO_ERROR, CORRUPT or
     INTERNAL.

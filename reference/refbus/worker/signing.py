@@ -1,5 +1,8 @@
 """Signatures: an HMAC over everything that a message says and its place in the log. Off by default.
 
+Keys are rotated in three steps: every process verifies the new key, too; every process signs with it; the old one goes
+when what it signed is processed. What a message claims is shown also where its signature is bad: its payload is not.
+
 Every field is preceded by its length, so that no two messages share a text to sign.
 """
 
@@ -14,11 +17,12 @@ from refbus.worker.store import Store
 
 
 class Signatures:
-    """Signs what is appended and verifies what is read, with the session's key."""
+    """Signs what is appended and verifies what is read, with the session's keys."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
-        self.key = store.signing_key
+        self._keys = store.signing_keys
+        self.key = self._keys[0] if self._keys else None
 
     def sign(self, tx: Transaction, row: tuple[Any, ...]) -> None:
         """Keep the signature of a row just inserted, if there is a key."""
@@ -26,11 +30,11 @@ class Signatures:
             tx.execute("INSERT OR REPLACE INTO signatures (seq, mac) VALUES (?, ?)", (row[0], mac(self.key, row)))
 
     def is_good(self, row: tuple[Any, ...]) -> bool:
-        """Is the row signed with our key, and unchanged? Without a key every row is good."""
+        """Is the row signed with one of our keys, and unchanged? Without a key every row is good."""
         if self.key is None:
             return True
         found = self._db.row("SELECT mac FROM signatures WHERE seq = ?", (row[0],))
-        return found is not None and is_signed(self.key, row, found[0])
+        return found is not None and any(is_signed(key, row, found[0]) for key in self._keys)
 
 
 def mac(key: bytes, row: tuple[Any, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -29,6 +30,7 @@ class Options(TypedDict, total=False):
     unread_max: int | None
     deliveries_max: int | None
     signing_key: str | None
+    verifying_keys: Sequence[str]
 
 
 class Store(Base):
@@ -44,22 +46,32 @@ class Store(Base):
         unread_max: int | None = None,
         deliveries_max: int | None = None,
         signing_key: str | None = None,
+        verifying_keys: Sequence[str] = (),
     ) -> None:
         self.folder = existing_folder("store", store)
         super().__init__(self.folder / DB_NAME, clock=clock, synchronous=synchronous)
         self.lease_ms = limits.integer("lease_ms", lease_ms, 1, limits.NOW_MS_MAX)
         self.unread_max = None if unread_max is None else limits.integer("unread_max", unread_max, 1)
         self.deliveries_max = None if deliveries_max is None else limits.integer("deliveries_max", deliveries_max, 1)
-        self.signing_key = _key(signing_key)
+        self.signing_keys = _keys(signing_key, verifying_keys)
         self.blobs, self.workers = self.folder / "blobs", self.folder / "workers"
         make_folder(self.blobs)
         make_folder(self.workers)
         self.open(SCHEMA)
 
 
-def _key(signing_key: str | None) -> bytes | None:
+def _keys(signing_key: str | None, verifying_keys: Sequence[str]) -> tuple[bytes, ...]:
+    """The first signs, all verify."""
+    if not isinstance(verifying_keys, list | tuple):
+        raise InvalidArgument("verifying_keys must be a list of keys")
     if signing_key is None:
-        return None
-    if not isinstance(signing_key, str) or not re.fullmatch("(?:[0-9a-fA-F]{2})+", signing_key):
+        if verifying_keys:
+            raise InvalidArgument("verifying_keys are keys beside signing_key, which is missing")
+        return ()
+    return tuple(_key(key) for key in (signing_key, *verifying_keys))
+
+
+def _key(key: object) -> bytes:
+    if not isinstance(key, str) or not re.fullmatch("(?:[0-9a-fA-F]{2})+", key):
         raise InvalidArgument("signing_key must be hex digits, two for each byte")
-    return bytes.fromhex(signing_key)
+    return bytes.fromhex(key)
