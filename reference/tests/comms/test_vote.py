@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import InvalidArgument, NotFound, VoteClosed
 
+OpenBus = Callable[..., CommsBus]
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 Send = Callable[..., str]
 DEADLINE = "2026-01-10T15:01:00+01:00"  # a minute from then
@@ -69,6 +71,34 @@ def test_at_the_deadline_the_tally_is_final(bus: CommsBus, send: Send, clock: Cl
     assert caught.value.definite
     assert len(bus.dump()["messages"]) == messages
     assert bus.tally(vote) == final
+
+
+def test_a_tally_that_says_closed_has_every_vote_that_was_in_time(
+    bus: CommsBus, open_bus: OpenBus, send: Send, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is cast in time and not yet committed at the deadline: the tally waits for it, and is final."""
+    vote, other, told = open_vote(send), open_bus(), []
+    has_looked = threading.Event()  # or asks for the lock that the cast holds
+
+    def tally() -> None:
+        other.store.db.connection().set_trace_callback(lambda sql: sql == "BEGIN IMMEDIATE" and has_looked.set())
+        told.append(other.tally(vote))
+        has_looked.set()
+
+    tallying = threading.Thread(target=tally)
+    heed = bus.votes.heed
+
+    def heed_and_be_late(*said: Any) -> None:
+        heed(*said)
+        clock.set(T0_MS + 60_000)
+        tallying.start()
+        assert has_looked.wait(30)
+
+    monkeypatch.setattr(bus.votes, "heed", heed_and_be_late)
+    cast(send, vote, "bob", "tabs")
+    tallying.join(30)
+    assert told == [bus.tally(vote)]
+    assert told[0]["closed"] and told[0]["winners"] == ["tabs"]
 
 
 def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -> None:
