@@ -37,6 +37,7 @@ def read_to_the_end(
     last_part = parts[0].with_name("part-last.jsonl")
     subject = SUBJECTS[fleet.system]
     now_ms += subject.settle_ms
+    endless: list[Problem] = []
     exports = "export" in fleet.hello.nouns and subject.export is not None
     with (
         Inspector(fleet.system) as inspector,
@@ -45,7 +46,10 @@ def read_to_the_end(
     ):
         for number, agent in enumerate(agents, first + 1):
             with _session(fleet, store, recorder, number, agent, now_ms) as reader:
-                subject.read_all(reader, told)
+                try:
+                    subject.read_all(reader, told)
+                except reading.Endless as error:
+                    endless.append(Problem(error.noun, f"{agent}: {error}"))
         if exports and subject.export is not None:
             auditor.call(subject.export)
         facts = inspector.look(store)
@@ -54,7 +58,7 @@ def read_to_the_end(
         can_dump = reading.can_dump(fleet.hello)
         dump = reading.dump(auditor, store, fleet.hello, subject.read) if can_dump else None
     merge([*parts, last_part], into)
-    return Evidence(dump, facts, subject.promises(read(into)), exports)
+    return Evidence(dump, facts, subject.promises(read(into)), exports, endless)
 
 
 def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from buschaos.state import short
 from busproof.adapters.base import Door, Refused
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.protocol import HelloReply
@@ -38,6 +39,28 @@ def dump(session: Session, store: Path, hello: HelloReply, outside: Read | None 
         return _as(session, door).call("dump")
     finally:
         door.close()
+
+
+class Endless(Exception):
+    """A reading that would not end. `noun`: whose rows that breaks."""
+
+    def __init__(self, noun: str, why: str) -> None:
+        super().__init__(why)
+        self.noun = noun
+
+
+def pages(look: Callable[[], list[Any]], key: Callable[[Any], Hashable], noun: str) -> Iterator[list[Any]]:
+    """One page after the other until one is empty; what its taker does with a page should take it off the bus.
+
+    Raises Endless at a page that shows nothing but what earlier pages showed: it would come for ever.
+    """
+    seen: set[Hashable] = set()
+    while page := look():
+        shown = {key(message) for message in page}
+        if shown <= seen:
+            raise Endless(noun, f"the last reading cannot end: it is shown the same messages again, {short(page[:3])}")
+        seen |= shown
+        yield page
 
 
 def _as(session: Session, door: Door) -> Session:

@@ -185,7 +185,7 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
     if tally.refusals:
         act.notes.append("refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items())))
     act.add([Problem("log", strange) for strange in tally.strange], history)
-    act.add(subject.problems(evidence), history)
+    act.add([*evidence.endless, *subject.problems(evidence)], history)
     act.add(list(subject.deliveries(read(history))), history)
     act.add(judgement.problems, history)
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]

@@ -36,6 +36,7 @@ class Evidence:
     facts: dict[str, Any]
     promises: list[Promise] = field(default_factory=list)
     exported: bool = False  # export_to_jsonl answered, and nothing was published since
+    endless: list[Problem] = field(default_factory=list)  # the readings that would not have ended
 
 
 def health(evidence: Evidence) -> Iterator[Problem]:

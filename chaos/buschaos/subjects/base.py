@@ -63,7 +63,7 @@ class Subject:
     comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
     promises: Callable[[Iterable[Event]], list[Promise]]
     problems: Callable[[Evidence], list[Problem]]
-    # An agent takes all that waits for it. What was recorded before tells it what it once was told.
+    # An agent takes all that waits for it, or raises reading.Endless. From what was recorded it knows what it was told.
     read_all: Callable[[Session, list[Event]], None]
     export: str | None = None  # the method that brings a file up to date
     id: str = "id"  # the column of a dump's messages that holds these ids

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
+from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
@@ -49,7 +51,11 @@ class CommsMemory(Memory):
 
 def read_all(session: Session, _told: list[Event]) -> None:
     """Receive, claim and complete until nothing is left."""
-    while messages := session.call("receive_messages", channels=["general"], limit=_PAGE)["messages"]:
+
+    def look() -> list[dict[str, Any]]:
+        return list(session.call("receive_messages", channels=["general"], limit=_PAGE)["messages"])
+
+    for messages in reading.pages(look, itemgetter("id"), "lease"):
         for message in messages:
             if session.call("claim_message", message_id=message["id"])["claimed"]:
                 session.call("complete_message", message_id=message["id"])

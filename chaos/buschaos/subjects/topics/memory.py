@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
+from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory
 from buschaos.subjects.topics.roles import TOPICS
@@ -61,5 +64,10 @@ def read_all(session: Session, told: Iterable[Event]) -> None:
     }
     for topic_id, token in joined.items():
         session.call("topic_join", topic_id=topic_id, agent_name=session.agent, reclaim_token=token)
-        while session.call("sync", topic_id=topic_id, wait_seconds=0)["received"]:
+        look = functools.partial(_sync, session, topic_id)
+        for _ in reading.pages(look, itemgetter("seq"), "cursor"):
             pass
+
+
+def _sync(session: Session, topic_id: str) -> list[dict[str, Any]]:
+    return list(session.call("sync", topic_id=topic_id, wait_seconds=0)["received"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
+from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory, Subject
 from buschaos.subjects.worker.files import facts
@@ -43,7 +45,11 @@ class WorkerMemory(Memory):
 
 def read_all(session: Session, _told: list[Event]) -> None:
     """Poll and acknowledge until nothing is left."""
-    while messages := session.call("poll", limit=_PAGE)["messages"]:
+
+    def look() -> list[dict[str, Any]]:
+        return list(session.call("poll", limit=_PAGE)["messages"])
+
+    for messages in reading.pages(look, itemgetter("seq"), "cursor"):
         session.call("ack", seq=messages[-1]["seq"])
 
 

@@ -1,0 +1,72 @@
+"""The last reading ends on every bus: one that shows the same again and again is found out, and not waited for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos.judge import read_to_the_end
+from buschaos.state import Evidence
+from busproof.fleet import Fleet, reference
+from busproof.history import Recorder
+from busproof.session import Session
+
+Fill = Callable[[Session], object]
+
+
+def comms(session: Session) -> None:
+    """Three messages to the agent itself."""
+    for number in range(3):
+        session.call("send_message", to_agent=session.agent, message_type="note", payload={"n": number})
+
+
+def worker(session: Session) -> None:
+    """Three messages to all."""
+    for number in range(3):
+        session.call("publish", message={"type": "note", "payload": {"n": number}})
+
+
+def topics(session: Session) -> None:
+    """A topic with three messages of another name."""
+    topic_id = session.call("topic_create", name="t")["topic_id"]
+    session.call("topic_join", topic_id=topic_id, agent_name="alice")
+    session.call("sync", topic_id=topic_id, outbox=[{"content_markdown": str(n)} for n in range(3)], wait_seconds=0)
+    session.call("topic_join", topic_id=topic_id, agent_name=session.agent)
+
+
+def read_it(spec: str, folder: Path, fill: Fill) -> Evidence:
+    """What the last reading of bob's messages says."""
+    store, part = folder / "store", folder / "part-0.jsonl"
+    store.mkdir()
+    with contextlib.closing(Fleet([spec], system=fill.__name__)) as fleet:
+        with contextlib.closing(Recorder(part, run="test", system=fill.__name__)) as recorder:
+            session = Session(fleet.door(1, store, {}), recorder, process=1, agent="bob")
+            fill(session)
+            fleet.give_back(session.door, retired=session.retired)
+        return read_to_the_end(fleet, store, [part], folder / "history.jsonl", run="test", agents=["bob"])
+
+
+@pytest.mark.parametrize("fill", [comms, worker, topics])
+def test_a_reading_that_takes_everything_ends(tmp_path: Path, fill: Fill) -> None:
+    """On the reference."""
+    assert read_it(reference(fill.__name__), tmp_path, fill).endless == []
+
+
+@pytest.mark.parametrize(
+    ("fill", "fault", "noun"),
+    [
+        (comms, "claims_nothing", "lease"),
+        (worker, "ack_is_forgotten", "cursor"),
+        (topics, "the_last_one_comes_again", "cursor"),
+    ],
+)
+def test_a_reading_that_cannot_end_is_a_problem(
+    tmp_path: Path, faulty: Callable[[str], str], fill: Fill, fault: str, noun: str
+) -> None:
+    """What is shown and never taken, acknowledged and still there, read and there again."""
+    (problem,) = read_it(faulty(f"{fill.__name__}/{fault}"), tmp_path, fill).endless
+    assert problem.noun == noun
+    assert "cannot end" in problem.why
