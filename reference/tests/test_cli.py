@@ -81,7 +81,7 @@ def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: p
         assert cli.main(["worker", "--store", str(tmp_path / "s"), *words]) == 1
         assert f"refbus: {code}: " in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert cli.main(["worker", "--store", str(tmp_path / "file"), "liveness"]) == 1
+    assert cli.main(["worker", "--store", str(tmp_path / "file"), "publish", "--as", "a", "t"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("refbus: IO_ERROR: ") and str(tmp_path / "file") in said
 
@@ -97,7 +97,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_module_is_a_program(tmp_path: Path) -> None:
     """`python -m refbus.cli`."""
-    argv = [sys.executable, "-m", "refbus.cli", "worker", "--store", str(tmp_path / "s"), "liveness"]
+    argv = [sys.executable, "-m", "refbus.cli", "worker", "--store", str(tmp_path / "s"), "poll", "--as", "a"]
     assert subprocess.run(argv, check=False).returncode == 0
 
 
@@ -111,3 +111,47 @@ def test_tail_follows_what_comes(bus: WorkerBus) -> None:
     assert next(following)["payload"] == 3
     sender.join()
     following.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("worker", "--store", "DIR", "status"),
+        ("worker", "--store", "DIR", "dump"),
+        ("comms", "--project", "DIR", "dead-letters"),
+        ("topics", "--db", "DIR", "list"),
+        ("topics", "--db", "DIR", "export", "parser"),
+    ],
+)
+def test_a_look_at_a_mistyped_path_makes_nothing_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """It would look like an empty bus."""
+    assert cli.main([str(tmp_path / "typo") if word == "DIR" else word for word in words]) == 1
+    assert "refbus: NOT_FOUND: " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_that_nobody_reads_ends_quietly(bus: WorkerBus) -> None:
+    """As of any program in a pipe before `head`."""
+    bus.publish_many("a", [{"type": "note", "payload": "x" * 4000} for _ in range(40)])
+    argv = [sys.executable, "-m", "refbus.cli", "worker", "--store", str(bus.folder), "poll", "--as", "b"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.stdout and program.stderr
+        program.stdout.read(10)
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 141
+
+
+def test_a_link_to_itself_and_no_port_are_refused_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says why."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert cli.main(["topics", "--db", str(tmp_path / "loop"), "wipe", "--yes"]) == 1
+    assert capsys.readouterr().err.startswith("refbus: ")
+    for port in ("99999", "-1"):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["topics", "web", "--port", port])
+        assert caught.value.code == 2

@@ -7,6 +7,8 @@ A system is a module here: HELP, EPILOG, its own options (`add_options`), its co
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -24,14 +26,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             arguments.run(bus, arguments)
+            sys.stdout.flush()
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
     except ImportError as error:
         print(f"refbus: {error.name} is missing: pip install 'busproof[web]'", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+        return 128 + signal.SIGPIPE
     except OSError as error:
-        print(f"refbus: {error!r}", file=sys.stderr)
+        print(f"refbus: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("refbus: interrupted", file=sys.stderr)

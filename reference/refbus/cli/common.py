@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import InvalidArgument, NotFound
 from refbus.kernel.files import make_folder
 
 PAYLOAD_HELP = "JSON, or - for standard input"
@@ -23,18 +23,18 @@ class Commands:
         self._commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(
-        self, name: str, run: Callable[[Any, Any], None], says: str, *, takes_agent: bool = True
+        self, name: str, run: Callable[[Any, Any], None], says: str, *, takes_agent: bool = True, views: bool = False
     ) -> argparse.ArgumentParser:
-        """A command that calls `run(bus, arguments)`; `--as` names who acts."""
+        """A command that calls `run(bus, arguments)`; `--as` names who acts. One that only `views` makes no store."""
         added = self._commands.add_parser(name, help=says, description=says)
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, views=views)
         if takes_agent:
             added.add_argument("--as", dest="agent", required=True, metavar="AGENT", help="who acts")
         return added
 
     def add_plain(self, name: str, method: str, says: str) -> None:
         """A command that is a method of the bus without arguments."""
-        self.add(name, _plain, says, takes_agent=False).set_defaults(method=method)
+        self.add(name, _plain, says, takes_agent=False, views=True).set_defaults(method=method)
 
     def group(self, name: str, says: str) -> Commands:
         """A command with commands of its own."""
@@ -51,12 +51,19 @@ def read_json(what: str, text: str) -> Any:
         raise InvalidArgument(f"the {what} is no JSON: {error}") from error
 
 
-def made(folder: Path) -> Path:
-    """The folder, which is made if missing."""
+def made(folder: Path, database: Path, arguments: Any) -> Path:
+    """The folder, which is made if missing; for a look at a database that is not there, NOT_FOUND."""
+    refuse_missing(database, arguments)
     folder = folder.resolve()
     for part in (*reversed(folder.parents), folder):
         make_folder(part)
     return folder
+
+
+def refuse_missing(database: Path, arguments: Any) -> None:
+    """A mistyped path must not look like an empty bus."""
+    if arguments.views and not database.exists():
+        raise NotFound(f"there is no {str(database)!a:.300}")
 
 
 def said(**values: Any) -> dict[str, Any]:

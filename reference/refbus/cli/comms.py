@@ -10,6 +10,7 @@ from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one
 from refbus.comms.bus import CommsBus
 from refbus.comms.log import Sent
 from refbus.comms.presence import STATUSES
+from refbus.comms.store import DB_NAME
 from refbus.kernel.rules import delivery
 
 HELP = "the message broker with artifacts and votes (seed 001)"
@@ -41,7 +42,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def open_bus(arguments: Any) -> CommsBus:
     """The bus in the folder that is meant."""
-    return CommsBus(made(arguments.store), visibility_ms=arguments.visibility_ms, synchronous=arguments.synchronous)
+    database = arguments.store / ".claude" / "communications" / DB_NAME
+    folder = made(arguments.store, database, arguments)
+    return CommsBus(folder, visibility_ms=arguments.visibility_ms, synchronous=arguments.synchronous)
 
 
 def add_commands(commands: Commands) -> None:
@@ -51,7 +54,7 @@ def add_commands(commands: Commands) -> None:
     _add_presence(commands)
     _add_votes(commands.group("vote", "open a vote, cast one, count"))
     _add_artifacts(commands.group("artifact", "large results in files of their own"))
-    commands.add("dead-letters", _dead_letters, "messages that failed three times", takes_agent=False)
+    commands.add("dead-letters", _dead_letters, "messages that failed three times", takes_agent=False, views=True)
     redrive = commands.add("redrive", _redrive, "put a dead letter back in front of its agent", takes_agent=False)
     redrive.add_argument("id", help="the letter's id")
     commands.add_plain("cleanup", "cleanup_expired_messages", "remove messages past their time to live")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import Commands, print_all, print_one
+from refbus.cli.common import Commands, print_all, print_one, refuse_missing
 from refbus.kernel.errors import InvalidArgument
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
@@ -32,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def open_bus(arguments: Any) -> TopicsBus:
     """A session on the database. The file is made by the first command that needs it."""
+    refuse_missing(arguments.db.expanduser(), arguments)
     return TopicsBus(arguments.db, synchronous=arguments.synchronous, embedding_model=environment.embedding_model())
 
 
@@ -39,12 +40,14 @@ def add_commands(commands: Commands) -> None:
     """One command for each thing that a person does with the bus."""
     commands.add("serve", _serve, "serve MCP on stdin and stdout, for one agent", takes_agent=False)
     web = commands.add("web", _web, "show topics live on a web page of this machine, read only", takes_agent=False)
-    web.add_argument("--port", type=int, default=8765, help="0 takes a free one")
-    listing = commands.add("list", _list, "one line of JSON for each topic, the newest first", takes_agent=False)
+    web.add_argument("--port", type=_port, metavar="PORT", default=8765, help="0 takes a free one")
+    listing = commands.add(
+        "list", _list, "one line of JSON for each topic, the newest first", takes_agent=False, views=True
+    )
     listing.add_argument("--status", choices=("open", "closed", "all"), default="open")
-    export = commands.add("export", _export, "print a topic's messages", takes_agent=False)
-    rename = commands.add("rename", _rename, "give a topic another name", takes_agent=False)
-    delete = commands.add("delete", _delete, "remove a topic with all its messages", takes_agent=False)
+    export = commands.add("export", _export, "print a topic's messages", takes_agent=False, views=True)
+    rename = commands.add("rename", _rename, "give a topic another name", takes_agent=False, views=True)
+    delete = commands.add("delete", _delete, "remove a topic with all its messages", takes_agent=False, views=True)
     wipe = commands.add("wipe", _wipe, "remove everything, whatever version the database has", takes_agent=False)
     for command in (export, rename, delete):
         command.add_argument("topic", metavar="TOPIC", help="its id, or its name")
@@ -52,6 +55,12 @@ def add_commands(commands: Commands) -> None:
     rename.add_argument("name", metavar="NAME")
     for command in (delete, wipe):
         command.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _port(said: str) -> int:
+    if not (said.isascii() and said.isdigit() and int(said[:6]) < 65536):
+        raise argparse.ArgumentTypeError(f"{said!a:.20} is no port: 0 to 65535")
+    return int(said)
 
 
 def _serve(bus: TopicsBus, _arguments: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
 from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
+from refbus.worker.store import DB_NAME
 from refbus.worker.tail import Tail
 
 HELP = "the SQLite message bus (seed 000)"
@@ -40,7 +41,7 @@ def open_bus(arguments: Any) -> WorkerBus:
     """The bus in the folder that is meant."""
     keys = _signing_keys(arguments)
     return WorkerBus(
-        made(arguments.store),
+        made(arguments.store, arguments.store / DB_NAME, arguments),
         signing_key=keys[0] if keys else None,
         verifying_keys=keys[1:],
         synchronous=arguments.synchronous,
@@ -83,12 +84,12 @@ def add_commands(commands: Commands) -> None:
     beat.add_argument("--progress", type=float)
     _add_views(commands)
     commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument("seq", type=int)
-    commands.add("dead-letters", _dead_letters, "messages that were given up")
+    commands.add("dead-letters", _dead_letters, "messages that were given up", views=True)
     transition = commands.add("transition", _transition, "move a worker's state", takes_agent=False)
     transition.add_argument("worker")
     transition.add_argument("from_state", help="the state you believe; - for a new worker")
     transition.add_argument("to_state")
-    commands.add("state", _state, "a worker's state", takes_agent=False).add_argument("worker")
+    commands.add("state", _state, "a worker's state", takes_agent=False, views=True).add_argument("worker")
     commands.add_plain("liveness", "liveness", "who is alive, stale, dead")
     commands.add_plain("export", "export_to_jsonl", "bring bus.jsonl up to date")
     commands.add_plain("archive", "archive", "move out what everybody has processed, and vacuum")
@@ -109,10 +110,12 @@ def _add_claims(commands: Commands) -> None:
 
 
 def _add_views(commands: Commands) -> None:
-    search = commands.add("search", _search, "messages that hold all the words", takes_agent=False)
+    search = commands.add("search", _search, "messages that hold all the words", takes_agent=False, views=True)
     search.add_argument("words", nargs="+")
     search.add_argument("--limit", type=int, default=100)
-    status = commands.add("status", _status, "newest state changes and heartbeat messages", takes_agent=False)
+    status = commands.add(
+        "status", _status, "newest state changes and heartbeat messages", takes_agent=False, views=True
+    )
     status.add_argument("--limit", type=int, default=100)
     tail = commands.add("tail", _tail, "follow the log", takes_agent=False)
     tail.add_argument("-n", type=int, default=10, dest="lines", help="start so many messages back")

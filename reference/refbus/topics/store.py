@@ -132,7 +132,10 @@ def _file(store: Path | str) -> Path:
     if not isinstance(store, str | Path) or not str(store) or "\0" in str(store):
         raise InvalidArgument("store must be the path of a database file or of its folder")
     # SQLite keeps its log beside the file that a link leads to.
-    path = Path(store).expanduser().resolve()
+    try:
+        path = Path(store).expanduser().resolve()
+    except (OSError, RuntimeError) as error:  # a link to itself
+        raise InvalidArgument(f"store leads nowhere: {error!s:.200}") from error
     return path / DB_NAME if path.is_dir() else path
 
 
