@@ -92,11 +92,10 @@ class _Server:
     def next_program(self) -> list[str]:
         """Returns in each child, on the caller's streams: what it is to run."""
         while True:
-            for key, _ in self._selector.select():
-                if key.fileobj in self._selector.get_map():  # an event before this one may have ended it
-                    react: Callable[[], list[str] | None] = key.data
-                    if (program := react()) is not None:
-                        return program
+            for key, _ in self._selector.select()[:1]:  # it may end the source of the next, which is asked for again
+                react: Callable[[], list[str] | None] = key.data
+                if (program := react()) is not None:
+                    return program
 
     def _watch(self, source: object, react: Callable[[], list[str] | None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, react)  # type: ignore[arg-type]

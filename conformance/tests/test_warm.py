@@ -88,6 +88,26 @@ def test_the_end_of_its_owner_is_the_end_of_all(tmp_path: Path) -> None:
         assert started.stdout.read() == ""
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["the program first", "its caller first"])
+def test_a_program_and_its_caller_that_end_at_once_end_nothing_else(tmp_path: Path, order: tuple[int, int]) -> None:
+    """The warm process stands still while they end, so it sees both ends together."""
+    program = tmp_path / "waits.py"
+    program.write_text("import os, time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(600)\n")
+    with Warm([]) as warm, subprocess.Popen(argv(warm, program), stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        pid, server = map(int, started.stdout.readline().split())
+        os.kill(server, signal.SIGSTOP)
+        for one in order:
+            os.kill((pid, started.pid)[one], signal.SIGKILL)
+            if one == 0:
+                started.stdout.read()
+            else:
+                started.wait()
+        os.kill(server, signal.SIGCONT)
+        program.write_text("print('up')\n")
+        assert subprocess.run(argv(warm, program), capture_output=True, text=True, check=True).stdout == "up\n"
+
+
 def test_a_bus_of_another_kind_is_left_as_it_is(warm: Warm) -> None:
     """Not ours, not Python, not a program."""
     for spec in ("sqlite:", "exec:node bus.js", "py:module:factory"):
