@@ -18,8 +18,8 @@ from busproof.suite import Ctx
 Row = dict[str, Any]
 
 # For every call of a race to have looked and to stand before the lock: at least so long, and on a slow machine as long
-# as so many calls have just taken.
-LOOKED_S_MIN, LOOKED_CALLS = 0.15, 10
+# as so many calls have just taken; but never near the five seconds for which sqlite3 waits for a lock unless told.
+LOOKED_S_MIN, LOOKED_CALLS, LOOKED_S_MAX = 0.15, 10, 2.0
 
 
 def ids(messages: list[Row]) -> list[str]:
@@ -72,7 +72,7 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     if not (ctx.has("sqlite") and path.exists()):
         return _in_threads(gated)
     results: list[Row | DoorError] = []
-    looked_s = max(LOOKED_S_MIN, LOOKED_CALLS * _call_s(ctx))
+    looked_s = min(max(LOOKED_S_MIN, LOOKED_CALLS * _call_s(ctx)), LOOKED_S_MAX)
     with joined(path) as db:
         db.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=lambda: results.extend(_in_threads(gated)))
@@ -84,14 +84,18 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
 
 
 def _call_s(ctx: Ctx) -> float:
-    """How long the calls of this script have taken so far, as a median."""
+    """How long the calls of this script have taken so far, as a median. Those of a race waited for each other."""
     begun: dict[int, int] = {}
+    raced: set[int] = set()
     took_ns = []
     for event in ctx.history():
         if event.type == "invoke":
             begun[event.process] = event.mono_ns
-        elif event.type == "ok" and event.process in begun:
-            took_ns.append(event.mono_ns - begun.pop(event.process))
+            raced |= begun.keys() if len(begun) > 1 else set()
+        elif event.process in begun:
+            took_ns += [event.mono_ns - begun[event.process]] if event.process not in raced else []
+            del begun[event.process]
+            raced.discard(event.process)
     return statistics.median(took_ns) / 1e9 if took_ns else 0.0
 
 
