@@ -25,7 +25,7 @@ from busproof.catalogue import HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
 from busproof.explore import corpus
 from busproof.fleet import Fleet
-from busproof.history import Event, read
+from busproof.history import Event, scan
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
 from busproof.systems import SYSTEMS, play, run_checks
 
@@ -205,8 +205,9 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         except DoorError as error:
             outcome, why = _what_ended_it(error)
             return [_result(row, outcome, why) for row in rows]
-        events = list(read(path))
-    verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(events)}
+        lines = list(scan(path))
+    verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(lines)}
+    events = [line for line in lines if isinstance(line, Event)]
     return [_from_verdict(row, verdicts[row.check or ""], events) for row in rows]
 
 

@@ -1,6 +1,8 @@
 """A row passes only where its script ran to its end."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from busproof.adapters.base import Lost, Refused
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 from busproof.suite import SCENARIOS, Ctx, Scenario
-from busproof.systems import SYSTEMS
+from busproof.systems import SYSTEMS, play
 
 assert SYSTEMS  # all scripts are known
 
@@ -83,3 +85,18 @@ def test_what_was_seen_to_be_broken_stays_so(decide) -> None:
     found = decide(PAIR, play)
     assert found[FIRST][0] == "inconclusive"
     assert found[SECOND] == ("fail", "seen")
+
+
+def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are inconclusive, and the run goes on."""
+
+    def played(*arguments: Any, into: Path, **options: Any) -> Path:
+        play(*arguments, into=into, **options)
+        first, second, *rest = into.read_text().splitlines(keepends=True)
+        into.write_text("".join([first, "this is no event\n", second, *rest]))
+        return into
+
+    monkeypatch.setattr("busproof.runner.play", played)
+    outcomes = {result.requirement: result.outcome for result in run_item(fleet, "history")}
+    assert outcomes["worker.log.06"] == "inconclusive"
+    assert set(outcomes.values()) <= {"inconclusive", "not-applicable"}
