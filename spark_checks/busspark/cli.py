@@ -13,6 +13,7 @@ from busproof.checks import Verdict, judge_facts, overall
 from busproof.history import Event, HistoryError, scan
 from busproof.systems import SYSTEMS
 from busproof.systems import run_checks as run_in_python
+from busspark.errors import EngineError
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 SHOWN = 3
@@ -20,7 +21,7 @@ SHORT_BYTES = 100_000_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit 0 valid, 1 invalid, 2 unknown or not a history."""
+    """Exit 0 valid, 1 invalid, 2 unknown, not a history, or an engine that could not judge it."""
     args = _parser().parse_args(argv)
     history: Path = args.history
     if not history.exists():
@@ -28,8 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         by_engine = _judge(args)
-    except HistoryError as error:
+    except (HistoryError, EngineError, OSError) as error:
         _say(f"busproof: {error}")
+        return 2
+    except MemoryError:
+        _say("busproof: this history is too big for the memory of the Python engine; --engine spark needs less")
         return 2
     verdicts = next(iter(by_engine.values()))
     verdict = overall(verdicts)
@@ -80,12 +84,11 @@ def _in_python(history: Path) -> list[Verdict]:
 def _in_spark(args: argparse.Namespace, system: str) -> list[Verdict]:
     from busspark.checks import run_checks
     from busspark.extract import read
-    from busspark.session import spark_session
+    from busspark.session import spark_session, stopped, told_in_a_sentence
 
     started = time.monotonic()
     _say("spark: starting a JVM, which takes some seconds")
-    spark = spark_session(is_short=_bytes(args.history) < SHORT_BYTES)
-    try:
+    with told_in_a_sentence(), stopped(spark_session(is_short=_bytes(args.history) < SHORT_BYTES)) as spark:
         frames, damage = read(spark, args.history, system)
         if args.convert and damage:
             _say(f"spark: a damaged history is not converted: {damage}")
@@ -95,8 +98,6 @@ def _in_spark(args: argparse.Namespace, system: str) -> list[Verdict]:
             frames, damage = read(spark, args.convert, system)
         verdicts = run_checks(frames, damage, lambda name: _say(f"spark: {name} …"))
         _say(f"spark: all checks in {time.monotonic() - started:.1f} s, start included")
-    finally:
-        spark.stop()
     return verdicts
 
 

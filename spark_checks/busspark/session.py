@@ -10,9 +10,15 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from busspark.errors import EngineError
 
 JAVA_MIN = 17
 _LOG4J = """\
@@ -30,7 +36,7 @@ logger.utils.level = off
 """
 
 
-class NoJava(RuntimeError):
+class NoJava(EngineError):
     """There is no JVM that Spark can run on."""
 
 
@@ -75,6 +81,30 @@ def spark_session(*, heap: str = "2g", cores: int = 2, is_short: bool = False) -
     )
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def stopped(spark: SparkSession) -> Iterator[SparkSession]:
+    """End it afterwards, if its JVM has not ended by itself."""
+    try:
+        yield spark
+    finally:
+        with suppress(Py4JError, OSError):
+            spark.stop()
+
+
+@contextmanager
+def told_in_a_sentence() -> Iterator[None]:
+    """What Spark and its JVM raise becomes an EngineError."""
+    try:
+        yield
+    except (Py4JError, PySparkException, OSError) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        if "OutOfMemoryError" in str(error):
+            raise EngineError("Spark ran out of memory; --engine python may have enough") from error
+        if isinstance(error, PySparkException | Py4JJavaError):
+            raise EngineError(f"Spark could not judge this history: {first}") from error
+        raise EngineError(f"the JVM of Spark ended, perhaps for want of memory: {first}") from error
 
 
 def java_home(folder: Path) -> Path:

