@@ -22,7 +22,7 @@ class Project:
     """A model with two processes and a clock."""
 
     def __init__(self) -> None:
-        self.model, self.now_ms, self.step = CommsModel(frozenset(), {}, {}), T0_MS, 0
+        self.model, self.now_ms, self.step = CommsModel(CommsModel.EVERYTHING, {}, {}), T0_MS, 0
         for at in (0, 1):
             self.model.call(f"open{at}", at, "open", {"options": {}}, self.now_ms)
 

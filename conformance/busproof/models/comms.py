@@ -34,7 +34,7 @@ from busproof.models.comms_values import (
     json_fault,
 )
 from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, us_of
-from busproof.models.spec import Cited, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
+from busproof.models.spec import Cited, DoesNotApply, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
 from busproof.protocol.comms import CONTRACT
 
 S = 1_000_000
@@ -63,6 +63,8 @@ class CommsModel(Model):
     """One project, as all its processes see it."""
 
     SYSTEM = "comms"
+
+    EVERYTHING = frozenset(CONTRACT.profiles["full"]) | CONTRACT.features.keys()
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
         super().__init__(features, limits, dialects)
@@ -143,6 +145,8 @@ class CommsModel(Model):
         self, sender: Any, to: Any, kind: Any, payload: Any, channel: Any, priority: Any, link: Any, name: Any
     ) -> Message:
         """A message as an envelope may be."""
+        if name is not None and "idempotent_send" not in self.features:
+            raise DoesNotApply
         self.name(sender, "comms.log.32")
         if to is not None:
             self.name(to)

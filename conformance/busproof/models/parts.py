@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -36,10 +37,19 @@ def text_of(at_us: int) -> str:
 
 
 class Instant(Fits):
-    """A time, in any ISO 8601 form."""
+    """A time, in any ISO 8601 form and in as many digits of its second as it tells; how many is another row's."""
 
     def __init__(self, at_us: int) -> None:
-        super().__init__(f"the time {text_of(at_us)}", lambda seen: us_of(seen) == at_us)
+        def fits(seen: Any) -> bool:
+            return us_of(seen) in (at_us, at_us - at_us % _digit_us(seen))
+
+        super().__init__(f"the time {text_of(at_us)}", fits)
+
+
+def _digit_us(text: Any) -> int:
+    """What the last digit of a time's second is worth, in microseconds."""
+    digits = re.search(r"[.,]([0-9]{1,6})", str(text))
+    return 10 ** (6 - len(digits[1])) if digits else 1_000_000
 
 
 class Stamp(Fits):

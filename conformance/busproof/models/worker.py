@@ -585,11 +585,11 @@ class WorkerModel(WorkerState):
         tokens_of = [{"task_id": task, "token": token} for task, token in self.tokens.items()]
         return {
             "messages": Cited([row.columns() for row in self.log], ("worker.log.06", "worker.limit.09")),
-            "archived": Cited([row.columns() for row in self.archived], ("worker.log.42",)),
+            "archived": self.told("archive", Cited([row.columns() for row in self.archived], ("worker.log.42",))),
             "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
             "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24",)),
             "heartbeats": Cited(AnyOrder(list(self.beats.values()), ("agent_id",)), ("worker.presence.01",)),
-            "dead_letters": Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",)),
+            "dead_letters": self.told("dead_letter", Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",))),
             "task_tokens": Told(Cited(AnyOrder(tokens_of, ("task_id",)), ("worker.lease.17",))),
             "export_last_seq": Cited(Told(self.exported_to), ("worker.export.06",)),
             "integrity": Told("ok"),
