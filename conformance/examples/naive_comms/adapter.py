@@ -92,7 +92,7 @@ class Session:
         return {"dead_letters": [{**row, "original_message": json.loads(row["original_message"])} for row in rows]}
 
     def write_artifact(self, agent_id, task_id, content, name="result.json"):
-        return {"artifact_path": self.bus.write_artifact(agent_id, task_id, content)}
+        return {"artifact_path": self.bus.write_artifact(agent_id, task_id, content, name)}
 
     def read_artifact(self, artifact_path):
         """The seed says how an artifact is written; its reader opens the path that the message holds."""

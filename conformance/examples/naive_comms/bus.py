@@ -123,7 +123,7 @@ class Bus:
             payload = {**payload, "artifact_path": artifact_path}
         type_ = request["type"].replace(".query", ".response")
         from_agent, to_agent = request["to_agent"], request["from_agent"]  # C5: a broadcast has no addressee
-        link = request["correlation_id"]
+        link = request.get("correlation_id")
         return self.send(from_agent, to_agent, type_, payload, request["channel"], correlation_id=link)
 
     def subscribe(self, agent_id, channel):
@@ -151,8 +151,8 @@ class Bus:
     def cleanup(self):
         return self.db.execute("DELETE FROM messages WHERE expires_at <= ?", (self.time_text(),)).rowcount
 
-    def write_artifact(self, agent_id, task_id, content):
-        path = f".claude/artifacts/{agent_id}/{task_id}/result.json"  # C9: whatever the names are
+    def write_artifact(self, agent_id, task_id, content, name):
+        path = f".claude/artifacts/{agent_id}/{task_id}/{name}"  # C9: whatever the names are
         target = os.path.join(self.root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target + ".tmp", "w") as file:  # the same name for every writer
