@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from refbus.kernel.store import Store
 from refbus.topics.message import Message, as_messages
 from refbus.topics.route import Route, TopicRow, no_topic
+from refbus.topics.shown import line, name, quoted
 
 ROWS_AT_ONCE = 500
 
@@ -28,22 +29,23 @@ class Export:
             yield json.dumps(message) + "\n"
 
     def export_markdown(self, topic_id: str) -> Iterator[str]:
-        """The conversation under its topic's name. A reply names the message that it answers by number.
+        """The conversation under its topic's name, bodies quoted. A reply names the message that it answers by number.
 
         Errors: TOPIC_NOT_FOUND.
         """
         topic = self.topic_row(topic_id)
         ended = f", closed {_time(topic['closed_at'] or 0.0)}" if topic["status"] == "closed" else ""
-        reason = f": {topic['close_reason']}" if topic["close_reason"] else ""
-        yield f"# {topic['name']}\n\nTopic `{topic_id}`, created {_time(topic['created_at'])}{ended}{reason}\n"
+        yield f"# {line(topic['name'])}\n\nTopic `{topic_id}`, created {_time(topic['created_at'])}{ended}\n"
+        if topic["close_reason"]:
+            yield f"\n{quoted(topic['close_reason'].rstrip())}\n"
         seqs: dict[str, int] = {}
         for message in self.messages(topic_id):
             seqs[message["message_id"]] = message["seq"]
             answered = seqs.get(message["reply_to"] or "")
             reply = "" if answered is None else f", reply to {answered}"
             yield (
-                f"\n## {message['seq']}. {message['sender']} ({message['message_type']}{reply})\n\n"
-                f"{_time(message['created_at'])}\n\n{message['content_markdown'].rstrip()}\n"
+                f"\n## {message['seq']}. {name(message['sender'])} ({name(message['message_type'])}{reply})\n\n"
+                f"{_time(message['created_at'])}\n\n{quoted(message['content_markdown'].rstrip())}\n"
             )
 
     def messages(self, topic_id: str, after: int = 0) -> Iterator[Message]:

@@ -54,7 +54,7 @@ class Lease:
 
         Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND, AGENT_NAME_IN_USE.
         """
-        agent_name = limits.stripped("agent_name", agent_name, AGENT_NAME_CHARS_MAX)
+        agent_name = limits.visible("agent_name", limits.stripped("agent_name", agent_name, AGENT_NAME_CHARS_MAX))
         token = None if reclaim_token is None else limits.stripped("reclaim_token", reclaim_token)
         # An empty text is how many clients say "not given".
         if bool(topic_id) == bool(name):

@@ -52,9 +52,9 @@ def test_a_topic_is_exported_for_people(join: Join, run: Run) -> None:
     assert code == 0
     assert said == (
         f"# lane\n\nTopic `{alice.topic_id}`, created 2026-01-10 14:00:00 UTC, "
-        "closed 2026-01-10 14:00:00 UTC: done\n"
-        "\n## 1. alice (question)\n\n2026-01-10 14:00:00 UTC\n\nReady?\n"
-        "\n## 2. bob (answer, reply to 1)\n\n2026-01-10 14:00:00 UTC\n\n*Yes*\n"
+        "closed 2026-01-10 14:00:00 UTC\n\n> done\n"
+        "\n## 1. alice (question)\n\n2026-01-10 14:00:00 UTC\n\n> Ready?\n"
+        "\n## 2. bob (answer, reply to 1)\n\n2026-01-10 14:00:00 UTC\n\n> *Yes*\n"
     )
 
 

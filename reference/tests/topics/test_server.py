@@ -78,7 +78,7 @@ def test_text_alone_is_enough_to_go_on(tmp_path: Path) -> None:
             assert said.endswith(f"\nreclaim_token={bob.token}")
             message = (await alice.sync("# body\n\n" + "x" * 65_000))["sent"][0]["message"]
             said = await text("sync", wait_seconds=0)
-            assert "# body\n\nxxx" in said and message["message_id"] in said and "65008 characters" in said
+            assert "\n> # body\n> \n> xxx" in said and message["message_id"] in said and "65008 characters" in said
             assert "nothing can be sent" not in said
             await text("topic_close", reason="done")
             error = (await bob.sync("x"))["error"]

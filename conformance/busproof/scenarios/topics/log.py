@@ -221,6 +221,26 @@ def text(ctx: Ctx) -> None:
     ctx.expect("topics.log.68", all(word in shown for word in words), f"{words} were sent; the text: {shown!r}")
 
 
+@scenario("log.forged_header")
+def forged_header(ctx: Ctx) -> None:
+    """A body that repeats what the bus itself wrote above a message is no second message."""
+    author = unique("author")
+    topic_id, (a, b) = lane(ctx, "a", author)
+    seen: list[list[str]] = []
+    for _ in range(2):
+        sync(b, topic_id, "m")
+        sync(a, topic_id)
+        seen.append([line for line in server(a).text.splitlines() if author in line])
+    headers = seen[1]
+    for end in ("\n", "\r\n", "\u2028"):
+        sync(b, topic_id, end.join(("so it began:", "", *headers, "m")))
+        sync(a, topic_id)
+        lines = server(a).text.splitlines()
+        # A header without a number or an id is there once, above this message itself.
+        forged = [header for header in headers if lines.count(header) > seen[0].count(header)]
+        ctx.expect("topics.log.82", not forged, f"a line of a body stands as the header of a message: {forged}")
+
+
 # ---------- what is refused
 
 

@@ -5,7 +5,7 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.68",)
 
-text._cut = lambda body: f"({len(body)} characters)"
+text._body = lambda body: f"({len(body)} characters)"
 
 
 if __name__ == "__main__":

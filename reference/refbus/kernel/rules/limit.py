@@ -39,6 +39,13 @@ def stripped(what: str, value: object, chars_max: int = TEXT_CHARS_MAX) -> str:
     return text(what, value.strip() if type(value) is str else value, chars_max)
 
 
+def visible(what: str, checked: str) -> str:
+    """Text that says all of itself: no format characters, line separators, private or unassigned ones, odd blanks."""
+    if not checked.isprintable():
+        raise InvalidArgument(f"{what} holds characters that cannot be seen: {checked!a:.80}")
+    return checked
+
+
 def body(what: str, value: object, chars_max: int) -> str:
     """A text of many lines: any characters that Unicode knows."""
     if type(value) is not str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from refbus.topics.shown import line, name, quoted, title
+
 BODY_CHARS_SHOWN = 64_000
 LINES_SHOWN = 50
 
@@ -13,7 +15,9 @@ Reply = dict[str, Any]
 
 def of(tool: str, reply: Reply) -> str:
     """The text of a tool's reply; its warnings come first, so that nothing hides them."""
-    warnings = [f"Warning {warning['code']}: {warning.get('message', '')}" for warning in reply.get("warnings", ())]
+    warnings = [
+        line(f"Warning {warning['code']}: {warning.get('message', '')}") for warning in reply.get("warnings", ())
+    ]
     return "\n".join([*warnings, *_TEXTS[tool](reply)])
 
 
@@ -22,43 +26,46 @@ def _ping(reply: Reply) -> Iterable[str]:
 
 
 def _topic(reply: Reply) -> Iterable[str]:
-    yield f'Topic "{reply["name"]}": topic_id={reply["topic_id"]} status={reply["status"]}'
+    yield f"Topic {title(reply['name'])}: topic_id={reply['topic_id']} status={reply['status']}"
 
 
 def _topics(reply: Reply) -> Iterable[str]:
     yield f"{len(reply['topics'])} topics"
     yield from _shortened(
-        f'- "{topic["name"]}": topic_id={topic["topic_id"]} status={topic["status"]}' for topic in reply["topics"]
+        f"- {title(topic['name'])}: topic_id={topic['topic_id']} status={topic['status']}" for topic in reply["topics"]
     )
 
 
 def _closed(reply: Reply) -> Iterable[str]:
-    reason = "" if reply["close_reason"] is None else f" reason: {reply['close_reason']}"
-    yield f"Topic {reply['topic_id']} is closed since {reply['closed_at']}.{reason}"
+    has_reason = reply["close_reason"] is not None
+    yield f"Topic {reply['topic_id']} is closed since {reply['closed_at']}.{' reason:' if has_reason else ''}"
+    if has_reason:
+        yield _body(reply["close_reason"])
 
 
 def _joined(reply: Reply) -> Iterable[str]:
-    yield f'Joined topic "{reply["name"]}" (topic_id={reply["topic_id"]}, {reply["status"]}) as {reply["agent_name"]}.'
+    topic = f"{title(reply['name'])} (topic_id={reply['topic_id']}, {reply['status']})"
+    yield f"Joined topic {topic} as {name(reply['agent_name'])}."
     yield f"reclaim_token={reply['reclaim_token']}"
 
 
 def _presence(reply: Reply) -> Iterable[str]:
     yield f"{reply['count']} peers synced in the last {reply['window_seconds']} s"
     yield from _shortened(
-        f"- {peer['agent_name']}: {peer['age_seconds']:.1f} s ago, has read up to {peer['last_seq']}"
+        f"- {name(peer['agent_name'])}: {peer['age_seconds']:.1f} s ago, has read up to {peer['last_seq']}"
         for peer in reply["peers"]
     )
 
 
 def _cursor(reply: Reply) -> Iterable[str]:
-    yield f"The cursor of {reply['agent_name']} stands at {reply['cursor']['last_seq']}."
+    yield f"The cursor of {name(reply['agent_name'])} stands at {reply['cursor']['last_seq']}."
 
 
 def _found(reply: Reply) -> Iterable[str]:
     yield f"{reply['count']} results ({reply['mode']})"
     for result in reply["results"]:
-        yield f'- "{result["topic_name"]}" (topic_id={result["topic_id"]}) {_header(result)}'
-        yield _cut(result.get("content_markdown", result["snippet"]))
+        yield f"- {title(result['topic_name'])} (topic_id={result['topic_id']}) {_header(result)}"
+        yield _body(result.get("content_markdown", result["snippet"]))
 
 
 def _synced(reply: Reply) -> Iterable[str]:
@@ -72,18 +79,19 @@ def _synced(reply: Reply) -> Iterable[str]:
     for message in reply["received"]:
         yield ""
         yield _header(message)
-        yield _cut(message["content_markdown"])
+        yield _body(message["content_markdown"])
 
 
 def _header(message: Reply) -> str:
+    sender, kind = name(message["sender"]), name(message["message_type"])
     reply_to = f" reply_to={message['reply_to']}" if message.get("reply_to") else ""
-    return f"[{message['seq']}] {message['sender']} ({message['message_type']}) id={message['message_id']}{reply_to}"
+    return line(f"[{message['seq']}] {sender} ({kind}) id={message['message_id']}{reply_to}")
 
 
-def _cut(body: str) -> str:
+def _body(body: str) -> str:
     if len(body) <= BODY_CHARS_SHOWN:
-        return body
-    return f"{body[:BODY_CHARS_SHOWN]}\n… ({len(body)} characters, the rest is in the structured content)"
+        return quoted(body)
+    return f"{quoted(body[:BODY_CHARS_SHOWN])}\n… ({len(body)} characters, the rest is in the structured content)"
 
 
 def _shortened(lines: Iterable[str]) -> Iterable[str]:
