@@ -11,7 +11,7 @@ import json
 from typing import Any, TypedDict
 
 from refbus.comms.store import Store
-from refbus.kernel import iso
+from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import BusError
 from refbus.kernel.jsonl import JsonlFile
 from refbus.kernel.transaction import Transaction
@@ -55,7 +55,7 @@ class Audit:
         """One event, at the transaction's moment."""
         tx.execute(
             "INSERT INTO audit_log (at, event, agent_id, message_id, details) VALUES (?, ?, ?, ?, ?)",
-            (iso.text(tx.now_us), event, agent_id, message_id, json.dumps(details)),
+            (iso.text(tx.now_us), event, agent_id, message_id, jsontext.encode(details)),
         )
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Never, TypedDict
 
 from refbus.comms.envelope import Message, as_message
 from refbus.comms.store import Store
+from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 
@@ -97,7 +97,7 @@ class Route:
         rows: list[tuple[Any, ...]] = []
         for channel in dict.fromkeys(channels):
             rows += self.store.db.rows(_READY, {**values, "channel": channel})
-        rows += self.store.db.rows(_DUE_AGAIN, {**values, "channels": json.dumps(channels)})
+        rows += self.store.db.rows(_DUE_AGAIN, {**values, "channels": jsontext.encode(channels)})
         rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
 
