@@ -23,7 +23,6 @@ from busproof.adapters.python import PythonDoor
 from busproof.checks import overall
 from busproof.history import Recorder, merge, scan
 from busproof.session import Session
-from busproof.systems import run_checks
 from refbus.comms.bus import CommsBus
 
 Call = Callable[..., dict[str, Any]]
@@ -143,6 +142,8 @@ def _judge(root: Path, told: list[Any], total: int, parts: Path | None, agents: 
 
 
 def _judge_history(parts: Path, history: Path) -> list[str]:
+    from busproof.systems import run_checks  # brings Hypothesis, half a second that only a judge needs
+
     events = merge(sorted(parts.glob("part-*.jsonl")), history)
     print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
     verdicts = run_checks(scan(history))
