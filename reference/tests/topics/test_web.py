@@ -14,10 +14,19 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 Join = Callable[..., Any]
+
+TOKENS: dict[int, str] = {}  # of each port that serves
+
+
+def sent(port: int, headers: dict[str, str]) -> dict[str, str]:
+    """The headers as they go out, with the cookie of one who has opened the printed address."""
+    cookie = f"refbus_{TOKENS[port][:8]}={TOKENS[port]}"
+    return {"Cookie": cookie, **{name.replace("_", "-"): said for name, said in headers.items()}}
 
 
 @pytest.fixture
@@ -27,7 +36,10 @@ def port(tmp_path: Path) -> Iterator[int]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process, process.stdout as said:
-        yield int(said.readline().rstrip("/\n").rsplit(":", 1)[1])
+        address = urlsplit(said.readline().strip())
+        assert address.port
+        TOKENS[address.port] = address.query.removeprefix("token=")
+        yield address.port
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)
 
@@ -36,7 +48,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, str, Any]:
     """Status, body and headers of a page."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     with contextlib.closing(connection):
-        connection.request("GET", path, headers={name.replace("_", "-"): said for name, said in headers.items()})
+        connection.request("GET", path, headers=sent(port, headers))
         response = connection.getresponse()
         return response.status, response.read().decode(), response.headers
 
@@ -45,7 +57,7 @@ def events(port: int, path: str, count: int, meanwhile: Callable[[], object], **
     """The first events of a stream; `meanwhile` runs after the first."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     with contextlib.closing(connection):
-        connection.request("GET", path, headers={name.replace("_", "-"): said for name, said in headers.items()})
+        connection.request("GET", path, headers=sent(port, headers))
         response = connection.getresponse()
         assert response.headers["Content-Type"].startswith("text/event-stream")
         found: list[Any] = []
@@ -120,10 +132,23 @@ def test_only_this_machine_reads_and_nobody_writes(join: Join, port: int) -> Non
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     with contextlib.closing(connection):
         for method in ("POST", "PUT", "DELETE"):
-            connection.request(method, "/")
+            connection.request(method, "/", headers=sent(port, {}))
             response = connection.getresponse()
             response.read()
             assert response.status == 405
+
+
+def test_the_pages_are_for_those_who_were_given_the_address(join: Join, port: int) -> None:
+    """Another user of the machine finds the port, and nothing on it. The token leaves the address at once."""
+    topic_id, token = join("alice").topic_id, TOKENS[port]
+    for path in ("/", f"/topics/{topic_id}", f"/topics/{topic_id}/events", "/events", "/search?q=a", "/page.js"):
+        for cookie in ("", "refbus_=", f"refbus_{token[:8]}={token[:8]}", f"refbus_{token[:8]}=\u00e9"):
+            assert get(port, path, Cookie=cookie)[0] == 403
+    assert get(port, f"/?token={token[:-1]}", Cookie="")[0] == 403
+    status, _, headers = get(port, f"/search?token={token}&q=a", Cookie="")
+    assert (status, headers["Location"]) == (303, f"http://127.0.0.1:{port}/search?q=a")
+    assert headers["Set-Cookie"].split("; ")[0] == f"refbus_{token[:8]}={token}"
+    assert "HttpOnly" in headers["Set-Cookie"] and "SameSite=strict" in headers["Set-Cookie"]
 
 
 class Browser:
@@ -187,7 +212,7 @@ def test_a_real_browser_shows_messages_as_they_come(join: Join, port: int, tmp_p
     alice.sync("first")
     browser = Browser(tmp_path / "profile")
     with contextlib.closing(browser):
-        page = browser.open(f"http://127.0.0.1:{port}/topics/{alice.topic_id}")
+        page = browser.open(f"http://127.0.0.1:{port}/topics/{alice.topic_id}?token={TOKENS[port]}")
 
         def wait_for(expression: str) -> None:
             deadline = time.monotonic() + 30

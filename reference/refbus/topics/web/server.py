@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -24,8 +25,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from refbus.kernel.errors import BusError, InvalidArgument, TopicNotFound
 from refbus.topics.bus import TopicsBus
@@ -150,7 +152,30 @@ class Pages:
         return await _in_thread(lambda: list(islice(self._bus.messages(topic_id, after), PAGE_MESSAGES)))
 
 
-def make_app(bus: TopicsBus) -> Starlette:
+class Token:
+    """Lets in who knows the token: from the printed address at first, from a cookie after that."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token
+        self._cookie = f"refbus_{token[:8]}"  # cookies of one host are shared by all its ports
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a stranger with 403, and the printed address with the cookie and the address without the token."""
+        app = self._app
+        if scope["type"] == "http":
+            request = Request(scope)
+            if self._is_right(request.query_params.get("token")):
+                app = RedirectResponse(request.url.remove_query_params("token"), 303, HEADERS)
+                app.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+            elif not self._is_right(request.cookies.get(self._cookie)):
+                app = Response("Open the address that refbus printed: it holds a token.\n", 403, HEADERS)
+        await app(scope, receive, send)
+
+    def _is_right(self, said: str | None) -> bool:
+        return said is not None and secrets.compare_digest(said.encode(), self._token.encode())
+
+
+def make_app(bus: TopicsBus, token: str) -> Starlette:
     """The pages of a bus as an ASGI application. Other host names are refused: they would be somebody's trick."""
     pages = Pages(bus)
     return Starlette(
@@ -162,16 +187,20 @@ def make_app(bus: TopicsBus) -> Starlette:
             Route("/topics/{topic_id}/events", pages.message_events),
             *(Route(f"/{name}", partial(_file, name)) for name in ("page.css", "page.js")),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
+            Middleware(Token, token=token),
+        ],
         exception_handlers={BusError: pages.refused},
     )
 
 
 def serve(bus: TopicsBus, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until interrupted; port 0 takes any free one."""
+    """Serve until interrupted; port 0 takes any free one. The address that is announced lets in, others do not."""
+    token = secrets.token_hex(16)
     with socket.create_server((HOST, port)) as listening:
-        announce(f"http://{HOST}:{listening.getsockname()[1]}/")
-        config = uvicorn.Config(make_app(bus), log_level="warning", timeout_graceful_shutdown=1)
+        announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={token}")
+        config = uvicorn.Config(make_app(bus, token), log_level="warning", timeout_graceful_shutdown=1)
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 
