@@ -19,6 +19,7 @@ from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.fleet import BusSpecError, reference
 from busproof.report.lines import EXIT_CODES, Report
+from busproof.words import one_line, reason, say
 
 KILLS = 200
 KILLS_OF_SLOW_STARTERS = 40
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = run(settings, _progress)
     except (RunFailed, BusSpecError, DoorError) as error:
-        print(f"could not run: {error}", file=sys.stderr)
+        say(f"could not run: {reason(error)}", sys.stderr)
         return EXIT_CODES["unknown"]
     told = report.write(result, settings)
     _tell(result, told, settings)
@@ -99,29 +100,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text, sys.stderr)
 
 
 def _tell(result: Run, told: Report, settings: Settings) -> None:
     rows = catalogue(settings.system)
     for act in result.acts:
         counted = ", ".join(f"{count:,} {what}" for what, count in act.counts.items()) or "nothing done"
-        print(f"\n{act.name}: {act.could_not_run or counted}")
+        say(f"\n{act.name}: {one_line(act.could_not_run or counted)}")
         for note in act.notes:
-            print(f"  {note}")
+            say(f"  {one_line(note)}")
         _tell_problems(act)
         for text in act.undecided:
-            print(f"  ? {text}")
+            say(f"  ? {one_line(text)}")
         for row in told.rows:
             if row["check"] == act.name:
-                print(f"  {row['outcome']:14} {row['requirement']:18} {rows[row['requirement']].text}")
-        print(f"  again: {report.again(settings, act.name)}")
-    print(
-        f"\n{told.verdict.upper()}  {result.hello.name} {result.hello.version} as a {settings.system} bus under chaos"
-    )
-    print(f"Report: {settings.out / 'report.html'}")
+                say(f"  {row['outcome']:14} {row['requirement']:18} {rows[row['requirement']].text}")
+        say(f"  again: {report.again(settings, act.name)}")
+    who = one_line(f"{result.hello.name} {result.hello.version}")
+    say(f"\n{told.verdict.upper()}  {who} as a {settings.system} bus under chaos")
+    say(f"Report: {settings.out / 'report.html'}")
     if result.history is not None:
-        print(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
+        say(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
 
 
 def _tell_problems(act: Act) -> None:
@@ -131,13 +131,13 @@ def _tell_problems(act: Act) -> None:
         alike.setdefault((problem.noun, re.sub(r"[0-9]+", "", problem.why)[:60]), []).append((problem, history))
     for found in list(alike.values())[:PROBLEMS_SHOWN]:
         problem, history = found[0]
-        print(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {problem.why}")
+        say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(problem.why)}")
         if len(found) > 1 or problem.point:
             times = [f"{len(found)} times, this one first"] if len(found) > 1 else []
-            print(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")
-        print(f"    evidence: {history}")
+            say(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")
+        say(f"    evidence: {history}")
     if len(alike) > PROBLEMS_SHOWN:
-        print(f"  … and {len(alike) - PROBLEMS_SHOWN} more kinds")
+        say(f"  … and {len(alike) - PROBLEMS_SHOWN} more kinds")
 
 
 if __name__ == "__main__":

@@ -1,26 +1,36 @@
 """`busproof`: the command line.
 
-Exit codes of every command that judges: 0 valid, 1 invalid, 2 unknown (and for a command line that makes no sense).
+Exit codes of every command that judges: 0 valid, 1 invalid, 2 unknown. Whatever goes wrong on our side, from a command
+line that makes no sense to a fault of busproof itself, is 2 and one line; BUSPROOF_DEBUG=1 shows where.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from busproof import __version__
-from busproof.adapters.doors import SCHEMES
-from busproof.protocol import CONTRACTS
+from busproof.adapters.base import DoorError
+from busproof.adapters.doors import SCHEMES, BusSpecError
+from busproof.words import reason, say
 
 if TYPE_CHECKING:
+    from busproof.fleet import Fleet
+    from busproof.protocol import HelloReply
     from busproof.report.lines import Report
 
 _BUSES = "\n".join(f"  {name + ':' + scheme.takes:<20} {scheme.says}" for name, scheme in SCHEMES.items())
@@ -36,20 +46,81 @@ a first check of your own bus:
 """
 
 
+class _Systems:
+    """The names of all systems; their models take a while to load, and most command lines name none."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        from busproof.protocol import CONTRACTS
+
+        return iter(sorted(CONTRACTS))
+
+
+_SYSTEM: dict[str, Any] = {"choices": _Systems(), "metavar": "SYSTEM"}
+JOBS_MAX = 256
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    args_list = list(sys.argv[1:] if argv is None else argv)
-    # Four commands belong to other parts: their own parsers say what they take.
-    if args_list and args_list[0] in _ELSEWHERE:
-        return _run_elsewhere(args_list[0], args_list[1:])
-    parser = _parser()
-    args = parser.parse_args(args_list)
-    command: Callable[[argparse.Namespace], int] = args.command
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        return command(args)
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         print("busproof: interrupted; nothing is decided", file=sys.stderr)
         return 2
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """Our own failure is no verdict: one line, and 2. That `head` stops reading what we print is no failure."""
+    if isinstance(error, OSError) and sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            has_no_reader = isinstance(error, BrokenPipeError) and _has_no_reader(sys.stdout.fileno())
+            # What is left in the buffer has nowhere to go, and must not fail a second time at the very end.
+            if has_no_reader or not _is_flushed():
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if has_no_reader:
+                return 128 + signal.SIGPIPE
+    if os.environ.get("BUSPROOF_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, (OSError, DoorError, BusSpecError)):
+        say(f"busproof: {reason(error)}", sys.stderr)
+    else:
+        what = f"{type(error).__name__}: {reason(error)}"
+        say(f"busproof: a fault of busproof, nothing is decided: {what} (BUSPROOF_DEBUG=1 shows where)", sys.stderr)
+    return 2
+
+
+def _has_no_reader(end: int) -> bool:
+    poll = select.poll()
+    poll.register(end, 0)
+    return any(said & select.POLLERR for _, said in poll.poll(0))
+
+
+def _is_flushed() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _run(argv: list[str]) -> int:
+    # Four commands belong to other parts: their own parsers say what they take.
+    if argv and argv[0] in _ELSEWHERE:
+        return _run_elsewhere(argv[0], argv[1:])
+    args = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = args.command
+    return command(args)
 
 
 # command → module, extra to install
@@ -61,19 +132,24 @@ _ELSEWHERE = {
 }
 
 
+_OURS = ("busproof", "buschaos", "busspark", "refbus")
+
+
 def _run_elsewhere(command: str, argv: list[str]) -> int:
     module, extra = _ELSEWHERE[command]
     try:
-        run = import_module(module).main
+        return int(import_module(module).main(argv))
     except ImportError as error:
-        if not extra or (error.name or "").startswith("busproof"):
+        if not extra or (error.name or "").partition(".")[0] in ("", *_OURS):
             raise
-        print(
-            f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'", file=sys.stderr
-        )
+        say(f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'", sys.stderr)
         return 2
-    result: int = run(argv)
-    return result
+
+
+def _jobs(text: str) -> str:
+    if text == "auto" or (text.isdecimal() and 1 <= int(text) <= JOBS_MAX):
+        return text
+    raise argparse.ArgumentTypeError(f"{text!a} is neither auto nor a number of processes from 1 to {JOBS_MAX}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     check = add("check", _check, "judge a bus by every requirement that it declares")
-    check.add_argument("system", choices=sorted(CONTRACTS))
+    check.add_argument("system", **_SYSTEM, help="%(choices)s")
     check.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
     check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
     check.add_argument("--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id")
@@ -110,7 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--seed", type=int, help="seed of the workload and of the machines")
     check.add_argument("--nightly", action="store_true", help="10,000 examples instead of a few")
-    check.add_argument("-j", "--jobs", default="auto", help="processes (default: as many as cores, at most 4)")
+    check.add_argument(
+        "-j", "--jobs", type=_jobs, default="auto", help="processes (default: as many as cores, at most 4)"
+    )
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
             "explore": "search for a difference from the model of its system, and shrink what is found",
@@ -121,11 +199,9 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
     doctor.add_argument("--bus", required=True, metavar="SPEC")
-    doctor.add_argument(
-        "--system", choices=sorted(CONTRACTS), help="default: what the bus says it is; of a file, what its tables say"
-    )
+    doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
-    init.add_argument("system", choices=sorted(CONTRACTS))
+    init.add_argument("system", **_SYSTEM, help="%(choices)s")
     init.add_argument("language", choices=("python", "node"))
     init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"))
     replay = add("replay", _replay, "send a recorded script again and show the answers")
@@ -138,10 +214,10 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("report", type=Path)
     trace.add_argument("--out", type=Path, required=True)
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
-    schema.add_argument("system", nargs="?", default="worker", choices=sorted(CONTRACTS))
+    schema.add_argument("system", nargs="?", default="worker", **_SYSTEM, help="%(choices)s")
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
     listing = add("list", _list, "list the requirements of a system and what checks them")
-    listing.add_argument("system", choices=sorted(CONTRACTS))
+    listing.add_argument("system", **_SYSTEM, help="%(choices)s")
     return parser
 
 
@@ -152,11 +228,11 @@ def _check(args: argparse.Namespace) -> int:
     out: Path = args.out.resolve()
     problem = _unplayable(args)
     if problem:
-        print(f"busproof: {problem}", file=sys.stderr)
+        say(f"busproof: {problem}", sys.stderr)
         return 2
     shutil.rmtree(out / "parts", ignore_errors=True)
     (out / "report.jsonl").unlink(missing_ok=True)
-    out.mkdir(parents=True, exist_ok=True)
+    (out / "parts").mkdir(parents=True, exist_ok=True)
     jobs = str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else args.jobs
     options = [
         "-c",
@@ -193,16 +269,15 @@ def _check(args: argparse.Namespace) -> int:
         *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
     ]
     bus = args.bus or "the reference"
-    print(
-        f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes", file=sys.stderr, flush=True
-    )
+    say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes", sys.stderr)
     # The user's bus may be a module of the folder that they stand in.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False)
     try:
         report = lines.load(out / "report.jsonl")
     except lines.ReportError as error:
-        print(f"busproof: the run ended without a report (pytest exit {done.returncode}): {error}", file=sys.stderr)
+        why = f"the run ended without a report (pytest exit {done.returncode})"
+        say(f"busproof: {why}: {reason(error)}", sys.stderr)
         return 2
     terminal.render(report, report_path=str(out / "report.html"))
     return int(report.footer["exit_code"])
@@ -211,9 +286,8 @@ def _check(args: argparse.Namespace) -> int:
 def _unplayable(args: argparse.Namespace) -> str:
     """Why the command line cannot lead to a run; empty if it can."""
     from busproof import known
-    from busproof.adapters.base import DoorError
     from busproof.catalogue import catalogue
-    from busproof.fleet import BusSpecError, Fleet
+    from busproof.fleet import Fleet, reference
 
     if args.bus.startswith("sqlite:"):
         return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
@@ -225,17 +299,31 @@ def _unplayable(args: argparse.Namespace) -> str:
     try:
         if args.known:
             known.load(Path(args.known))
-        if args.bus:
-            fleet = Fleet([args.bus], system=args.system)
-            args.features = fleet.hello.features
-            fleet.close()
-            if args.system not in fleet.hello.systems:
-                return f"the bus says that it is {fleet.hello.systems}, not {args.system}"
-    except (ValueError, BusSpecError) as error:
-        return str(error)
-    except (DoorError, ImportError, AttributeError) as error:
-        return f"{error}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
+    except ValueError as error:
+        return reason(error)
+    try:
+        hello = _first_answers(Fleet([args.bus or reference(args.system)], system=args.system))
+    except (OSError, BusSpecError) as error:
+        return reason(error)
+    except Exception as error:  # of the user's own module, too
+        what = reason(error) if isinstance(error, DoorError) else f"{type(error).__name__}: {reason(error)}"
+        if not args.bus:
+            return f"the reference does not start: {what}"
+        return f"{what}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
+    if args.system not in hello.systems:
+        return f"the bus says that it is {hello.systems!a}, not {args.system}"
+    args.features = hello.features
     return ""
+
+
+def _first_answers(fleet: Fleet) -> HelloReply:
+    """What the bus declares, if it can open and leave a store: of one that cannot, no row says anything."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="busproof-") as store:
+            fleet.give_back(fleet.door(0, Path(store), {}), retired=False)
+    finally:
+        fleet.close()
+    return fleet.hello
 
 
 def _partner(args: argparse.Namespace) -> str:
@@ -271,7 +359,7 @@ def _read(path: Path) -> Report | None:
     try:
         return lines.load(path)
     except lines.ReportError as error:
-        print(f"busproof: {error}", file=sys.stderr)
+        say(f"busproof: {reason(error)}", sys.stderr)
         return None
 
 

@@ -33,7 +33,7 @@ class Act:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Play the acts. Exit 0 if each ended as it must, else 1."""
+    """Play the acts. Exit 0 if each ended as it must, else 2: no bus of the user's was judged."""
     parser = argparse.ArgumentParser(prog="busproof demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("busproof-out/demo"), help="folder for reports and history")
     parser.add_argument("--seed", type=int, default=7, help="seed of the chaos plan (default 7)")
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _say(f"\n{sum(ended)} of {len(ended)} acts ended as they must, in {time.monotonic() - started:.0f} s.")
     _say(f"Open  {args.out / 'check' / 'report.html'}  and  {args.out / 'mutant' / 'report.html'}")
     _say("Next, your own bus:  busproof init worker python my-adapter")
-    return 0 if all(ended) else 1
+    return 0 if all(ended) else 2
 
 
 def _acts(out: Path, seed: int) -> list[Act]:

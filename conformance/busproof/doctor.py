@@ -17,10 +17,11 @@ from pydantic import ValidationError
 
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.child import Household
-from busproof.adapters.doors import BusSpecError, open_door
+from busproof.adapters.doors import open_door
 from busproof.adapters.stdio import StdioDoor
 from busproof.oddities.examine import examine as examine_store
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
+from busproof.words import faults, one_line, say
 
 SLOW_MS = 500
 
@@ -41,15 +42,15 @@ def examine(spec: str, system: str | None = None) -> int:
     try:
         system = system or _system_of(spec, household)
         for finding in _examine_adapter(spec, CONTRACTS[system], household):
-            print(f"  ok     {finding}")
+            say(f"  ok     {one_line(finding)}")
     except Fault as fault:
-        print(f"  FAULT  {fault}\n         remedy: {fault.remedy}")
-        print("The adapter is at fault; the bus has not been judged.")
+        say(f"  FAULT  {one_line(fault)}\n         remedy: {one_line(fault.remedy)}")
+        say("The adapter is at fault; the bus has not been judged.")
         return 1
     finally:
         for command in household.end():
-            print(f"  note   it left a process running, which was ended: {command[:200]!a}")
-    print(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
+            say(f"  note   it left a process running, which was ended: {command[:200]!a}")
+    say(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
     return 0
 
 
@@ -71,7 +72,7 @@ def _system_of(spec: str, household: Household) -> str:
 def _open_door(spec: str, household: Household) -> Door:
     try:
         return open_door(spec, household.spawn)
-    except (BusSpecError, ImportError, AttributeError) as error:
+    except Exception as error:  # of the user's own module, too
         raise Fault(
             f"it does not start: {error}", "run the command by hand; a relative path starts where you stand"
         ) from error
@@ -115,7 +116,7 @@ def _hello(door: Door, system: str) -> HelloReply:
     try:
         return HelloReply.model_validate(reply, strict=True)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
+        wrong = faults(error, 4)
         raise Fault(f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields") from error
 
 
@@ -192,6 +193,6 @@ def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract
     try:
         contract.methods[method].reply.model_validate(reply, strict=True)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:4])
+        wrong = faults(error, 4)
         raise Fault(f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page) from error
     return reply

@@ -42,7 +42,11 @@ class Fleet:
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self.hellos = [self._say_hello(spec) for spec in specs]
+        try:
+            self.hellos = [self._say_hello(spec) for spec in specs]
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def hello(self) -> HelloReply:

@@ -27,6 +27,7 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from busproof.protocol import Contract
+from busproof.words import reason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -183,7 +184,7 @@ def scan(path: Path) -> Iterator[Event | Broken]:
             try:
                 yield _event(line)
             except ValueError as error:
-                yield Broken(number, str(error), is_last=not line.endswith("\n"))
+                yield Broken(number, reason(error), is_last=not line.endswith("\n"))
 
 
 def read(path: Path) -> Iterator[Event]:

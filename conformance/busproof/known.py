@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from busproof.catalogue import catalogue
+from busproof.words import reason
 
 
 class KnownFailure(BaseModel):
@@ -40,7 +41,7 @@ def load(path: Path) -> list[KnownFailure]:
             raise ValueError(f"unknown tables {sorted(data.keys() - {'known'})}; entries are [[known]]")
         return [KnownFailure.model_validate(entry) for entry in data.get("known", [])]
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {reason(error)}") from error
 
 
 def faults(

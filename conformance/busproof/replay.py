@@ -13,6 +13,7 @@ from busproof.adapters.base import Door, DoorError, Lost
 from busproof.fleet import Fleet, reference
 from busproof.protocol import CONTRACTS
 from busproof.report import lines
+from busproof.words import one_line, say
 
 
 def replay(report_path: Path, row_id: str, bus: str | None) -> int:
@@ -30,7 +31,7 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
     fleet = Fleet([spec], system=report.header["system"])
     folder = Path(tempfile.mkdtemp(prefix="busproof-"))
     (folder / "store").mkdir()
-    print(f"{row_id}: {scripts[0]['why']}\n")
+    say(f"{row_id}: {one_line(scripts[0]['why'])}\n")
     try:
         _send(fleet, folder / "store", scripts[0]["script"])
     finally:
@@ -58,10 +59,10 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
         try:
             answer = json.dumps(doors[who].call(method, params))
         except DoorError as error:
-            answer = f"{type(error).__name__}: {error}"
+            answer = f"{type(error).__name__}: {one_line(error)}"
             if isinstance(error, Lost):
                 dead.add(who)
-        print(f"{who!s:>4}  {method} {json.dumps(params)[:300]}\n      → {answer[:500]}")
+        say(f"{who!s:>4}  {method} {json.dumps(params)[:300]}\n      → {answer[:500]}")
     for who, door in doors.items():
         if who not in dead:
             fleet.give_back(door, retired=False)

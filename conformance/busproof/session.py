@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from busproof.adapters.base import Door, Lost, Malformed, Refused
 from busproof.history import MALFORMED, Recorder, typed_columns
 from busproof.protocol import CONTRACTS
+from busproof.words import faults
 
 # Set in a thread whose next call is to go out at the same moment as those of others (`scenarios.common.raced`).
 GATE: ContextVar[Callable[[], object] | None] = ContextVar("GATE", default=None)
@@ -57,7 +58,7 @@ class Session:
         try:
             known.reply.model_validate(reply, strict=True)
         except ValidationError as error:
-            return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+            return faults(error)
         return ""
 
     def refusal(self, method: str, **params: Any) -> Refused | None:

@@ -13,6 +13,7 @@ from busproof.checks import Verdict, judge_facts, overall
 from busproof.history import Event, HistoryError, scan
 from busproof.systems import SYSTEMS
 from busproof.systems import run_checks as run_in_python
+from busproof.words import one_line, say
 from busspark.errors import EngineError
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -127,11 +128,11 @@ def _tell(history: Path, verdicts: list[Verdict]) -> None:
     events = _events(history, wanted) if wanted and history.is_file() else {}
     for verdict in verdicts:
         reason = f": {verdict.reason}" if verdict.reason else ""
-        print(f"{verdict.verdict:<8} {verdict.check:<18} {verdict.counted} operations{reason}")
+        say(f"{verdict.verdict:<8} {verdict.check:<18} {verdict.counted} operations{one_line(reason)}")
         for witness in verdict.witnesses[:SHOWN]:
-            print(f"    {witness.kind}: {witness.why}")
+            say(f"    {witness.kind}: {one_line(witness.why)}")
             for index in witness.events:
-                print(f"      {_line(index, events.get(index))}")
+                say(f"      {_line(index, events.get(index))}")
         if len(verdict.witnesses) > SHOWN:
             print(f"    … and {len(verdict.witnesses) - SHOWN} more")
 
@@ -146,7 +147,7 @@ def _line(index: int, event: Event | None) -> str:
         return f"event {index}"
     value = json.dumps(event.value)
     who = event.agent or f"process {event.process}"
-    return f"event {index}: {who} {event.op} {event.type} {value[:200]}"
+    return one_line(f"event {index}: {who} {event.op} {event.type} {value[:200]}")
 
 
 def _write(path: Path, history: Path, verdict: str, verdicts: list[Verdict]) -> None:
@@ -169,4 +170,4 @@ def _write(path: Path, history: Path, verdict: str, verdicts: list[Verdict]) -> 
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text, sys.stderr)

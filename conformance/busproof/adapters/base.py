@@ -10,6 +10,8 @@ The tree of what a call can end in:
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,6 +44,30 @@ class Malformed(DoorError):
 
 class Lost(DoorError):
     """Nobody knows whether it happened."""
+
+
+def parsed(line: bytes) -> Any:
+    """A line of JSON. ValueError of anything else: NaN is none, and no answer is nested a thousand deep."""
+    try:
+        return json.loads(line, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def patient(seconds: float) -> float:
+    """The time for a bus to answer, by BUSPROOF_PATIENCE: 1 is usual, 10 for a bus that is ten times slower."""
+    text = os.environ.get("BUSPROOF_PATIENCE", "1")
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < 1e6:
+        raise DoorError(f"BUSPROOF_PATIENCE is {text!a}, and must be a number above 0: 10 for a bus that is slow")
+    return seconds * factor
 
 
 class Spawn(Protocol):

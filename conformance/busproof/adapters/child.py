@@ -24,6 +24,8 @@ from typing import IO
 from busproof.adapters.base import Lost
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
+UNREAD_BYTES_MAX = 2 * LINE_BYTES_MAX
+LINE_COSTS_BYTES = 128  # beside what stands in it
 GRACE_S = 2.0  # for a process to end by itself once its input has ended
 SLICE_S = 1.0  # how long an ended process's last words may be on their way
 MARK = "BUSPROOF_HOUSEHOLD"
@@ -55,6 +57,8 @@ class Child:
         self._stdin: IO[bytes] = self._process.stdin
         os.set_blocking(self._stdin.fileno(), False)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._unread_bytes = 0
+        self._counting = threading.Lock()
         self._words: collections.deque[str] = collections.deque(maxlen=50)
         self._stop_reading, self._told_to_stop = os.pipe()
         self._writing = threading.Lock()
@@ -106,6 +110,7 @@ class Child:
             was_over = self.has_ended
             try:
                 line = self._lines.get(timeout=max(0.0, min(left_s, SLICE_S)))
+                self._count(-len(line))
             except queue.Empty:
                 if was_over:  # and another process holds its pipe, or this would be the end
                     line = b""
@@ -165,6 +170,14 @@ class Child:
             os.close(end)
         self._stop_reading = -1
 
+    def _take(self, line: bytes) -> None:
+        self._count(len(line))
+        self._lines.put(line)
+
+    def _count(self, more: int) -> None:
+        with self._counting:
+            self._unread_bytes += more + (LINE_COSTS_BYTES if more > 0 else -LINE_COSTS_BYTES if more < 0 else 0)
+
     def _hear(self, words: bytes) -> None:
         if words:
             self._words.append(words.decode("utf-8", "replace").rstrip("\n"))
@@ -174,7 +187,7 @@ class Child:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         tell: dict[int, Callable[[bytes], None]] = {
-            self._process.stdout.fileno(): self._lines.put,
+            self._process.stdout.fileno(): self._take,
             self._process.stderr.fileno(): self._hear,
         }
         parts = {end: bytearray() for end in tell}
@@ -185,7 +198,10 @@ class Child:
             for end in ready:
                 data = os.read(end, 1 << 16)
                 _tell_lines(parts[end], data, tell[end])
-                if not data:
+                is_flood = end == self._process.stdout.fileno() and self._unread_bytes > UNREAD_BYTES_MAX
+                if is_flood:
+                    self._hear(b"(it wrote 128 MiB that nobody had asked for, and is not listened to any more)")
+                if is_flood or not data:
                     poll.unregister(end)
                     tell.pop(end)(bytes(parts[end]))  # no whole line: the end, and what stood before it
         self._lines.put(b"")

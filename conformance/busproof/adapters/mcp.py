@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import Lost, Refused, Spawn
+from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
 from busproof.protocol import CONTRACTS, INVALID_PARAMS, METHOD_NOT_FOUND, Contract, ToolServer
 
@@ -84,6 +84,7 @@ class McpDoor:
                 return {"tools": self._tools(timeout_s)}
         if self._contract is not None and method not in self._contract.methods:
             raise Refused("METHOD_NOT_FOUND", f"no tool is {method}", definite=True, rpc=METHOD_NOT_FOUND)
+        timeout_s = patient(timeout_s)
         deadline = time.monotonic() + timeout_s
         return self._reply(method, self._result(self.begin(method, params, timeout_s), method, deadline))
 
@@ -155,8 +156,9 @@ class McpDoor:
         who = {"name": "busproof", "version": "1"}
         asked = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": who}
         try:
-            id_ = self._ask("initialize", asked, START_S)
-            self._info = self._result(id_, "initialize", time.monotonic() + START_S).get("serverInfo") or {}
+            start_s = patient(START_S)
+            id_ = self._ask("initialize", asked, start_s)
+            self._info = _object(self._result(id_, "initialize", time.monotonic() + start_s).get("serverInfo"))
             self._tell("notifications/initialized", {})
         except (Lost, Refused) as error:
             self._leave(at_once=True)
@@ -188,11 +190,12 @@ class McpDoor:
     # -- calls
 
     def _reply(self, name: str, result: dict[str, Any]) -> dict[str, Any]:
-        parts = result.get("content") or []
-        self.text = "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+        parts = result.get("content")
+        texts = [_object(part) for part in (parts if isinstance(parts, list) else [])]
+        self.text = "\n".join(str(part.get("text", "")) for part in texts if part.get("type") == "text")
         structured = result.get("structuredContent")
         if result.get("isError"):
-            told = (structured or {}).get("error") or {}
+            told = _object(_object(structured).get("error"))
             code = str(told.get("code", "UNSTRUCTURED"))
             message = str(told.get("message", self.text))
             raise Refused(code, message, definite=self._known.error_codes.get(code, False))
@@ -202,11 +205,13 @@ class McpDoor:
 
     def _tools(self, timeout_s: float = START_S) -> list[dict[str, Any]]:
         tools: list[dict[str, Any]] = []
+        timeout_s = patient(timeout_s)
         deadline, cursor = time.monotonic() + timeout_s, None
         while True:  # a server may spread its list over pages
             id_ = self._ask("tools/list", {} if cursor is None else {"cursor": cursor}, timeout_s)
             page = self._result(id_, "tools/list", deadline)
-            tools += page.get("tools") or []
+            listed = page.get("tools")
+            tools += [_object(tool) for tool in (listed if isinstance(listed, list) else [])]
             cursor = page.get("nextCursor")
             if cursor is None:
                 return tools
@@ -233,6 +238,8 @@ class McpDoor:
                     return _result_of(self._answers.pop(id_), what)
                 self._is_read = True
             try:
+                if time.monotonic() > deadline:  # there is always another line, of a server that never stops talking
+                    raise Lost(f"no answer to {what} in time")
                 self._file(self.child.read_line(what, deadline - time.monotonic()), what)
             finally:
                 with self._news:
@@ -242,14 +249,15 @@ class McpDoor:
     def _file(self, line: bytes, what: str) -> None:
         """Put an answer where its caller looks. The server may say and ask other things, too."""
         try:
-            told = json.loads(line)
+            told = parsed(line)
         except ValueError as error:
             raise Lost(f"waiting for {what}, what came is not JSON: {line[:200]!r}") from error
         if not isinstance(told, dict):
             raise Lost(f"waiting for {what}, what came is no message: {line[:200]!r}")
         if "method" not in told:
             with self._news:
-                self._answers[told.get("id", 0)] = told
+                if type(id_ := told.get("id")) is int and 0 < id_ <= self._ids:
+                    self._answers[id_] = told
         elif "id" in told:
             refusal = {"code": METHOD_NOT_FOUND, "message": "this client only calls tools"}
             answer = {"result": {}} if told["method"] == "ping" else {"error": refusal}
@@ -262,7 +270,7 @@ class McpDoor:
         server = self._server
         with tempfile.TemporaryDirectory(prefix="busproof-hello-") as folder:
             self._open(Path(folder))
-            known = {tool.get("name") for tool in self._tools()}
+            known = {str(tool.get("name")) for tool in self._tools()}
             version = self._info.get("version", "?")
             trial, arguments = server.trial
             tool, field = server.version
@@ -274,8 +282,8 @@ class McpDoor:
             self._leave(at_once=False)
         return {
             "protocol": "1",
-            "name": self._info.get("name", "?"),
-            "version": version,
+            "name": str(self._info.get("name", "?")),
+            "version": str(version),
             "language": "?",
             "systems": [system],
             "clock": "wall",
@@ -285,10 +293,15 @@ class McpDoor:
         }
 
 
+def _object(value: Any) -> dict[str, Any]:
+    """A stranger's value, where an object should stand."""
+    return value if isinstance(value, dict) else {}
+
+
 def _result_of(answer: dict[str, Any], what: str) -> dict[str, Any]:
     refusal = answer.get("error")
     if isinstance(refusal, dict):
-        code = refusal.get("code", 0)
+        code = refusal["code"] if isinstance(refusal.get("code"), int) else 0
         definite = code in (METHOD_NOT_FOUND, INVALID_PARAMS)
         raise Refused(str(code), str(refusal.get("message")), definite=definite, rpc=code)
     result = answer.get("result")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import Lost, Refused, Spawn
+from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
 
 
@@ -38,6 +38,7 @@ class StdioDoor:
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """One request line, one response line, within the time."""
+        timeout_s = patient(timeout_s)
         deadline = time.monotonic() + timeout_s
         self._next_id += 1
         request = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
@@ -53,19 +54,21 @@ class StdioDoor:
 
     def receive_line(self, waiting_for: str, timeout_s: float = 30.0) -> bytes:
         """The next line, or Lost after timeout_s or EOF."""
-        return self.child.read_line(waiting_for, timeout_s)
+        return self.child.read_line(waiting_for, patient(timeout_s))
 
     def _answer(self, line: bytes, method: str) -> dict[str, Any]:
         try:
-            response = json.loads(line)
+            response = parsed(line)
         except ValueError as error:
             raise Lost(f"the answer to {method} is not JSON: {line[:200]!r}") from error
         if not isinstance(response, dict) or response.get("id") != self._next_id:
             raise Lost(f"the answer to {method} has not the request's id {self._next_id}: {line[:200]!r}")
         refusal = response.get("error")
         if refusal is not None:
-            data = refusal.get("data") or {}
-            rpc = refusal.get("code", -32000)
+            if not isinstance(refusal, dict):
+                raise Lost(f"the error of {method} is not an object: {line[:200]!r}")
+            data = refusal["data"] if isinstance(refusal.get("data"), dict) else {}
+            rpc = refusal["code"] if isinstance(refusal.get("code"), int) else -32000
             # JSON-RPC's own errors (no such method, bad params) come before any work is done.
             definite = bool(data.get("definite", rpc in (-32700, -32600, -32601, -32602)))
             raise Refused(str(data.get("code", rpc)), str(refusal.get("message")), definite=definite, rpc=rpc)

@@ -22,6 +22,7 @@ from busproof.explore.shrink import shrink
 from busproof.explore.stage import Specification
 from busproof.fleet import BusSpecError, Fleet, reference
 from busproof.systems import SYSTEMS
+from busproof.words import one_line, reason, say
 
 PROGRESS_S = 5.0
 
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         fleet = Fleet([args.bus or reference(args.system)], system=args.system)
     except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
-        print(f"busproof: {error}", file=sys.stderr)
+        say(f"busproof: {reason(error)}", sys.stderr)
         return 2
     try:
         if specification.needs_clock and fleet.hello.clock != "manual":
@@ -85,7 +86,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
             print(f"  {calls:,} calls in {programs:,} programs, all as the model says", file=sys.stderr)
     spent_s = time.monotonic() - began
     for name, option in dialects.items():
-        print(f"dialect: {name}: {option}")
+        say(f"dialect: {one_line(name)}: {one_line(option)}")
     print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: every answer is the model's")
     print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
     return 0
@@ -116,8 +117,8 @@ def _told(system: str, program: Program) -> int:
     assert program.mismatch is not None
     rows = [row for name in program.mismatch.rows if (row := catalogue(system).get(name))]
     for row in rows:
-        print(f"{row.id} ({row.level}): {row.text}")
-    print(f"\n{program.mismatch.told()}\n\nthe state before, as the model has it:\n{program.mismatch.state}")
+        say(f"{row.id} ({row.level}): {row.text}")
+    say(f"\n{program.mismatch.told()}\n\nthe state before, as the model has it:\n{program.mismatch.state}")
     is_broken = any(row.level == "MUST" for row in rows) or not rows
     if not is_broken:
         print("\nNo MUST says so: the bus chose otherwise than the reference.")
@@ -128,7 +129,7 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
     try:
         steps = load(args.script)
     except (OSError, ValueError, KeyError) as error:
-        print(f"busproof: {args.script}: {error}", file=sys.stderr)
+        say(f"busproof: {args.script}: {reason(error)}", sys.stderr)
         return 2
     program = play(fleet, specification, steps)
     if program.mismatch is not None:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from busproof.protocol import CONTRACTS
 from busproof.systems import SYSTEMS
+from busproof.words import one_line, say
 
 
 def _places() -> Iterator[str]:
@@ -27,7 +28,7 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
         places = [path / place for place in _places()]
         path = next((place for place in places if place.is_file()), places[0])
     if not path.is_file():
-        print(f"there is no {path}")
+        say(f"there is no {path}")
         return 2
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     found: list[str] = []
@@ -35,7 +36,7 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
     try:
         with tempfile.TemporaryDirectory(prefix="busproof-") as folder, _copy(path, Path(folder)) as db:
             system = system or _system_of(db)
-            print(f"{path}, as a {system} bus")
+            say(f"{path}, as a {system} bus")
             found += _health(db)
             found += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
             for looks, told in ((SYSTEMS[system].oddities, found), (SYSTEMS[system].notes, noted)):
@@ -48,10 +49,10 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
     except sqlite3.DatabaseError as error:
         found.append(f"it cannot be read as an SQLite database: {error}")
     for oddity in found:
-        print(f"  ODD    {oddity}")
+        say(f"  ODD    {one_line(oddity)}")
     for note in [*noted, *_library()]:
-        print(f"  note   {note}")
-    print(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
+        say(f"  note   {one_line(note)}")
+    say(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
     return 1 if found else 0
 
 

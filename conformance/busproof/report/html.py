@@ -29,7 +29,7 @@ def write(report: Report, path: Path) -> None:
         ],
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )
-    path.write_text(page, encoding="utf-8")
+    path.write_text(page, encoding="utf-8", errors="backslashreplace")  # half a character
 
 
 def _lanes(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from busproof.catalogue import catalogue
 from busproof.report.lines import Report
+from busproof.words import one_line
 
 WIDTH = 100
 _COLOURS = {
@@ -22,8 +23,10 @@ _COLOURS = {
 }
 
 
-def render(report: Report, out: IO[str] = sys.stdout, *, report_path: str = "") -> None:
-    """Print it. Colours only for a terminal without NO_COLOR."""
+def render(report: Report, out: IO[str] | None = None, *, report_path: str = "") -> None:
+    """Print it. Colours only for a terminal without NO_COLOR; what the bus said has none, and no lines of its own."""
+    report = Report(_told(report.header), _told(report.rows), _told(report.footer))
+    out = out or sys.stdout
     has_colour = out.isatty() and "NO_COLOR" not in os.environ
 
     def paint(text: str, kind: str) -> str:
@@ -55,6 +58,18 @@ def render(report: Report, out: IO[str] = sys.stdout, *, report_path: str = "") 
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
+
+
+def _told(value: Any) -> Any:
+    """A value of the report with every text in it fit for a terminal."""
+    match value:
+        case str():
+            return one_line(value)
+        case dict():
+            return {one_line(key): _told(inner) for key, inner in value.items()}
+        case list():
+            return [_told(inner) for inner in value]
+    return value
 
 
 def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str]:

@@ -1,0 +1,55 @@
+"""Words for people: what a bus, a file or a library says, made fit for a terminal.
+
+A bus is a stranger. Its name, its values and its errors may hold escape sequences that clear a screen and print a
+verdict of their own, or characters that turn the direction of a line. They are shown as escapes.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, half surrogates, separators of lines
+
+
+def printable(text: object, *, newlines: bool = True) -> str:
+    """The text with each character that acts on a terminal written as an escape; lines stay lines, if wanted."""
+    told = str(text)
+    if told.isascii() and told.isprintable():
+        return told
+    return "".join(
+        character
+        if (newlines and character == "\n") or unicodedata.category(character) not in _HIDDEN
+        else ascii(character)[1:-1]
+        for character in told
+    )
+
+
+def one_line(text: object) -> str:
+    """The same, in one line: what a stranger says cannot pass for a line of ours."""
+    return printable(text, newlines=False)
+
+
+def say(text: object = "", out: IO[str] | None = None) -> None:
+    """Print for people, at once."""
+    print(printable(text), file=out or sys.stdout, flush=True)
+
+
+def faults(error: ValidationError, most: int = 3) -> str:
+    """What a value lacks, by place; without the library's own prose."""
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:most])
+
+
+def reason(error: BaseException) -> str:
+    """An error in one line."""
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        return one_line(faults(error))
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return one_line(f"{error.filename}: {error.strerror}")
+    return one_line(error) or type(error).__name__

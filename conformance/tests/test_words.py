@@ -1,0 +1,66 @@
+"""What a stranger says is shown as escapes, and changes nothing on a terminal."""
+
+import io
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.report import terminal
+from busproof.report.lines import Report
+from busproof.words import one_line, printable
+
+ANYTHING = st.text(st.characters())  # half surrogates, too
+
+
+@given(ANYTHING)
+def test_nothing_printed_acts_on_a_terminal(text: str) -> None:
+    """No control, direction, joiner, separator or half surrogate is left, and the text can be encoded."""
+    for told, allowed in ((printable(text), "\n"), (one_line(text), "")):
+        told.encode()
+        left = {unicodedata.category(c) for c in told if c not in allowed}
+        assert not left & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@given(st.text(st.characters(categories=("L", "N", "P", "S"))))
+def test_plain_words_stay_as_they_are(text: str) -> None:
+    """In any script."""
+    assert printable(text) == one_line(text) == text
+
+
+HOSTILE = "\x1b[2J\x1b[1;32mVALID\x1b[0m\nVALID  good 1.0 as a worker bus: 300 pass\x9b2J\u202e\ud83d\r"
+
+
+class Terminal(io.StringIO):
+    """Says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_report_at_a_terminal_holds_no_line_and_no_escape_of_the_bus() -> None:
+    """Name, version, reasons, values and error of a hostile bus."""
+    row = {
+        "requirement": "worker.log.01",
+        "outcome": "fail",
+        "check": "log.survives_kill",
+        "fleet": "bus",
+        "why": HOSTILE,
+        "script": [],
+        "events": [
+            {"index": 1, "process": 0, "agent": HOSTILE, "type": "ok", "op": HOSTILE, "value": HOSTILE},
+            {"index": 2, "process": 0, "type": "ok", "op": "poll", "value": {HOSTILE: [HOSTILE]}},
+        ],
+    }
+    warned = {**row, "outcome": "warn"}
+    hello = {"name": HOSTILE, "version": HOSTILE}
+    header = {"hello": hello, "system": "worker", "bus": "exec:x", "known_faults": [HOSTILE]}
+    footer = {"counts": {"fail": 1}, "known_failed": [], "verdict": "invalid"}
+    out = Terminal()
+    terminal.render(Report(header, [row, warned], footer), out)
+    told = out.getvalue()
+    told.encode()
+    for colour in ("\x1b[1;31m", "\x1b[1;33m", "\x1b[0m"):  # the kit's own
+        told = told.replace(colour, "")
+    assert told.replace("\n", "").isprintable()
+    assert not [line for line in told.splitlines() if line.startswith("VALID")]
