@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import itertools
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ def broken_rows(system: str, found: Replay) -> dict[str, str]:
             why[row] = f"the bus chose otherwise: {name}: {option}"
     for name, program in found.broken.items():
         assert program.mismatch is not None
-        again = f"busproof explore {system} --script {FOLDER / system / name}.jsonl"
+        again = f"busproof explore {system} --script {os.path.relpath(FOLDER / system / name)}.jsonl"
         for row in program.mismatch.rows:
             if row in rows:
                 why.setdefault(row, f"{program.mismatch.told()}\nscript {name} of the corpus; play it again: {again}")
