@@ -4,15 +4,19 @@ from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
+from refbus.kernel import store
 
 KILLED_BY = ("comms.log.22",)
 
 
-class Mutant(CommsBus):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.store.db.connection().execute("PRAGMA journal_mode = DELETE")
+class WithoutLog(store.Database):
+    """From the first connection on: a log that goes away later was removed."""
 
+    def __init__(self, *args: Any, pragmas: Any = (), **kwargs: Any) -> None:
+        super().__init__(*args, pragmas=(*pragmas, "PRAGMA journal_mode = DELETE"), **kwargs)
+
+
+store.Database = WithoutLog  # type: ignore[misc]
 
 if __name__ == "__main__":
-    serve({"comms": Mutant})
+    serve({"comms": CommsBus})

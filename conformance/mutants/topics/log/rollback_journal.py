@@ -2,18 +2,21 @@
 
 from typing import Any
 
+from refbus.kernel import store
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.17",)
 
 
-class Mutant(TopicsBus):
-    def topic_create(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        reply = super().topic_create(*args, **kwargs)
-        self.store.db.connection().execute("PRAGMA journal_mode = DELETE")
-        return reply
+class WithoutLog(store.Database):
+    """From the first connection on: a log that goes away later was removed."""
 
+    def __init__(self, *args: Any, pragmas: Any = (), **kwargs: Any) -> None:
+        super().__init__(*args, pragmas=(*pragmas, "PRAGMA journal_mode = DELETE"), **kwargs)
+
+
+store.Database = WithoutLog  # type: ignore[misc]
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main(TopicsBus))
