@@ -3,18 +3,21 @@
 from typing import Any
 
 from refbus.driver import serve
+from refbus.kernel import store
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.39",)
 CONTROL = "log.survives_kill"
 
 
-class Mutant(WorkerBus):
-    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        reply = super().publish(agent_id, message)
-        self.db.rows("PRAGMA journal_mode = DELETE")
-        return reply
+class WithoutLog(store.Database):
+    """From the first connection on: a log that goes away later was removed."""
 
+    def __init__(self, *args: Any, pragmas: Any = (), **kwargs: Any) -> None:
+        super().__init__(*args, pragmas=(*pragmas, "PRAGMA journal_mode = DELETE"), **kwargs)
+
+
+store.Database = WithoutLog  # type: ignore[misc]
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": WorkerBus})
