@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from busproof.adapters.base import Refused
 from busproof.fleet import Fleet
-from busproof.machines.common import BusMachine, MachineRun, agents, json_values, play
+from busproof.machines.common import AGENTS, BusMachine, MachineRun, agents, json_values, play
 from busproof.models import route
 from busproof.models.cursor import CursorModel
 from busproof.models.lease import LeaseModel
@@ -44,6 +44,13 @@ class WorkerMachine(BusMachine):
         super().__init__()
         self.log, self.cursors = LogModel(), CursorModel()
         self.leases, self.presence = LeaseModel(), PresenceModel()
+
+    @initialize(first=st.lists(messages, max_size=8))
+    def open_sessions(self, first: list[dict[str, Any]]) -> None:
+        """A log that holds something already: Hypothesis leaves whole rules out of an example, often `publish`."""
+        super().open_sessions()
+        for message in first:
+            self.publish(AGENTS[0], message, None)
 
     @rule(agent=agents, message=messages, own_id=st.none() | st.integers(0, 5))
     def publish(self, agent: str, message: dict[str, Any], own_id: int | None) -> None:
@@ -155,11 +162,18 @@ class WorkerMachine(BusMachine):
         self.advance(ms)
 
     @precondition(lambda self: {"presence", "clock"} <= self.has)
-    @rule(agent=agents, status=st.sampled_from(["idle", "working", "blocked"]), other=agents)
-    def heartbeat(self, agent: str, status: str, other: str) -> None:
-        """And what another then sees of everybody."""
+    @rule(
+        agent=agents,
+        status=st.sampled_from(["idle", "working", "blocked"]),
+        other=agents,
+        ms=st.sampled_from([0, 1, 29_999, 30_000, 300_000]),
+    )
+    def heartbeat(self, agent: str, status: str, other: str, ms: int) -> None:
+        """And what another sees of everybody after a time: an example need not hold `pass_time`."""
         self.call(agent, "heartbeat", status=status)
         self.presence.beats[agent] = (self.now_ms, status)
+        if ms:
+            self.advance(ms)
         seen = {row["agent_id"]: (row["age_ms"], row["state"]) for row in self.call(other, "liveness")["agents"]}
         wanted = self.presence.states(self.now_ms)
         self.must(PRESENCE_ROW, seen == wanted, f"liveness says {seen}, the model {wanted}")

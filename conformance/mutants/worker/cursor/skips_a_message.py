@@ -1,4 +1,4 @@
-"""Every third message is not delivered."""
+"""Every fifth message is not delivered."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CONTROL = "lease.first_wins"
 
 class Mutant(WorkerBus):
     def poll(self, **params: Any) -> dict[str, Any]:
-        return {"messages": [row for row in super().poll(**params)["messages"] if row["seq"] % 3]}
+        return {"messages": [row for row in super().poll(**params)["messages"] if row["seq"] % 5]}
 
 
 if __name__ == "__main__":
