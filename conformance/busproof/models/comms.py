@@ -145,7 +145,7 @@ class CommsModel(Model):
         self, sender: Any, to: Any, kind: Any, payload: Any, channel: Any, priority: Any, link: Any, name: Any
     ) -> Message:
         """A message as an envelope may be."""
-        if name is not None and "idempotent_send" not in self.features:
+        if name is not None and "idempotent_send" not in self.features:  # on another bus
             raise DoesNotApply
         self.name(sender, "comms.log.32")
         if to is not None:

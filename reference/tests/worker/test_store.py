@@ -195,6 +195,7 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
 
 def test_a_file_system_without_wal_is_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather than served without its promise."""
+    monkeypatch.chdir(store)  # an empty file of that name is made before SQLite is asked
     database = Database(Path(":memory:"))
     try:
         with pytest.raises(IoError, match="write-ahead"):
@@ -206,7 +207,7 @@ def test_a_file_system_without_wal_is_refused(store: Path, monkeypatch: pytest.M
 def test_a_store_that_cannot_be_written_is_a_definite_error(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happened."""
 
-    def fail(self: Path, exist_ok: bool) -> None:
+    def fail(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(files.Path, "mkdir", fail)
