@@ -37,7 +37,7 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
         "--out",
         str(tmp_path),
         "-j",
-        "0",
+        "1",
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
