@@ -3,7 +3,7 @@
 The recording holds what goes over the wire, ids, times and tokens masked. `tox run -e interop` makes the environment
 with SDK 1.x and names its Python in BUSPROOF_SDK1_PYTHON. After a change that is meant, record anew:
 
-    python reference/tests/topics/interop/play.py --record reference/tests/interop/session.json \\
+    python reference/tests/topics/interop/play.py --record reference/tests/topics/interop/session.json \\
         -- python -m refbus.topics.mcp.server
 """
 
