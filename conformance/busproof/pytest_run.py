@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__, known
-from busproof.catalogue import HISTORY, catalogue, kind_of
+from busproof.catalogue import CORPUS, HISTORY, catalogue, kind_of
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
-from busproof.runner import CORPUS, RowResult, item_names, run_item
+from busproof.runner import RowResult, item_names, run_item
 from busproof.suite import rows_of
 from busproof.warm import Warm
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
-from busproof.catalogue import HISTORY, Requirement, catalogue, kind_of
+from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
 from busproof.explore import corpus
 from busproof.fleet import Fleet
@@ -32,7 +32,6 @@ from busproof.systems import SYSTEMS, play, run_checks
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
-CORPUS = "corpus"
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 
@@ -51,7 +50,7 @@ class RowResult(BaseModel):
 
 def item_names(system: str) -> list[str]:
     """Every check that `busproof check` plays, in the order of the catalogue. Chaos rows are another run (0006)."""
-    names = dict.fromkeys(row.item for row in catalogue(system).values() if row.item not in ("", HISTORY))
+    names = dict.fromkeys(row.item for row in catalogue(system).values() if row.item not in ("", CORPUS, HISTORY))
     return [*([CORPUS] if SYSTEMS[system].model else []), *names, HISTORY]
 
 
@@ -182,15 +181,27 @@ def _script(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
 def _run_corpus(fleet: Fleet) -> list[RowResult]:
     """Rows of the branches that the scripts reach: where an answer is not the model's they break, the others hold."""
     specification = SYSTEMS[fleet.system].model
+    own = rows_of(fleet.system, CORPUS)
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        return []
+        return [_result(row, "could-not-run", "the corpus needs a clock that the kit can set") for row in own]
     found = corpus.replay(fleet, specification, corpus.scripts(fleet.system))
     rows = catalogue(fleet.system)
     broken = corpus.broken_rows(fleet.system, found)
     held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
     results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
     results += [_result(row, "pass") for row in held]
+    results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
     return [result.model_copy(update={"check": CORPUS}) for result in results]
+
+
+def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:
+    """A row that only the corpus decides, where no script came as far."""
+    undeclared = _not_judged(fleet, row, CORPUS)
+    if undeclared is not None:
+        return undeclared
+    if found.broken:
+        return _result(row, "inconclusive", f"scripts broke before they reached it: {', '.join(found.broken)}")
+    return _result(row, "could-not-run", "no script of the corpus reached it")
 
 
 def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:

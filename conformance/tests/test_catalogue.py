@@ -27,6 +27,7 @@ def test_every_check_that_a_row_names_exists(system: str) -> None:
     """A scenario, a history check, a machine, or an act of chaos."""
     of = SYSTEMS[system]
     known = {*of.scenarios, *(f"history.{name}" for name in of.checks), *of.machines, *CHAOS}
+    known |= {"corpus"} if of.model else set()
     assert {row.check for row in catalogue(system).values() if row.check} <= known
 
 
