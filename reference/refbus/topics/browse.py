@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, cast
+from typing import NamedTuple, TypedDict, cast
 
 from refbus.kernel.store import Store
+from refbus.kernel.transaction import Transaction
+from refbus.topics.message import Message, as_messages
 from refbus.topics.route import no_topic
 
 
@@ -21,8 +23,22 @@ class Overview(TypedDict):
     peers: int
 
 
+class Shown(NamedTuple):
+    """A message, and the number of the message that it answers."""
+
+    message: Message
+    answered_seq: int | None
+
+
+class Voices(TypedDict):
+    """Who speaks in a topic, and in which types, each in alphabetical order."""
+
+    senders: list[str]
+    types: list[str]
+
+
 class Browse:
-    """overview."""
+    """overview, page, unanswered, voices."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,6 +54,71 @@ class Browse:
             raise no_topic(topic_id)
         return cast(list[Overview], rows)
 
+    def page(
+        self,
+        topic_id: str,
+        *,
+        after: int | None = None,
+        limit: int = 100,
+        sender: str | None = None,
+        message_type: str | None = None,
+    ) -> list[Shown]:
+        """The first messages after a seq, or the newest ones; of one sender or type, if asked for. In seq order.
+
+        Errors: TOPIC_NOT_FOUND.
+        """
+        values = {"topic": topic_id, "after": after, "limit": limit, "sender": sender, "type": message_type}
+        with self._store.snapshot() as tx:
+            self._refuse_unknown(tx, topic_id)
+            rows = tx.rows(_NEWEST if after is None else _AFTER, values)
+        if after is None:
+            rows.reverse()
+        return [Shown(message, row[-1]) for message, row in zip(as_messages([r[:-1] for r in rows]), rows, strict=True)]
+
+    def unanswered(self, topic_id: str, limit: int = 20) -> list[Message]:
+        """Questions that no message replies to, the oldest first. Errors: TOPIC_NOT_FOUND."""
+        with self._store.snapshot() as tx:
+            self._refuse_unknown(tx, topic_id)
+            return as_messages(tx.rows(_UNANSWERED, (topic_id, limit)))
+
+    def voices(self, topic_id: str) -> Voices:
+        """The senders and types of a topic's messages. Errors: TOPIC_NOT_FOUND."""
+        with self._store.snapshot() as tx:
+            self._refuse_unknown(tx, topic_id)
+            pairs = tx.rows("SELECT DISTINCT sender, message_type FROM messages WHERE topic_id = ?", (topic_id,))
+        return {"senders": sorted({str(one) for one, _ in pairs}), "types": sorted({str(one) for _, one in pairs})}
+
+    @staticmethod
+    def _refuse_unknown(tx: Transaction, topic_id: str) -> None:
+        if tx.row("SELECT 1 FROM topics WHERE topic_id = ?", (topic_id,)) is None:
+            raise no_topic(topic_id)
+
+
+_AFTER = """
+    SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
+           m.client_message_id, m.created_at, a.seq
+    FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
+    WHERE m.topic_id = :topic AND m.seq > :after
+        AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
+    ORDER BY m.seq LIMIT :limit
+"""
+
+_NEWEST = """
+    SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
+           m.client_message_id, m.created_at, a.seq
+    FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
+    WHERE m.topic_id = :topic AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
+    ORDER BY m.seq DESC LIMIT :limit
+"""
+
+_UNANSWERED = """
+    SELECT message_id, topic_id, seq, sender, message_type, reply_to, content_markdown, metadata_json,
+           client_message_id, created_at
+    FROM messages AS q
+    WHERE topic_id = ? AND message_type = 'question'
+        AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.topic_id = q.topic_id AND m.reply_to = q.message_id)
+    ORDER BY seq LIMIT ?
+"""
 
 _OVERVIEW = """
     SELECT t.topic_id, t.name, t.status, t.created_at, t.close_reason, coalesce(m.seq, 0) AS newest_seq,

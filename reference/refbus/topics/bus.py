@@ -92,6 +92,9 @@ class TopicsBus:
     wipe = delegate("store", Store.wipe)
 
     overview = delegate("browse", Browse.overview)
+    page = delegate("browse", Browse.page)
+    unanswered = delegate("browse", Browse.unanswered)
+    voices = delegate("browse", Browse.voices)
     messages = delegate("export", Export.messages)
     export_markdown = delegate("export", Export.export_markdown)
     export_jsonl = delegate("export", Export.export_jsonl)

@@ -99,6 +99,10 @@ class Search:
             reply["warnings"] = warnings
         return reply
 
+    def has_model(self) -> bool:
+        """Can there be searches by meaning?"""
+        return self._embedder is not None or self._model_name is not None
+
     def _embedder_for(self, model: str | None, warnings: list[Warned]) -> Embedder | None:
         why = "no embedding model is loaded"
         if self._embedder is None and self._model_name is not None:

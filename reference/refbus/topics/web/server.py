@@ -12,15 +12,12 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
+from urllib.parse import urlencode
 
 import uvicorn
 from anyio import to_thread
-from jinja2 import Environment, FileSystemLoader, select_autoescape
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -30,23 +27,33 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from refbus.kernel.errors import BusError, InvalidArgument, TopicNotFound
+from refbus.topics.browse import Shown
 from refbus.topics.bus import TopicsBus
-from refbus.topics.message import Message
+from refbus.topics.web.render import PAGES, environment
 
 T = TypeVar("T")
 
 HOST = "127.0.0.1"
 PAGE_MESSAGES = 100
+PAGE_RESULTS = 50
+RESULTS_MAX = 1000  # of one search
+HERE_S = 900  # who synced in the last quarter of an hour is shown as here
 STILL_HERE_S = 15.0
-PAGES = Path(__file__).with_name("pages")
 # Nothing from elsewhere, and no script but the one file: what agents write cannot act in this page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+
+
+class Filters(TypedDict):
+    """Of which sender and type messages are shown; None for all."""
+
+    sender: str | None
+    message_type: str | None
 
 
 class Pages:
@@ -54,37 +61,37 @@ class Pages:
 
     def __init__(self, bus: TopicsBus) -> None:
         self._bus = bus
-        self._templates = Environment(
-            loader=FileSystemLoader(PAGES),
-            autoescape=select_autoescape(default=True),
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters["time"] = _time
+        self._templates = environment()
 
     async def topics(self, _request: Request) -> Response:
         """All topics, the busiest lately first."""
-        return self._page("topics.html", topics=await _in_thread(self._bus.overview))
+        return await self._page("topics.html", topics=await _in_thread(self._bus.overview))
 
     async def topic_events(self, request: Request) -> Response:
         """The table of topics, anew whenever it changes."""
         return self._stream(self._tables())
 
     async def topic(self, request: Request) -> Response:
-        """A hundred messages: the newest, or those from a number on."""
+        """A hundred messages: the newest, or those from a number on; of one sender or type, if asked for."""
         (topic,) = await _in_thread(partial(self._bus.overview, request.path_params["topic_id"]))
-        last = max(0, topic["newest_seq"] - PAGE_MESSAGES)
-        after = _number(request.query_params.get("after"), last)
-        messages = await self._some(topic["topic_id"], after)
-        shown = messages[-1]["seq"] if messages else after
-        return self._page(
+        topic_id, filters = topic["topic_id"], _filters(request)
+        after = _number(request.query_params.get("after"), None)
+        messages = await self._some(topic_id, after, filters)
+        shown = messages[-1].message["seq"] if messages else after or 0
+        first = messages[0].message["seq"] if messages else 1
+        newest = await self._some(topic_id, None, filters, some=1)
+        return await self._page(
             "topic.html",
             topic=topic,
             messages=messages,
-            after=after,
             shown=shown,
-            earlier=max(0, after - PAGE_MESSAGES),
-            is_live=shown >= topic["newest_seq"],
+            earlier=max(0, first - 1 - PAGE_MESSAGES),
+            has_earlier=first > 1,
+            is_live=not newest or shown >= newest[-1].message["seq"],
+            filters=filters,
+            query_of=lambda **more: urlencode({k: v for k, v in {**filters, **more}.items() if v is not None}),
+            voices=await _in_thread(partial(self._bus.voices, topic_id)),
+            **await self._aside(topic_id),
         )
 
     async def message_events(self, request: Request) -> Response:
@@ -92,45 +99,66 @@ class Pages:
         topic_id = request.path_params["topic_id"]
         await _in_thread(partial(self._bus.overview, topic_id))
         said = request.headers.get("last-event-id") or request.query_params.get("after")
-        return self._stream(self._messages(topic_id, _number(said, 0)))
+        return self._stream(self._messages(topic_id, _number(said, None) or 0, _filters(request)))
 
     async def search(self, request: Request) -> Response:
-        """Messages that match."""
+        """Messages that match, fifty a page."""
         query = request.query_params.get("q", "").strip()
+        start = min(_number(request.query_params.get("from"), None) or 0, RESULTS_MAX - PAGE_RESULTS)
         found: dict[str, Any] = {"results": []}
         if query:
-            found |= await _in_thread(partial(self._bus.messages_search, query, limit=50))
-        return self._page("search.html", **found | {"query": query})
+            mode = "hybrid" if self._bus.search.has_model() else "fts"
+            limit = min(start + PAGE_RESULTS + 1, RESULTS_MAX)
+            found |= await _in_thread(partial(self._bus.messages_search, query, mode=mode, limit=limit))
+        results = found["results"][start:]
+        return await self._page(
+            "search.html",
+            **found | {"query": query, "results": results[:PAGE_RESULTS], "start": start},
+            later=start + PAGE_RESULTS if len(results) > PAGE_RESULTS else None,
+        )
 
     async def refused(self, _request: Request, error: Exception) -> Response:
         """An error of the bus as a page."""
         assert isinstance(error, BusError)
         status = 404 if isinstance(error, TopicNotFound) else 400 if isinstance(error, InvalidArgument) else 503
-        return self._page("error.html", status, error=error)
+        return await self._page("error.html", status, error=error)
 
-    def _page(self, template: str, status: int = 200, **values: Any) -> Response:
-        said = self._templates.get_template(template).render({"path": self._bus.store.path, "query": "", **values})
-        return HTMLResponse(said, status, HEADERS)
+    async def _page(self, template: str, status: int = 200, **values: Any) -> Response:
+        values = {"path": self._bus.store.path, "query": "", **values}
+        return HTMLResponse(await self._rendered(template, **values), status, HEADERS)
+
+    async def _rendered(self, template: str, **values: Any) -> str:
+        """In a thread: a long page of Markdown must not hold the others."""
+        return await _in_thread(partial(self._templates.get_template(template).render, values))
 
     def _stream(self, events: AsyncIterator[str]) -> Response:
         return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
     async def _tables(self) -> AsyncIterator[str]:
-        template, shown = self._templates.get_template("topics_table.html"), ""
+        shown = ""
         async for _ in self._moments():
-            table = template.render(topics=await _in_thread(self._bus.overview))
+            table = await self._rendered("topics_table.html", topics=await _in_thread(self._bus.overview))
             yield ": still here\n\n" if table == shown else _event(table, "whole")
             shown = table
 
-    async def _messages(self, topic_id: str, after: int) -> AsyncIterator[str]:
-        template = self._templates.get_template("message.html")
+    async def _messages(self, topic_id: str, after: int, filters: Filters) -> AsyncIterator[str]:
+        shown = ""
         with contextlib.suppress(TopicNotFound):  # deleted: the stream ends, and asking again is answered 404
             async for _ in self._moments():
                 yield ": still here\n\n"
-                while messages := await self._some(topic_id, after):
-                    for message in messages:
-                        after = message["seq"]
-                        yield _event(template.render(message=message), "message", after)
+                while messages := await self._some(topic_id, after, filters):
+                    for one in messages:
+                        after = one.message["seq"]
+                        yield _event(await self._rendered("message.html", one=one), "message", after)
+                aside = await self._rendered("aside.html", **await self._aside(topic_id))
+                if aside != shown:
+                    yield _event(aside, "aside")
+                shown = aside
+
+    async def _aside(self, topic_id: str) -> dict[str, Any]:
+        """Who is here, and the questions that wait for an answer."""
+        present = await _in_thread(partial(self._bus.topic_presence, topic_id, HERE_S, 50))
+        return {"peers": present["peers"], "unanswered": await _in_thread(partial(self._bus.unanswered, topic_id))}
 
     async def _moments(self) -> AsyncIterator[None]:
         """Now, after every commit, and from time to time."""
@@ -148,8 +176,8 @@ class Pages:
                 except TimeoutError:
                     continue
 
-    async def _some(self, topic_id: str, after: int) -> list[Message]:
-        return await _in_thread(lambda: list(islice(self._bus.messages(topic_id, after), PAGE_MESSAGES)))
+    async def _some(self, topic_id: str, after: int | None, filters: Filters, some: int = PAGE_MESSAGES) -> list[Shown]:
+        return await _in_thread(partial(self._bus.page, topic_id, after=after, limit=some, **filters))
 
 
 class Token:
@@ -185,7 +213,7 @@ def make_app(bus: TopicsBus, token: str) -> Starlette:
             Route("/search", pages.search),
             Route("/topics/{topic_id}", pages.topic),
             Route("/topics/{topic_id}/events", pages.message_events),
-            *(Route(f"/{name}", partial(_file, name)) for name in ("page.css", "page.js")),
+            *(Route(f"/{name}", partial(_file, name)) for name in ("page.css", "page.js", "icon.svg")),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
@@ -202,7 +230,20 @@ def serve(bus: TopicsBus, port: int, announce: Callable[[str], None]) -> None:
         announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={token}")
         config = uvicorn.Config(make_app(bus, token), log_level="warning", timeout_graceful_shutdown=1)
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            _Server(config, bus).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of events before it waits for them: it would cancel them, each with a traceback."""
+
+    def __init__(self, config: uvicorn.Config, bus: TopicsBus) -> None:
+        super().__init__(config)
+        self._bus = bus
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the notifier, by which every stream ends, then as usual."""
+        self._bus.notifier.close()
+        await super().shutdown(sockets)
 
 
 async def _file(name: str, _request: Request) -> Response:
@@ -219,9 +260,11 @@ def _event(html: str, kind: str, event_id: int | None = None) -> str:
     return said if event_id is None else f"id: {event_id}\n{said}"
 
 
-def _number(said: str | None, default: int) -> int:
+def _number(said: str | None, default: int | None) -> int | None:
     return int(said) if said is not None and said.isascii() and said.isdigit() and len(said) < 19 else default
 
 
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _filters(request: Request) -> Filters:
+    """What of a topic is asked for: all, or one sender's messages, or those of one type."""
+    asked = request.query_params
+    return {"sender": asked.get("sender") or None, "message_type": asked.get("message_type") or None}

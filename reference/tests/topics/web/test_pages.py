@@ -1,0 +1,151 @@
+"""The pages: whole without scripts, live with them, harmless whatever agents write, and open to nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reference.tests.conftest import Peer
+from reference.tests.topics.web.served import TOKENS, events, get, page_server, sent
+
+from refbus.topics.bus import TopicsBus
+
+Join = Callable[..., Any]
+
+
+def test_pages_show_topics_messages_and_what_is_searched_for(join: Join, port: int) -> None:
+    """Without any script."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("a needle & a <thread>")
+    bob.bus.topic_close(bob.bus.topic_create(name="old")["topic_id"], reason="done")
+    status, said, headers = get(port, "/")
+    assert status == 200 and said.index(">lane<") < said.index(">old<")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    status, said, _ = get(port, f"/topics/{alice.topic_id}")
+    assert status == 200 and "a needle &amp; a &lt;thread&gt;" in said and "alice" in said
+    status, said, _ = get(port, "/search?q=needle+thread")
+    assert status == 200 and f"/topics/{alice.topic_id}?after=0#m1" in said
+    assert "a <mark>needle</mark> &amp; a &lt;<mark>thread</mark>&gt;" in said and "embedding" not in said
+    assert "Nothing found" in get(port, "/search?q=absent")[1]
+    assert get(port, "/search")[0] == 200
+    for name in ("/page.css", "/page.js", "/icon.svg"):
+        assert get(port, name)[0] == 200
+
+
+def test_a_long_topic_is_shown_a_hundred_messages_at_a_time(join: Join, port: int) -> None:
+    """The newest first, and a way back and forth."""
+    alice = join("alice")
+    for _ in range(5):
+        alice.sync(*["x"] * 50)
+    path = f"/topics/{alice.topic_id}"
+    said = get(port, path)[1]
+    assert 'id="m151"' in said and 'id="m250"' in said and 'id="m150"' not in said and "?after=50" in said
+    said = get(port, f"{path}?after=50")[1]
+    assert 'id="m51"' in said and 'id="m151"' not in said and "?after=150" in said and "data-events" not in said
+    assert 'id="m1"' in get(port, f"{path}?after=0")[1]
+    assert get(port, f"{path}?after=x")[0] == get(port, f"{path}?after=9999")[0] == 200
+
+
+def test_new_messages_come_as_events(join: Join, port: int) -> None:
+    """From where a browser was cut off."""
+    alice = join("alice")
+    alice.sync("1", "2")
+    path = f"/topics/{alice.topic_id}/events"
+    found = events(port, f"{path}?after=1", 4, lambda: alice.sync("3", "<b>4</b>"))
+    bodies = [one for one in found if "<article" in one]
+    assert ["<p>2</p>" in bodies[0], "<p>3</p>" in bodies[1], "&lt;b&gt;4" in bodies[2]] == [True] * 3
+    (found,) = events(port, f"{path}?after=1", 1, lambda: None, Last_Event_ID="3")
+    assert 'id="m4"' in found
+
+
+def test_the_list_of_topics_is_live(join: Join, port: int) -> None:
+    """Anew at every change."""
+    alice = join("alice")
+    found = events(port, "/events", 2, lambda: alice.bus.topic_create(name="another"))
+    assert "lane" in found[0] and "another" not in found[0] and "another" in found[1]
+
+
+def test_only_this_machine_reads_and_nobody_writes(join: Join, port: int) -> None:
+    """No other host name, no other method, no unknown topic."""
+    join("alice")
+    assert get(port, "/", Host="evil.example")[0] == 400
+    assert get(port, "/topics/0123456789")[0] == 404
+    assert get(port, "/topics/0123456789/events")[0] == 404
+    assert get(port, "/search?q=" + "x" * 2000)[0] == 400
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    with contextlib.closing(connection):
+        for method in ("POST", "PUT", "DELETE"):
+            connection.request(method, "/", headers=sent(port, {}))
+            response = connection.getresponse()
+            response.read()
+            assert response.status == 405
+
+
+def test_the_pages_are_for_those_who_were_given_the_address(join: Join, port: int) -> None:
+    """Another user of the machine finds the port, and nothing on it. The token leaves the address at once."""
+    topic_id, token = join("alice").topic_id, TOKENS[port]
+    for path in ("/", f"/topics/{topic_id}", f"/topics/{topic_id}/events", "/events", "/search?q=a", "/page.js"):
+        for cookie in ("", "refbus_=", f"refbus_{token[:8]}={token[:8]}", f"refbus_{token[:8]}=\u00e9"):
+            assert get(port, path, Cookie=cookie)[0] == 403
+    assert get(port, f"/?token={token[:-1]}", Cookie="")[0] == 403
+    status, _, headers = get(port, f"/search?token={token}&q=a", Cookie="")
+    assert (status, headers["Location"]) == (303, f"http://127.0.0.1:{port}/search?q=a")
+    assert headers["Set-Cookie"].split("; ")[0] == f"refbus_{token[:8]}={token}"
+    assert "HttpOnly" in headers["Set-Cookie"] and "SameSite=strict" in headers["Set-Cookie"]
+
+
+def test_a_page_shows_who_is_here_and_which_questions_wait(open_session: Callable[..., Any], port: int) -> None:
+    """Live as well: an answer takes its question off the list."""
+    alice = Peer(TopicsBus(Path(open_session().store.path)), "alice")
+    with contextlib.closing(alice.bus):
+        question = {"content_markdown": "which port?", "message_type": "question"}
+        (first,) = alice.sync(outbox=[question])["sent"]
+        path = f"/topics/{alice.topic_id}"
+        said = get(port, path)[1]
+        assert "1 unanswered question<" in said and re.search(r"Here.*alice", said, re.DOTALL)
+        answer = {"content_markdown": "8080", "message_type": "answer", "reply_to": first["message"]["message_id"]}
+        found = events(port, f"{path}/events?after=1", 3, lambda: alice.sync(outbox=[answer]))
+        assert "1 unanswered" in found[0] and "↩ 1" in found[1] and "unanswered" not in found[2]
+
+
+def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
+    """The filter holds for what comes live, and for earlier pages."""
+    alice, bob = join("alice"), join("bob")
+    for _ in range(3):
+        alice.sync(*["from alice"] * 50)
+    bob.sync(outbox=[{"content_markdown": "mine", "message_type": "note"}])
+    path = f"/topics/{alice.topic_id}"
+    assert [int(seq) for seq in re.findall(r'id="m(\d+)"', get(port, f"{path}?sender=bob")[1])] == [151]
+    assert [int(seq) for seq in re.findall(r'id="m(\d+)"', get(port, f"{path}?message_type=note")[1])] == [151]
+    said = get(port, f"{path}?sender=alice")[1]
+    assert 'id="m51"' in said and 'id="m150"' in said and 'id="m151"' not in said
+    assert f"{path}/events?sender=alice&amp;after=150" in said
+    assert "<option selected>alice</option>" in said and "<option>bob</option>" in said
+    found = events(port, f"{path}/events?sender=bob&after=0", 2, lambda: None)
+    assert "mine" in found[0] and "<article" not in found[1]
+
+
+def test_results_come_fifty_a_page(join: Join, port: int) -> None:
+    """With a way on and back."""
+    alice = join("alice")
+    for _ in range(3):
+        alice.sync(*["a needle"] * 40)
+    pages = [get(port, f"/search?q=needle&from={start}")[1] for start in (0, 50, 100)]
+    assert [said.count("<article") for said in pages] == [50, 50, 20]
+    assert ["Next page" in said for said in pages] == [True, True, False]
+    assert ["Previous page" in said for said in pages] == [False, True, True]
+    assert get(port, "/search?q=%00")[0] == 400 and get(port, "/search?q=needle&from=9999999999999")[0] == 200
+
+
+def test_ctrl_c_ends_it_quietly_while_browsers_are_connected(join: Join, tmp_path: Path) -> None:
+    """Their streams end; nothing is written to stderr."""
+    join("alice")
+    with page_server(tmp_path / "bus.sqlite") as (port, process):
+        events(port, "/events", 1, lambda: process.send_signal(signal.SIGINT))
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
