@@ -452,10 +452,7 @@ CONTRACT = Contract(
     methods=TIMELINE_METHODS,
     features=TIMELINE_FEATURES,
     error_codes=TIMELINE_ERROR_CODES,
-    profiles={
-        "core": ("log", "cursor", "route"),
-        "full": ("log", "cursor", "route", "retry", "export", "fork"),
-    },
+    profiles={"core": ("log", "cursor", "route"), "full": ("log", "cursor", "route", "retry", "export", "fork")},
     store=PurePosixPath(DB_NAME),
     tables=TIMELINE_TABLES,
     reference="refbus.driver",
