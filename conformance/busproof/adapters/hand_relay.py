@@ -1,0 +1,153 @@
+"""The kit's hand on a folder of `relay`: the agents, who only write and read files, and what else may stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.hand import Hand
+
+MODE = 0o600
+
+
+class RelayHand(Hand):
+    """By the letter of seed 002, sections 1 and 3, without any orchestrator."""
+
+    DATABASE = "ledger.db"
+    LOOK = "folder"
+
+    def config(self, **values: Any) -> dict[str, Any]:
+        """Write config.json."""
+        path = self.store / "config.json"
+        path.write_text(json.dumps(values), encoding="utf-8")
+        path.chmod(MODE)
+        return {}
+
+    def agent(self, name: str) -> dict[str, Any]:
+        """Make an agent's outbox, as appendix A does."""
+        self._outbox(name, "pending").mkdir(mode=0o700, parents=True, exist_ok=True)
+        return {}
+
+    def link_agent(self, name: str) -> dict[str, Any]:
+        """An agent's folder elsewhere, with a message in it, and a link to it in agents."""
+        elsewhere = self.store.parent / f"elsewhere-{name}"
+        (elsewhere / "outbox").mkdir(parents=True)
+        (elsewhere / "outbox" / "1700000000000000000-0000abcd.msg").write_text("TO: *\n\nfrom outside\n", "utf-8")
+        (self.store / "agents").mkdir(mode=0o700, exist_ok=True)
+        (self.store / "agents" / name).symlink_to(elsewhere)
+        return {}
+
+    def write(
+        self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
+    ) -> dict[str, Any]:
+        """Put a file in an outbox or its .pending, whole, with this time; or what else a name can stand for."""
+        self.agent(agent)
+        whole, path = self.store.parent / f"hand-{agent}-{file}", self._outbox(agent, place) / file
+        self._clear(whole)
+        self._clear(path)
+        if odd == "not_regular":
+            os.mkfifo(whole) if data else whole.mkdir()
+        else:
+            whole.write_bytes(data.encode() + bytes.fromhex(end))
+            whole.chmod(MODE)
+        os.utime(whole, ns=(mtime_ns, mtime_ns))
+        if odd == "symlink":
+            path.symlink_to(whole)
+            os.utime(path, ns=(mtime_ns, mtime_ns), follow_symlinks=False)
+        elif odd == "hard_link":
+            path.hardlink_to(whole)
+        else:
+            whole.rename(path)
+        return {"inode": path.lstat().st_ino}
+
+    def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:
+        """Take a file away again."""
+        self._clear(self._outbox(agent, place) / file)
+        return {}
+
+    def attach(self, name: str, data: str, odd: bool = False) -> dict[str, Any]:
+        """Put an attachment under this hash, whatever its own is."""
+        path = self.store / "attachments" / name[:2] / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._clear(path)
+        if odd:
+            path.mkdir()
+        else:
+            path.write_text(data, encoding="utf-8", newline="")
+        return {}
+
+    def take(self, agent: str) -> dict[str, Any]:
+        """Read an inbox, in the order of names, and clear it."""
+        inbox = self.store / "agents" / agent / "inbox"
+        taken = self._listed(inbox)
+        for one in taken:
+            self._clear(inbox / one["name"])
+        return {"inbox": taken}
+
+    def claim(self, message_id: str) -> dict[str, Any]:
+        """Set a message to processing, as an orchestrator does that dies after it."""
+        self.db.execute(
+            "UPDATE messages SET status = 'processing' WHERE message_id = ? AND status = 'pending'", (message_id,)
+        )
+        return {}
+
+    def ledger(self) -> dict[str, Any]:
+        """Rows of the seed's tables that tell of messages and agents."""
+        return {
+            "messages": self._rows("SELECT * FROM messages ORDER BY id"),
+            "agents": self._rows("SELECT * FROM agents ORDER BY name"),
+        }
+
+    def folder(self) -> dict[str, Any]:
+        """What stands in the folders of agents, in the archive and in tmp."""
+        agents = self.store / "agents"
+        names = sorted(one.name for one in agents.iterdir() if one.is_dir() and not one.is_symlink())
+        archive = self.store / "archive"
+        kept = sorted(archive.rglob("*"), key=lambda path: path.relative_to(archive).parts)
+        return {
+            "agents": [self._agent(agents / name) for name in names],
+            "archive": [
+                {"path": str(path.relative_to(archive)), "data": path.read_bytes()} for path in kept if path.is_file()
+            ],
+            "tmp": [path.name for path in (self.store / "tmp").iterdir()],
+        }
+
+    def _agent(self, home: Path) -> dict[str, Any]:
+        outbox, inbox = home / "outbox", home / "inbox"
+        return {
+            "name": home.name,
+            "outbox": self._listed(outbox),
+            "pending": self._listed(outbox / ".pending"),
+            "inbox": self._listed(inbox),
+            "is_whole": all(one.is_dir() for one in (outbox, outbox / ".pending", inbox)),
+        }
+
+    def _listed(self, folder: Path) -> list[dict[str, Any]]:
+        """Entries by name; of files their content."""
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+        return [self._told(path) for path in paths if path.name != ".pending"]
+
+    def _told(self, path: Path) -> dict[str, Any]:
+        is_what = path.lstat()
+        if stat.S_ISREG(is_what.st_mode):
+            return {"name": path.name, "kind": "file", "data": path.read_bytes(), "inode": is_what.st_ino}
+        return {"name": path.name, "kind": "symlink" if stat.S_ISLNK(is_what.st_mode) else "not_regular"}
+
+    def _rows(self, query: str) -> list[dict[str, Any]]:
+        cursor = self.db.execute(query)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def _outbox(self, agent: str, place: str) -> Path:
+        outbox = self.store / "agents" / agent / "outbox"
+        return outbox / ".pending" if place == "pending" else outbox
+
+    def _clear(self, path: Path) -> None:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,133 @@
+"""What the bytes of a `relay` file say (seed 002, 3.2 and 4): a message, or nothing.
+
+Pure functions of bytes. `parsed` is None for what is malformed: while a file is young it may be half of a message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+KINDS = ("message", "spawn", "release", "ack", "nack", "status", "continuity")
+REQUESTS = ("spawn", "release", "continuity")  # what only the orchestrator answers
+ORCHESTRATOR, LEAD, EVERYBODY = "__orchestrator__", "Lead", "*"
+RESERVED = ("__orchestrator__", "system", "root", "admin", "lead")  # in whatever case
+USUAL_PRIORITY = 5
+
+FILE_NAME = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
+HEADER = re.compile(r"([A-Z][A-Z0-9_-]*):(.*)", re.DOTALL)
+HASH = re.compile(r"sha256:([0-9a-f]{64})")
+FIELDS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV", "REASON")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A file that can be understood."""
+
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def to(self) -> str:
+        return self.headers["TO"]
+
+    @property
+    def kind(self) -> str:
+        return self.headers.get("KIND", "message")
+
+    @property
+    def priority(self) -> int:
+        return int(self.headers.get("PRIORITY", USUAL_PRIORITY))
+
+    @property
+    def attachment(self) -> str | None:
+        """The hash that it refers to."""
+        return self.headers["ATTACHMENT"].removeprefix("sha256:") if "ATTACHMENT" in self.headers else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Is the body what CHECKSUM says?"""
+        said = self.headers.get("CHECKSUM")
+        return said is None or said == f"sha256:{hashlib.sha256(self.body.encode()).hexdigest()}"
+
+
+def parsed(data: bytes) -> Message | None:
+    """The message of a file's bytes; None if it is malformed."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    head, blank, body = text.partition("\n\n")
+    headers: dict[str, str] = {}
+    for line in head.split("\n") if blank else ():
+        match = HEADER.fullmatch(line)
+        value = match[2].strip(" \t") if match else ""
+        if match is None or not value or match[1] in headers or has_control(value):
+            return None
+        headers[match[1]] = value
+    return Message(headers, body) if is_sound(headers) else None
+
+
+def is_sound(headers: dict[str, str]) -> bool:
+    """Are the headers that mean something as they must be?"""
+    return (
+        "TO" in headers
+        and not headers.keys() & {"FROM", "ID"}
+        and headers.get("KIND", "message") in KINDS
+        and re.fullmatch("[0-9]", headers.get("PRIORITY", "0")) is not None
+        and all(HASH.fullmatch(headers[name]) for name in ("CHECKSUM", "ATTACHMENT") if name in headers)
+    )
+
+
+def has_control(text: str) -> bool:
+    """Does it hold a control character?"""
+    return any(unicodedata.category(char) == "Cc" for char in text)
+
+
+def is_agent_name(name: str) -> bool:
+    """May an agent have this name (5.3, R2)?"""
+    return re.fullmatch("[a-zA-Z][a-zA-Z0-9_-]{0,62}", name) is not None and name.lower() not in RESERVED
+
+
+def is_channel(word: str) -> bool:
+    """# and a name."""
+    return word.startswith("#") and is_agent_name(word[1:])
+
+
+def is_address(to: str) -> bool:
+    """Something that TO may say."""
+    return to in (ORCHESTRATOR, LEAD, EVERYBODY) or is_channel(to) or is_agent_name(to)
+
+
+def subscriptions(body: str) -> tuple[set[str], set[str]] | None:
+    """Channels that a status adds and takes away; None where one of them is no channel."""
+    added: set[str] = set()
+    removed: set[str] = set()
+    for line in body.split("\n"):
+        key, colon, value = line.partition(":")
+        if not colon or key not in ("SUBSCRIBE", "UNSUBSCRIBE"):
+            continue
+        words = {word.strip(" \t") for word in value.split(",")}
+        if not all(map(is_channel, words)):
+            return None
+        added, removed = (added | words, removed - words) if key == "SUBSCRIBE" else (added - words, removed | words)
+    return added, removed
+
+
+def request(message: Message) -> dict[str, str] | None:
+    """The fields of a spawn or release: in the body, or as headers (R6); None where the body is not made of fields."""
+    fields: dict[str, str] = {}
+    last = ""
+    for line in message.body.rstrip("\n").split("\n") if message.body.strip("\n") else ():
+        key, colon, value = line.partition(":")
+        if colon and key in FIELDS:
+            if key in fields:
+                return None
+            fields[key], last = value.strip(" \t"), key
+        elif last == "PROMPT":
+            fields["PROMPT"] += "\n" + line
+        else:
+            return None
+    return {key: message.headers[key] for key in FIELDS if key in message.headers} | fields
