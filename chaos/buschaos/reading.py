@@ -87,6 +87,10 @@ class Outside:
         except (sqlite3.Error, OSError) as error:
             raise Refused("UNREADABLE", str(error), definite=True) from error
 
+    def processes(self) -> list[Path]:
+        """None: it is read here."""
+        return []
+
     def kill(self) -> None:
         """Nothing is held."""
 

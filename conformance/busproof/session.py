@@ -14,7 +14,7 @@ from busproof.protocol import CONTRACTS
 from busproof.words import faults
 
 # Set in a thread whose next call is to go out at the same moment as those of others (`scenarios.common.raced`).
-GATE: ContextVar[Callable[[], object] | None] = ContextVar("GATE", default=None)
+GATE: ContextVar[Callable[[Door], object] | None] = ContextVar("GATE", default=None)
 
 
 class Session:
@@ -33,7 +33,7 @@ class Session:
         self._record("invoke", method, params)
         if (gate := GATE.get()) is not None:
             GATE.set(None)
-            gate()  # after recording, which takes a lock, or the calls would go out one behind the other
+            gate(self.door)  # after recording, which takes a lock, or the calls would go out one behind the other
         try:
             reply = self.door.call(method, params, timeout_s=timeout_s)
         except Refused as error:

@@ -19,6 +19,7 @@ LOOKERS = [
     ("comms", "looks_then_takes", 5),
     ("topics", "looks_then_joins", 5),
     ("topics", "looks_then_creates", 5),
+    ("topics", "tables_one_by_one", 5),
 ]
 
 

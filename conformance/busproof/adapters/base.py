@@ -109,6 +109,10 @@ class Door(Protocol):
         """One request, one result, both within the time."""
         ...
 
+    def processes(self) -> list[Path]:
+        """The folders in /proc of all that works for it."""
+        ...
+
     def kill(self) -> None:
         """End the session at once, as SIGKILL would. Idempotent."""
         ...

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from busproof.adapters.asleep import answering
 from busproof.adapters.base import Lost
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -139,6 +140,10 @@ class Child:
         """The same, and no line is expected any more: a reader that waits is told so."""
         self.end_input()
         self._lines.put(b"")
+
+    def processes(self) -> list[Path]:
+        """The folders in /proc of it and of all that answer for it."""
+        return answering(self.pid, self.stdout_inode)
 
     # -- the end
 

@@ -114,6 +114,10 @@ class McpDoor:
         if self._child is not None:
             self._child.hang_up()
 
+    def processes(self) -> list[Path]:
+        """Its own, and its helpers'."""
+        return self.child.processes()
+
     def kill(self) -> None:
         """SIGKILL to the server's process group."""
         self._leave(at_once=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from busproof.adapters.asleep import OURS
 from busproof.adapters.base import Refused
 
 
@@ -34,6 +35,10 @@ class PythonDoor:
             code = getattr(error, "code", "INVALID_ARGUMENT" if isinstance(error, TypeError) else "INTERNAL")
             raise Refused(str(code), str(error), definite=bool(getattr(error, "definite", False))) from error
         return {} if reply is None else dict(reply)
+
+    def processes(self) -> list[Path]:
+        """This one."""
+        return [OURS]
 
     def kill(self) -> None:
         """The nearest thing to a kill: forget the object."""

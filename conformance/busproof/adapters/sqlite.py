@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from busproof.adapters.asleep import OURS
 from busproof.adapters.base import Refused
 from busproof.adapters.participant import Participant
 from busproof.protocol import CONTRACTS
@@ -37,6 +38,10 @@ class SqliteDoor:
         if self._participant is None:
             raise Refused("NOT_OPEN", "hello comes first", definite=True)
         return self._participant.call(method, params)
+
+    def processes(self) -> list[Path]:
+        """This one."""
+        return [OURS]
 
     def kill(self) -> None:
         """As a kill would leave it."""

@@ -77,6 +77,10 @@ class StdioDoor:
             raise Lost(f"the result of {method} is not an object: {line[:200]!r}")
         return result
 
+    def processes(self) -> list[Path]:
+        """Its own, and its helpers'."""
+        return self.child.processes()
+
     def kill(self) -> None:
         """SIGKILL to the process's whole group."""
         self.child.kill()

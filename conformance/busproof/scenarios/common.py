@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-import statistics
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import DoorError, Refused
+from busproof.adapters.asleep import OURS, PAUSE_S, come_to_rest
+from busproof.adapters.base import Door, DoorError, Refused
 from busproof.protocol import CONTRACTS
 from busproof.session import GATE
 from busproof.suite import Ctx
 
 Row = dict[str, Any]
 
-# For every call of a race to have looked and to stand before the lock: at least so long, and on a slow machine as long
-# as so many calls have just taken; but never near the five seconds for which sqlite3 waits for a lock unless told.
-LOOKED_S_MIN, LOOKED_CALLS, LOOKED_S_MAX = 0.15, 10, 2.0
+# For every call of a race to stand before the lock: never near the five seconds for which sqlite3 waits unless told.
+AT_LOCK_S_MAX = 3.0
 
 
 def ids(messages: list[Row]) -> list[str]:
@@ -67,36 +67,29 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     is no such lock, they only go out together.
     """
     gate = threading.Barrier(len(calls))
-    gated = [_after(lambda: GATE.set(gate.wait), call) for call in calls]
+    asked: list[Door] = []
+
+    def go(door: Door) -> None:
+        asked.append(door)
+        gate.wait()
+
+    gated = [_after(lambda: GATE.set(go), call) for call in calls]
     path = ctx.store / CONTRACTS[ctx.fleet.system].store
     if not (ctx.has("sqlite") and path.exists()):
         return _in_threads(gated)
     results: list[Row | DoorError] = []
-    looked_s = min(max(LOOKED_S_MIN, LOOKED_CALLS * _call_s(ctx)), LOOKED_S_MAX)
     with joined(path) as db:
         db.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=lambda: results.extend(_in_threads(gated)))
         thread.start()
-        thread.join(looked_s)
+        deadline = time.monotonic() + AT_LOCK_S_MAX
+        while len(asked) < len(calls) and thread.is_alive() and time.monotonic() < deadline:
+            thread.join(PAUSE_S)
+        # The kit's own threads sleep, too, when the calls are sent.
+        come_to_rest([OURS, *(process for door in asked for process in door.processes())], deadline)
         db.execute("ROLLBACK")
         thread.join()
     return results
-
-
-def _call_s(ctx: Ctx) -> float:
-    """How long the calls of this script have taken so far, as a median. Those of a race waited for each other."""
-    begun: dict[int, int] = {}
-    raced: set[int] = set()
-    took_ns = []
-    for event in ctx.history():
-        if event.type == "invoke":
-            begun[event.process] = event.mono_ns
-            raced |= begun.keys() if len(begun) > 1 else set()
-        elif event.process in begun:
-            took_ns += [event.mono_ns - begun[event.process]] if event.process not in raced else []
-            del begun[event.process]
-            raced.discard(event.process)
-    return statistics.median(took_ns) / 1e9 if took_ns else 0.0
 
 
 def _after(first: Callable[[], object], call: Callable[[], Row]) -> Callable[[], Row]:

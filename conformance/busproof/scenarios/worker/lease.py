@@ -230,7 +230,6 @@ def old_token_is_fenced(ctx: Ctx) -> None:
 def race(ctx: Ctx) -> None:
     """Of agents that claim at the same moment exactly one wins, every time."""
     sessions = [ctx.agent(name) for name in "abc"]
-    claims(sessions[0], "alone")  # how long a call takes here
     wrong = {}
     for number in range(6):
         task = f"task-{number}"

@@ -1,7 +1,5 @@
 """A new file gets its tables one by one, each in a transaction of its own."""
 
-import time
-
 from refbus.kernel.transaction import Transaction
 from refbus.topics import bus, store
 from refbus.topics.mcp.server import main
@@ -18,7 +16,6 @@ class Fault(store.Store):
     def open_file(self) -> None:
         connection = self.db.connection()
         if connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-            time.sleep(0.1)  # what takes a machine a moment, and on another one longer
             store.SCHEMA.create_missing(Transaction(connection, 0))
         super().open_file()
 
