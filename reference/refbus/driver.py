@@ -221,6 +221,7 @@ def _readable(value: object) -> str:
 
 if __name__ == "__main__":
     from refbus.comms.bus import CommsBus
+    from refbus.timeline.bus import TimelineBus
     from refbus.worker.bus import WorkerBus
 
-    serve({"worker": WorkerBus, "comms": CommsBus})
+    serve({"worker": WorkerBus, "comms": CommsBus, "timeline": TimelineBus})

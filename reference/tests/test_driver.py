@@ -260,5 +260,11 @@ def test_every_code_is_unique_and_says_whether_it_happened() -> None:
     """The tree at the top of errors.py."""
     kinds = BusError.__subclasses__()
     assert len({kind.code for kind in kinds}) == len(kinds)
-    assert {kind.code for kind in kinds if not kind.definite} == {"IO_ERROR", "CORRUPT", "INTERNAL", "TIMEOUT"}
+    assert {kind.code for kind in kinds if not kind.definite} == {
+        "IO_ERROR",
+        "CORRUPT",
+        "INTERNAL",
+        "TIMEOUT",
+        "UNREACHABLE",
+    }
     assert BusError("x", definite=True).definite

@@ -17,9 +17,10 @@ def test_the_page_is_current() -> None:
 
 def test_every_method_names_its_errors_and_its_reply() -> None:
     """A method that takes nothing may have no error of its own; every reply but an empty one has its fields listed."""
+    text = page()
     for system, _, bus, _, _ in LIBRARY:
         for method in methods(bus):
-            head = page().split(f"## The library of `{system}`")[1].split(f"### `{method}(")[1]
+            head = text.split(f"## The library of `{system}`")[1].split(f"### `{method}(")[1]
             entry = head.split("\n### ")[0]
             assert "Errors:" in entry or entry.startswith(") ->") or method in RAISES_NOTHING, method
             assert "dict[str, Any]`" not in entry.split("->")[1].splitlines()[0], method

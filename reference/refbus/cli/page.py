@@ -17,6 +17,8 @@ from refbus.cli import parser
 from refbus.comms.bus import CommsBus
 from refbus.comms.store import Store as CommsStore
 from refbus.kernel import errors
+from refbus.timeline.bus import TimelineBus
+from refbus.timeline.store import Store as TimelineStore
 from refbus.topics.bus import TopicsBus
 from refbus.worker import WorkerBus
 from refbus.worker.heartbeat import Heartbeat
@@ -28,6 +30,7 @@ from refbus.worker.tail import Tail
 LIBRARY = (
     ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
     ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
+    ("timeline", "refbus.timeline.bus", TimelineBus, TimelineStore, ()),
     ("topics", "refbus.topics.bus", TopicsBus, TopicsBus, ()),
 )
 

@@ -24,6 +24,7 @@ BusError
 ├── BlobCorrupt        BLOB_CORRUPT        the blob's file is not what its name says
 ├── Busy               BUSY                another process held the lock through all retries
 │   └── DbBusy             DB_BUSY              the same, as the topics seed names it
+├── Unreachable        UNREACHABLE         the server of the bus does not answer; unless said otherwise nobody knows
 ├── DiskFull           DISK_FULL           no space; rolled back
 ├── IoError            IO_ERROR            the disk failed; unless said otherwise nobody knows what it kept
 ├── Corrupt            CORRUPT             the database file is damaged
@@ -183,6 +184,12 @@ class DbBusy(Busy):
     """The same, as the topics seed names it."""
 
     code = "DB_BUSY"
+
+
+class Unreachable(BusError):
+    """The server of the bus does not answer. Nobody knows what it still got, unless `definite` says so."""
+
+    code = "UNREACHABLE"
 
 
 class DiskFull(BusError):

@@ -1,0 +1,55 @@
+"""Which queue a store has: `config.toml` in its folder, unless the session says otherwise.
+
+    [queue]
+    backend = "nats"                      # or "sqlite", the default
+    nats_url = "nats://127.0.0.1:4222"
+    nats_creds = "~/.nats.creds"          # for a server that asks for them
+
+Agents, services and harness are the same on both.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from refbus.kernel.errors import InvalidArgument
+
+CONFIG_NAME = "config.toml"
+BACKENDS = ("sqlite", "nats")
+NATS_URL = "nats://127.0.0.1:4222"
+
+
+class Config(NamedTuple):
+    """The table `queue`."""
+
+    backend: str = "sqlite"
+    nats_url: str = NATS_URL
+    nats_creds: str | None = None
+
+
+def load(folder: Path, **said: str | None) -> Config:
+    """The file's values, and over them what is said. Raises INVALID_ARGUMENT for what cannot be meant."""
+    values = {**_read(folder / CONFIG_NAME), **{name: value for name, value in said.items() if value is not None}}
+    if strange := sorted(values.keys() - set(Config._fields)):
+        raise InvalidArgument(f"[queue] has {', '.join(Config._fields)}, not {', '.join(strange):.100}")
+    for name, value in values.items():
+        if type(value) is not str:
+            raise InvalidArgument(f"{name} must be a string")
+    config = Config(**values)
+    if config.backend not in BACKENDS:
+        raise InvalidArgument(f"backend must be one of {', '.join(BACKENDS)}, not {config.backend!a:.40}")
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        queue = tomllib.loads(path.read_text("utf-8")).get("queue", {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(f"{path.name} cannot be read: {error!s:.200}") from error
+    if type(queue) is not dict:
+        raise InvalidArgument("[queue] must be a table")
+    return queue

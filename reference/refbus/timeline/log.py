@@ -1,0 +1,103 @@
+"""Sending, answering, and the record."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, TypedDict
+
+from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
+from refbus.timeline import keys, token
+from refbus.timeline.keys import Complete, Delegate, DelegateReply, Invoke, Request
+from refbus.timeline.lineage import Lineage
+from refbus.timeline.message import Draft, Message, as_message, draft, state_hash
+from refbus.timeline.store import Store
+
+LIMIT = 1000
+
+
+class Sent(TypedDict):
+    """send, reply: where the message stands. `duplicate`: it was there before, and nothing was appended."""
+
+    subject: str
+    number: int
+    hash: str
+    duplicate: bool
+
+
+class Logged(TypedDict):
+    """log."""
+
+    messages: list[Message]
+
+
+class State(TypedDict):
+    """state: the hash of an agent's state after its newest result, and that one's number; None before the first."""
+
+    state: str | None
+    number: int | None
+
+
+class Log:
+    """send, reply, log and state."""
+
+    def __init__(self, store: Store, lineage: Lineage) -> None:
+        self.store, self.lineage = store, lineage
+
+    def send(self, key: dict[str, Any], payload: Any = None, nonce: str | None = None) -> Sent:
+        """Record and send an invoke, a request or a delegate; one append, durable when this returns.
+
+        A message is known by its key (a delegate by its nonce, too): the same again is the first one, `duplicate`.
+        Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE; ID_CONFLICT for the same key with other content.
+        """
+        meant = keys.from_dict(key)
+        if not isinstance(meant, Invoke | Request | Delegate):
+            raise InvalidArgument(f"a {keys.NAMES[type(meant)]} is not sent by itself: reply and fork do that")
+        keys.check_nonce(meant, nonce)
+        return self.append(draft(meant, payload, nonce))
+
+    def reply(self, key: dict[str, Any], payload: Any = None, nonce: str | None = None, state: Any = None) -> Sent:
+        """Answer the message with this key: its one reply key gets the payload, a result also the state's hash.
+
+        Whether anybody asked is not looked at. A second answer is the first one again, or ID_CONFLICT. Errors: as send.
+        """
+        answer = keys.reply_key(keys.from_dict(key), nonce)
+        hashed = state_hash(state) if isinstance(answer, Complete | DelegateReply) else None
+        if hashed is None and state is not None:
+            raise InvalidArgument("a response takes no state: it is an agent's")
+        return self.append(draft(answer, payload, state=hashed))
+
+    def log(self, timeline: str, submission: str | None = None, after: int = 0, limit: int | None = None) -> Logged:
+        """What the timeline sees, in its order: of a fork, its ancestors' messages first. Errors: NOT_FOUND."""
+        token.name("timeline", timeline)
+        if submission is not None:
+            token.name("submission", submission)
+        limits.integer("after", after)
+        count = LIMIT if limit is None else limits.integer("limit", limit, 1)
+        seen = self.lineage.read(timeline, after, submission)
+        return {"messages": [as_message(node) for node in itertools.islice(seen, count)]}
+
+    def state(self, timeline: str, agent: str) -> State:
+        """The state's hash of the agent's newest result that the timeline sees. Errors: NOT_FOUND."""
+        token.name("timeline", timeline)
+        token.name("agent", agent)
+        found: State = {"state": None, "number": None}
+        for node in self.lineage.read(timeline):
+            if node.state is not None and _author(keys.parse(node.subject)) == agent:
+                found = {"state": node.state, "number": node.number}
+        return found
+
+    def append(self, message: Draft) -> Sent:
+        """A message that was checked."""
+        node, duplicate = self.store.queue.append(message)
+        return {"subject": node.subject, "number": node.number, "hash": node.hash, "duplicate": duplicate}
+
+
+def _author(key: keys.Key) -> str | None:
+    """The agent whose result it is."""
+    match key:
+        case Complete():
+            return key.agent
+        case DelegateReply():
+            return key.target
+    return None

@@ -1,0 +1,141 @@
+"""A message as it is recorded, and the chain that it is part of.
+
+The hash of a message covers the hash before it and every field, each with its length in front, so that no two records
+share a hash by moving bytes from one field to the next (T6). The hash before a timeline's first message is 64 zeros; of
+a fork it is the parent's at the fork point, which makes of all timelines one DAG.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+from refbus.kernel import jsontext
+from refbus.kernel.errors import BusError
+from refbus.kernel.rules import limit as limits
+from refbus.timeline import keys, token
+from refbus.timeline.keys import Key
+
+START = "0" * 64  # the hash before the first message of all
+
+
+class Draft(NamedTuple):
+    """A message before it has its place. `nonce` is a token; `state` a hash; `payload` the JSON text."""
+
+    key: Key
+    nonce: str | None
+    state: str | None
+    payload: str
+
+    @property
+    def subject(self) -> str:
+        """Where it goes."""
+        return keys.subject(self.key)
+
+    @property
+    def timeline(self) -> str:
+        """The token of its timeline."""
+        return token.encode(self.key.timeline)
+
+
+class Place(NamedTuple):
+    """The end of a chain: number and hash of its last message."""
+
+    number: int = 0
+    hash: str = START
+
+
+class Node(NamedTuple):
+    """A recorded message, as it is stored."""
+
+    number: int
+    subject: str
+    nonce: str | None
+    state: str | None
+    payload: str
+    time_us: int
+    previous: str
+    hash: str
+
+    @property
+    def timeline(self) -> str:
+        """The token of its timeline."""
+        return self.subject.split(".", 2)[1]
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.number, self.hash)
+
+    @property
+    def content(self) -> tuple[str | None, ...]:
+        """What a second message of the same identity must have, too."""
+        return self.nonce, self.state, self.payload
+
+
+class Message(TypedDict):
+    """A recorded message as its reader sees it. `payload_error`: it was damaged in the record."""
+
+    key: dict[str, Any] | None
+    subject: str
+    number: int
+    payload: Any
+    nonce: str | None
+    state: str | None
+    time_us: int
+    previous: str
+    hash: str
+    status: str
+    payload_error: NotRequired[str]
+
+
+def draft(key: Key, payload: Any, nonce: str | None = None, state: str | None = None) -> Draft:
+    """A message with its payload checked. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
+    return Draft(key, None if nonce is None else token.encode(nonce), state, limits.payload(payload))
+
+
+def state_hash(state: Any) -> str:
+    """Of an agent's state, whatever the order of its members. Raises INVALID_ARGUMENT for what is no JSON value."""
+    limits.payload(state)
+    return hashlib.sha256(jsontext.canonical(state).encode()).hexdigest()
+
+
+def chained(draft: Draft, last: Place, time_us: int) -> Node:
+    """The message at its place behind `last`."""
+    fields = (draft.subject, draft.nonce, draft.state, draft.payload, time_us, last.hash)
+    return Node(last.number + 1, *fields, link(last.number + 1, *fields))
+
+
+def link(
+    number: int, subject: str, nonce: str | None, state: str | None, payload: str, time_us: int, previous: str
+) -> str:
+    """The hash of a message. Order: previous, number, subject, nonce, state, payload, time."""
+    digest = hashlib.sha256()
+    for field in (previous, str(number), subject, nonce or "", state or "", payload, str(time_us)):
+        data = field.encode("utf-8", "surrogatepass")  # what somebody damaged has a hash as well
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def as_message(node: Node) -> Message:
+    """A node as its reader sees it. What was damaged is said to be so, and hides no other."""
+    message: Message = {
+        "key": None,
+        "subject": node.subject,
+        "number": node.number,
+        "payload": None,
+        "nonce": node.nonce,
+        "state": node.state,
+        "time_us": node.time_us,
+        "previous": node.previous,
+        "hash": node.hash,
+        "status": "sent",
+    }
+    try:
+        message["key"] = keys.as_dict(keys.parse(node.subject))
+        message["nonce"] = None if node.nonce is None else token.decode(node.nonce)
+        message["payload"] = jsontext.decode(node.payload)
+    except (ValueError, BusError) as error:
+        message["payload_error"] = f"damaged: {error!s:.100}"
+    return message

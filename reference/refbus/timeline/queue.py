@@ -1,0 +1,87 @@
+"""What a backend must do. There are two: an SQLite file (`sqlite`), and NATS JetStream (`jetstream`).
+
+A queue keeps the messages of all timelines, each timeline in its own order, and hands them to consumers. To send is to
+append: message and record are one thing, so neither can be there without the other (T6).
+
+Names of timelines and submissions are tokens here (`token.encode`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
+
+from refbus.timeline.filters import Filter
+from refbus.timeline.message import Draft, Node, Place
+
+Found = TypeVar("Found")
+
+
+class Origin(NamedTuple):
+    """Where a fork leaves its parent."""
+
+    parent: str
+    at: int
+
+
+class Branch(NamedTuple):
+    """A timeline: where it began, None for a root, and the place of its last message."""
+
+    timeline: str
+    origin: Origin | None
+    last: Place
+
+
+class Delivery(NamedTuple):
+    """A message in a worker's hands. `token` is what ack and nak take."""
+
+    node: Node
+    token: str
+    deliveries: int
+
+
+class Queue(Protocol):
+    """One open queue. Threads may share it."""
+
+    def append(self, draft: Draft, origin: Origin | None = None, start: Place | None = None) -> tuple[Node, bool]:
+        """Store a message behind the last of its timeline, and chain it. True: it was there, nothing was appended.
+
+        With `origin` and `start` the message begins its timeline: ID_CONFLICT where there is one already, unless it
+        began with this very message. ID_CONFLICT, too, where the same identity (subject and nonce) has other content.
+        """
+
+    def find(self, subject: str, nonce: str | None = None) -> Node | None:
+        """The message of this identity."""
+
+    def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
+        """A timeline's own messages with numbers above `after`, in their order."""
+
+    def branch(self, timeline: str) -> Branch | None:
+        """The timeline; None: there is no message of it."""
+
+    def branches(self) -> list[Branch]:
+        """All of them, in the order of their tokens."""
+
+    def take(self, wanted: Filter) -> Delivery | None:
+        """The oldest message of the filter's consumer that is in nobody's hands; it is in the caller's now."""
+
+    def ack(self, delivery: str) -> None:
+        """It is done, and comes never again. Raises INVALID_ARGUMENT for what is no delivery."""
+
+    def nak(self, delivery: str) -> None:
+        """It is given back, and may be taken at once. Raises INVALID_ARGUMENT for what is no delivery."""
+
+    def held(self) -> list[dict[str, object]]:
+        """What is in somebody's hands: rows with consumer and delivery_count."""
+
+    def wait_for(self, look: Callable[[], Found], wait_s: float, subject: str) -> Found:
+        """Look until something is found, or until wait_s of real time are over. Woken by what `subject` matches."""
+
+    def contradictions(self) -> list[tuple[str, int, str]]:
+        """Timeline, number and fault of what the store says twice and not alike."""
+
+    def integrity(self) -> str:
+        """`ok`, or what is wrong with the store."""
+
+    def close(self) -> None:
+        """Leave it."""

@@ -1,0 +1,220 @@
+"""The queue on an SQLite file: the embedded default (T7).
+
+Writers of one file take turns, so the head of a chain that is read in a transaction is the head that is written to:
+two writers never fork a chain (T6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import IdConflict, InvalidArgument
+from refbus.kernel.schema import Schema
+from refbus.kernel.store import Store
+from refbus.kernel.transaction import Transaction
+from refbus.timeline import keys, token
+from refbus.timeline.filters import Filter
+from refbus.timeline.message import Draft, Node, Place, chained
+from refbus.timeline.queue import Branch, Delivery, Origin
+
+Found = TypeVar("Found")
+
+DB_NAME = "timeline.db"
+SCHEMA = Schema((Path(__file__).parent / "schema.sql").read_text("utf-8"), "")
+# Of a record of a million messages the index of subjects alone has some 100 MB; its inner pages should stay.
+PRAGMAS = ("PRAGMA cache_size = -64000",)
+_DELIVERY = re.compile(r"([^:\s]{1,400}):([1-9][0-9]{0,17}):([1-9][0-9]{0,8})", re.ASCII)
+
+
+class SqliteQueue:
+    """`timeline.db` in an existing folder."""
+
+    def __init__(self, folder: Path, *, clock: Clock, synchronous: str = "NORMAL", ack_wait_ms: int) -> None:
+        self.store = Store(folder / DB_NAME, clock=clock, synchronous=synchronous, pragmas=PRAGMAS)
+        self.ack_wait_us = ack_wait_ms * 1_000
+        self.store.open(SCHEMA)
+
+    def append(self, draft: Draft, origin: Origin | None = None, start: Place | None = None) -> tuple[Node, bool]:
+        """See Queue."""
+        with self.store.transaction() as tx:
+            known = _find(tx, draft.subject, draft.nonce)
+            if known is not None:
+                if known.content != (draft.nonce, draft.state, draft.payload):
+                    raise IdConflict(f"{draft.subject:.200} was sent with other content")
+                return known, True
+            last = tx.row("SELECT number, hash FROM timelines WHERE timeline = ?", (draft.timeline,))
+            if last is not None and origin is not None:
+                raise IdConflict(f"timeline {draft.key.timeline!r:.100} exists")
+            node = chained(draft, Place(*last) if last else start or Place(), tx.now_us)
+            _insert(tx, draft, node)
+            if last is None:
+                tx.execute(
+                    "INSERT INTO timelines (timeline, parent, at, number, hash) VALUES (?, ?, ?, ?, ?)",
+                    (draft.timeline, *(origin or (None, None)), node.number, node.hash),
+                )
+            else:
+                tx.execute(
+                    "UPDATE timelines SET number = ?, hash = ? WHERE timeline = ?",
+                    (node.number, node.hash, draft.timeline),
+                )
+            return node, False
+
+    def find(self, subject: str, nonce: str | None = None) -> Node | None:
+        """See Queue."""
+        row = self.store.db.row(_FIND, (subject, nonce or ""))
+        return None if row is None else Node(*row)
+
+    def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
+        """See Queue."""
+        values = {"timeline": timeline, "after": after, "limit": limit, "submission": submission}
+        return [Node(*row) for row in self.store.db.rows(_READ, values)]
+
+    def branch(self, timeline: str) -> Branch | None:
+        """See Queue."""
+        row = self.store.db.row(
+            "SELECT timeline, parent, at, number, hash FROM timelines WHERE timeline = ?", (timeline,)
+        )
+        return None if row is None else _branch(row)
+
+    def branches(self) -> list[Branch]:
+        """See Queue."""
+        rows = self.store.db.rows("SELECT timeline, parent, at, number, hash FROM timelines ORDER BY timeline")
+        return [_branch(row) for row in rows]
+
+    def take(self, wanted: Filter) -> Delivery | None:
+        """See Queue. Only looks, without a lock, where there is nothing to take."""
+        name = wanted.consumer
+        with self.store.snapshot() as tx:
+            if _due(tx, name) is None and _next(tx, name, wanted) is None:
+                return None
+        with self.store.transaction() as tx:
+            position, deliveries = _due(tx, name) or (_next(tx, name, wanted), 0)
+            if position is None:
+                return None
+            if deliveries == 0:
+                tx.execute("INSERT OR REPLACE INTO consumers (consumer, floor) VALUES (?, ?)", (name, position))
+            tx.execute(
+                "INSERT OR REPLACE INTO deliveries (consumer, position, delivery_count, visible_at_us)"
+                " VALUES (?, ?, ?, ?)",
+                (name, position, deliveries + 1, tx.now_us + self.ack_wait_us),
+            )
+            node = Node(*tx.row(_BY_POSITION, (position,)))
+        return Delivery(node, f"{name}:{position}:{deliveries + 1}", deliveries + 1)
+
+    def ack(self, delivery: str) -> None:
+        """See Queue. Also by a worker whose time was over: the work is done."""
+        name, position, _ = _parts(delivery)
+        self.store.db.write("DELETE FROM deliveries WHERE consumer = ? AND position = ?", (name, position))
+
+    def nak(self, delivery: str) -> None:
+        """See Queue. Only by who has it now."""
+        self.store.db.write(
+            "UPDATE deliveries SET visible_at_us = 0 WHERE consumer = ? AND position = ? AND delivery_count = ?",
+            _parts(delivery),
+        )
+
+    def held(self) -> list[dict[str, object]]:
+        """See Queue."""
+        with self.store.snapshot() as tx:
+            return tx.dicts("SELECT * FROM deliveries ORDER BY consumer, position")
+
+    def wait_for(self, look: Callable[[], Found], wait_s: float, subject: str) -> Found:
+        """See Queue. Every commit to the file wakes; the look decides."""
+        return self.store.wait_for(look, wait_s)
+
+    def contradictions(self) -> list[tuple[str, int, str]]:
+        """See Queue. The columns that messages are found by, against the subject; arrival against the chain."""
+        with self.store.snapshot() as tx:
+            return [
+                *((*row, "a column is not what the subject says") for row in tx.rows(_ASTRAY)),
+                *((*row, "it arrived before the one it follows") for row in tx.rows(_OUT_OF_ORDER)),
+            ]
+
+    def integrity(self) -> str:
+        """See Queue."""
+        with self.store.snapshot() as tx:
+            return tx.integrity()
+
+    def close(self) -> None:
+        """See Queue."""
+        self.store.close()
+
+
+def _find(tx: Transaction, subject: str, nonce: str | None) -> Node | None:
+    row = tx.row(_FIND, (subject, nonce or ""))
+    return None if row is None else Node(*row)
+
+
+def _insert(tx: Transaction, draft: Draft, node: Node) -> None:
+    tx.execute(
+        "INSERT INTO messages (timeline, submission, type, number, subject, nonce, state, payload, time_us, previous,"
+        " hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (draft.timeline, token.encode(draft.key.submission), keys.TOKENS[type(draft.key)], *node),
+    )
+
+
+def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
+    """The oldest message whose worker did not acknowledge it in time, and how often it was delivered."""
+    found: tuple[int, int] | None = tx.row(
+        "SELECT position, delivery_count FROM deliveries WHERE consumer = ? AND visible_at_us <= ?"
+        " ORDER BY position LIMIT 1",
+        (consumer, tx.now_us),
+    )
+    return found
+
+
+def _next(tx: Transaction, consumer: str, wanted: Filter) -> int | None:
+    """The first message behind the floor that the filter means."""
+    row = tx.row(
+        "SELECT position FROM messages INDEXED BY messages_by_type"
+        " WHERE type = :type AND subject GLOB :glob"
+        " AND position > coalesce((SELECT floor FROM consumers WHERE consumer = :consumer), 0)"
+        " ORDER BY position LIMIT 1",
+        {"type": keys.TOKENS[wanted.kind], "glob": wanted.glob, "consumer": consumer},
+    )
+    return None if row is None else int(row[0])
+
+
+def _branch(row: tuple[str, str | None, int | None, int, str]) -> Branch:
+    timeline, parent, at, number, hash_ = row
+    origin = None if parent is None or at is None else Origin(parent, at)
+    return Branch(timeline, origin, Place(number, hash_))
+
+
+def _parts(delivery: object) -> tuple[str, int, int]:
+    found = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
+    if found is None:
+        raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
+    return found[1], int(found[2]), int(found[3])
+
+
+_FIND = """
+    SELECT number, subject, nonce, state, payload, time_us, previous, hash FROM messages
+    WHERE subject = ? AND coalesce(nonce, '') = ?
+"""
+
+_READ = """
+    SELECT number, subject, nonce, state, payload, time_us, previous, hash FROM messages
+    WHERE timeline = :timeline AND number > :after AND (:submission IS NULL OR submission = :submission)
+    ORDER BY number LIMIT :limit
+"""
+
+_BY_POSITION = """
+    SELECT number, subject, nonce, state, payload, time_us, previous, hash FROM messages WHERE position = ?
+"""
+
+_ASTRAY = """
+    SELECT timeline, number FROM messages
+    WHERE substr(subject, 1, length(timeline || submission || type) + 11)
+          <> 'vlinder.' || timeline || '.' || submission || '.' || type || '.'
+"""
+
+_OUT_OF_ORDER = """
+    SELECT later.timeline, later.number FROM messages AS later
+    JOIN messages AS earlier ON earlier.timeline = later.timeline AND earlier.number = later.number - 1
+    WHERE later.position <= earlier.position
+"""

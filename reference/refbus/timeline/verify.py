@@ -1,0 +1,128 @@
+"""Is the record what was recorded? Every hash is computed anew, and held against what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict
+
+from refbus.kernel import jsontext
+from refbus.kernel.errors import BusError, NotFound
+from refbus.timeline import keys, token
+from refbus.timeline.keys import Fork
+from refbus.timeline.lineage import Lineage
+from refbus.timeline.message import Node, Place, link
+from refbus.timeline.queue import Branch, Origin
+from refbus.timeline.store import Store
+
+PAGE = 500
+
+
+class Fault(TypedDict):
+    """Where a timeline is not what was recorded, and how it shows."""
+
+    timeline: str
+    number: int
+    fault: str
+
+
+class Verified(TypedDict):
+    """verify: how many messages were looked at, and all that is wrong."""
+
+    ok: bool
+    checked: int
+    faults: list[Fault]
+
+
+class Verify:
+    """verify."""
+
+    def __init__(self, store: Store, lineage: Lineage) -> None:
+        self.store, self.lineage = store, lineage
+
+    def verify(self, timeline: str | None = None, head: str | None = None) -> Verified:
+        """Compute the chain anew: of a timeline and its ancestors, or of all.
+
+        `head` is the hash that the timeline's last message is believed to have: whoever keeps it elsewhere also finds
+        a record that was cut off or written anew from end to end. Errors: NOT_FOUND.
+        """
+        branches = {branch.timeline: branch for branch in self.store.queue.branches()}
+        wanted = list(branches)
+        if timeline is not None:
+            wanted = [token.encode(token.name("timeline", timeline))]
+            if wanted[0] not in branches:
+                raise NotFound(f"there is no timeline {timeline!r:.100}")
+            while (origin := branches[wanted[-1]].origin) and origin.parent in branches and len(wanted) < len(branches):
+                wanted.append(origin.parent)
+        checked, faults = 0, []
+        for name in wanted:
+            count, found = self.examine(branches[name])
+            checked += count
+            faults += found
+        faults += [_fault(*found) for found in self.store.queue.contradictions() if found[0] in wanted]
+        if timeline is not None and head is not None and branches[wanted[0]].last.hash != head:
+            faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
+        return {"ok": not faults, "checked": checked, "faults": faults}
+
+    def examine(self, branch: Branch) -> tuple[int, list[Fault]]:
+        """One timeline's own messages: how many, and what is wrong with them."""
+        faults: list[Fault] = []
+        last = self._start(branch, faults)
+        checked = 0
+        for node in self._own(branch):
+            checked += 1
+            if checked == 1 and _begins(node) != branch.origin:
+                faults.append(_fault(branch.timeline, node.number, "the first message is not the fork that is said"))
+            faults += [_fault(branch.timeline, node.number, says) for says in _wrong(node, last, branch.timeline)]
+            last = node.place
+        if last != branch.last:
+            faults.append(_fault(branch.timeline, branch.last.number, "the chain does not end where its head says"))
+        return checked, faults
+
+    def _start(self, branch: Branch, faults: list[Fault]) -> Place:
+        """The place before the timeline's first message, as its parent has it now."""
+        if branch.origin is None:
+            return Place()
+        try:
+            return self.lineage.place(token.decode(branch.origin.parent), branch.origin.at)
+        except BusError:
+            faults.append(_fault(branch.timeline, branch.origin.at, "the fork point is not there"))
+            return Place(branch.origin.at)
+
+    def _own(self, branch: Branch) -> Iterator[Node]:
+        last = -1  # a number that was changed may be any
+        while page := self.store.queue.read(branch.timeline, last, PAGE):
+            yield from page
+            last = page[-1].number
+
+
+def _begins(node: Node) -> Origin | None:
+    """Where the first message of a timeline says that it began; None: it is no fork."""
+    try:
+        if isinstance(keys.parse(node.subject), Fork):
+            said = jsontext.decode(node.payload)
+            return Origin(token.encode(said["parent"]), said["at"])
+    except (BusError, ValueError, TypeError, KeyError):
+        pass
+    return None
+
+
+def _wrong(node: Node, last: Place, timeline: str) -> Iterator[str]:
+    if node.number != last.number + 1:
+        yield f"number {node.number} follows {last.number}"
+    if node.previous != last.hash:
+        yield "previous is not the hash before it"
+    if node.hash != link(*node[:-1]):
+        yield "the hash is not that of its fields"
+    try:
+        if token.encode(keys.parse(node.subject).timeline) != timeline:
+            yield "the subject is another timeline's"
+    except BusError:
+        yield "the subject is none"
+
+
+def _fault(timeline: str, number: int, says: str) -> Fault:
+    try:
+        name = token.decode(timeline)
+    except BusError:
+        name = timeline  # damaged
+    return {"timeline": name, "number": number, "fault": says}

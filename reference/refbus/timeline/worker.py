@@ -1,0 +1,79 @@
+"""Workers: what answers a queue. As many as one likes may share it; each message is worked on by one of them.
+
+A message is acknowledged after its answer is recorded. A worker that dies before that leaves it to another, and whoever
+answers first has answered: a second answer is refused by the record, so the caller sees one.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from refbus.kernel.errors import IdConflict
+from refbus.timeline import keys
+from refbus.timeline.bus import TimelineBus
+from refbus.timeline.message import Message
+from refbus.timeline.run import Run, is_result, reply_of
+
+WAIT_MS = 1000
+
+Work = Callable[[Message], tuple[Any, Any]]  # payload and state
+
+
+class Worker:
+    """Takes messages of a filter one by one, works on each, answers it, acknowledges it."""
+
+    def __init__(self, bus: TimelineBus, filter: dict[str, Any], work: Work, group: str | None = None) -> None:
+        self.bus, self.filter, self.work, self.group = bus, filter, work, group
+
+    def step(self, wait_ms: int = 0) -> bool:
+        """One message, if there is one within wait_ms. What the work raises leaves it to come again."""
+        message = self.bus.fetch(self.filter, self.group, wait_ms)["message"]
+        if message is None:
+            return False
+        answer = reply_of(message)
+        if self.bus.store.queue.find(keys.subject(answer)) is None:
+            payload, state = self.work(message)
+            try:
+                if is_result(answer):
+                    self.bus.reply(message["key"] or {}, payload, message["nonce"], state)
+                else:
+                    self.bus.reply(message["key"] or {}, payload)
+            except IdConflict:
+                pass  # another worker was given it after ack_wait, and was first
+        self.bus.ack(message["delivery"])
+        return True
+
+    def run(self, is_stopped: Callable[[], bool]) -> None:
+        """Work until stopped. What fails is told on stderr, and comes again after ack_wait."""
+        while not is_stopped():
+            try:
+                self.step(WAIT_MS)
+            except Exception:
+                traceback.print_exc()
+
+
+def service(bus: TimelineBus, name: str, backend: str, answer: Callable[[Message], Any]) -> Worker:
+    """A worker of one backend of a service: `infer` on `ollama`."""
+    filter = {"type": "request", "service": name, "backend": backend}
+    return Worker(bus, filter, lambda message: (answer(message), None))
+
+
+def runtime(bus: TimelineBus, name: str, agent: str, handler: Callable[[Run], Any]) -> Worker:
+    """A worker that runs one agent on a runtime, when a harness submits to it."""
+    return Worker(bus, {"type": "invoke", "runtime": name, "agent": agent}, _run(bus, handler))
+
+
+def delegate(bus: TimelineBus, agent: str, handler: Callable[[Run], Any]) -> Worker:
+    """A worker that runs one agent, when another delegates to it."""
+    return Worker(bus, {"type": "delegate", "target": agent}, _run(bus, handler))
+
+
+def _run(bus: TimelineBus, handler: Callable[[Run], Any]) -> Work:
+    def work(message: Message) -> tuple[Any, Any]:
+        run = Run(bus, message)
+        payload = handler(run)
+        return payload, run.state
+
+    return work

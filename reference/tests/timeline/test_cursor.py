@@ -1,0 +1,101 @@
+"""Work queues: one worker of a type gets each message; what is not acknowledged comes again."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from reference.tests.timeline.conftest import OpenBus, invoke, request
+
+from refbus.kernel.errors import InvalidArgument
+from refbus.timeline.bus import TimelineBus
+
+OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
+
+
+def test_each_message_goes_to_one_worker_of_a_type(open_bus: OpenBus) -> None:
+    """Oldest first, over all timelines and submissions."""
+    one, other = open_bus(), open_bus()
+    sent = [one.send(request(f"t{n % 3}", f"s{n}", sequence=n))["subject"] for n in range(6)]
+    taken = [(one if n % 2 else other).fetch(OLLAMA)["message"] for n in range(6)]
+    assert [message["subject"] for message in taken if message] == sent
+    assert one.fetch(OLLAMA)["message"] is None
+
+
+def test_a_worker_gets_only_what_its_filter_means(bus: TimelineBus) -> None:
+    """Not another backend's, not another type's."""
+    bus.send(request(backend="openrouter"))
+    bus.send(request(service="infer.ollama", sequence=2))
+    bus.send(invoke(harness="req", runtime="ollama"))
+    bus.send(request(sequence=3))
+    taken = bus.fetch(OLLAMA)["message"]
+    assert taken is not None and taken["key"] == request(sequence=3)
+    assert bus.fetch(OLLAMA)["message"] is None
+
+
+def test_groups_get_every_message_each(bus: TimelineBus) -> None:
+    """A new group begins with the first message of all."""
+    bus.send(request())
+    assert bus.fetch(OLLAMA)["message"] is not None
+    for group in ("watch", "a.b", "a_b"):
+        taken = bus.fetch(OLLAMA, group)["message"]
+        assert taken is not None and taken["delivery_count"] == 1
+    assert bus.fetch(OLLAMA, "watch")["message"] is None
+
+
+def test_what_was_given_back_comes_at_once(bus: TimelineBus) -> None:
+    """And says how often it came."""
+    bus.send(request())
+    first = bus.fetch(OLLAMA)["message"]
+    assert first is not None
+    bus.nak(first["delivery"])
+    again = bus.fetch(OLLAMA, wait_ms=5000)["message"]
+    assert again is not None and (again["number"], again["delivery_count"]) == (1, 2)
+
+
+def test_what_was_acknowledged_never_comes_again(open_bus: OpenBus) -> None:
+    """Also to a session that is opened later: consumers are durable (T5)."""
+    bus = open_bus()
+    bus.send(request())
+    taken = bus.fetch(OLLAMA)["message"]
+    assert taken is not None
+    bus.ack(taken["delivery"])
+    bus.ack(taken["delivery"])
+    bus.close()
+    assert open_bus().fetch(OLLAMA)["message"] is None
+
+
+def test_a_fetch_waits_for_a_message(open_bus: OpenBus) -> None:
+    """And is woken by another session's send."""
+    bus, sender = open_bus(), open_bus()
+    thread = threading.Timer(0.2, lambda: sender.send(request()))
+    thread.start()
+    taken = bus.fetch(OLLAMA, wait_ms=20_000)["message"]
+    thread.join()
+    assert taken is not None
+
+
+def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
+    """With nothing."""
+    began = time.monotonic()
+    assert bus.fetch(OLLAMA, wait_ms=300)["message"] is None
+    assert time.monotonic() - began >= 0.3
+
+
+@pytest.mark.parametrize("delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1"])
+def test_what_is_no_delivery_is_refused(bus: TimelineBus, delivery: str) -> None:
+    """Rather than silently acknowledged."""
+    with pytest.raises(InvalidArgument):
+        bus.ack(delivery)
+    with pytest.raises(InvalidArgument):
+        bus.nak(delivery)
+
+
+@pytest.mark.parametrize(
+    "filter", [{}, {"type": "x"}, {"type": "invoke", "target": "a"}, {"type": "invoke", "agent": ""}]
+)
+def test_what_is_no_filter_is_refused(bus: TimelineBus, filter: dict[str, str]) -> None:
+    """A misspelt dimension would match everything."""
+    with pytest.raises(InvalidArgument):
+        bus.fetch(filter)

@@ -1,0 +1,202 @@
+"""The algebra of keys, subjects, filters and consumer names, over names that were chosen to break it.
+
+pr: 150 examples a property; BUSPROOF_EXAMPLES=100000 is the nightly's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from refbus.kernel.errors import InvalidArgument
+from refbus.timeline import filters, keys, token
+from refbus.timeline.keys import DIMENSIONS, KINDS, NAMES, Key
+
+EXAMPLES = int(os.environ.get("BUSPROOF_EXAMPLES", "150"))
+many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+
+# What means something on the wire, to a shell, a path, SQL, or a reader; and names that nearly are others.
+HOSTILE = ["a", "a.b", "a_b", "a%2Eb", "%", "%25", "*", ">", "a.>", "a.*", "a b", " a", "a\t", "\n", "\0", "", "é", "é"]
+HOSTILE += ["req", "invoke", "vlinder", "+", "=", "==", "a+b", "@", "sha256+", "ſ", "K", "K", "‮a", "🦋", "١", "1", "01"]
+text = st.sampled_from([name for name in HOSTILE if name]) | st.text(
+    st.characters(exclude_categories=("Cs",)), min_size=1, max_size=50
+).filter(lambda name: len(name.encode()) <= token.NAME_BYTES_MAX)
+sequences = st.integers(0, 12) | st.integers(0, token.SEQUENCE_MAX)
+
+
+def values(dimension: str) -> st.SearchStrategy[Any]:
+    """Of a dimension."""
+    return sequences if dimension == "sequence" else text
+
+
+kinds = st.sampled_from(list(NAMES))
+routing_keys = kinds.flatmap(lambda kind: st.builds(kind, **{name: values(name) for name in DIMENSIONS[kind]}))
+
+
+@st.composite
+def partly(draw: st.DrawFn, key: Key) -> filters.Filter:
+    """A filter that means the key: any of its dimensions left free."""
+    said = {name: value for name, value in keys.as_dict(key).items() if name == "type" or draw(st.booleans())}
+    return filters.from_dict(said, draw(st.none() | text))
+
+
+def is_matched(pattern: str, subject: str) -> bool:
+    """NATS' own rule, said again: `*` is one token, `>` is one or more at the end."""
+    wanted, found = pattern.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        wanted, found = wanted[:-1], found[: len(wanted) - 1] if len(found) >= len(wanted) else ["no"]
+    return len(wanted) == len(found) and all(w in ("*", f) for w, f in zip(wanted, found, strict=True))
+
+
+@many
+@given(routing_keys)
+def test_subject_to_key_to_subject_is_the_identity(key: Key) -> None:
+    """Both ways, for every type and every name."""
+    subject = keys.subject(key)
+    assert keys.parse(subject) == key
+    assert keys.subject(keys.parse(subject)) == subject
+    assert keys.from_dict(keys.as_dict(key)) == key
+
+
+@many
+@given(routing_keys)
+def test_a_subject_is_one_that_nats_takes(key: Key) -> None:
+    """ASCII, no blank, no wildcard, as many tokens as the seed's table has, within a control line."""
+    subject = keys.subject(key)
+    parts = subject.split(".")
+    assert subject.isascii() and subject.isprintable() and not set(" *>") & set(subject)
+    assert parts[0] == "vlinder" and len(parts) == 2 + len(DIMENSIONS[type(key)]) and all(parts)
+    assert len(subject) < 4096 - 200
+
+
+@many
+@given(st.data(), routing_keys)
+def test_changing_any_dimension_changes_key_subject_and_consumer(data: st.DataObject, key: Key) -> None:
+    """And every one of them tells."""
+    dimension = data.draw(st.sampled_from(DIMENSIONS[type(key)]))
+    other = dataclasses.replace(key, **{dimension: data.draw(values(dimension))})
+    assume(getattr(other, dimension) != getattr(key, dimension))
+    assert other != key
+    assert keys.subject(other) != keys.subject(key)
+    assert filters.exactly(other).consumer != filters.exactly(key).consumer
+
+
+@many
+@given(routing_keys, routing_keys)
+def test_keys_are_equal_exactly_where_type_and_dimensions_are(one: Key, other: Key) -> None:
+    """A complete and a delegation with the same fields are two keys."""
+    alike = type(one) is type(other) and keys.as_dict(one) == keys.as_dict(other)
+    assert (one == other) is alike
+    assert (keys.subject(one) == keys.subject(other)) is alike
+
+
+@many
+@given(st.data(), routing_keys, routing_keys)
+def test_no_subject_is_matched_by_a_filter_meant_for_another(data: st.DataObject, key: Key, other: Key) -> None:
+    """The filter, its subject under NATS' rule and its glob under SQLite's say the same of every key."""
+    wanted = data.draw(partly(key))
+    assert wanted.matches(key) and is_matched(wanted.subject, keys.subject(key))
+    for seen in (key, other):
+        subject = keys.subject(seen)
+        assert is_matched(wanted.subject, subject) is wanted.matches(seen)
+        assert (type(seen) is wanted.kind and fnmatchcase(subject, wanted.glob)) is wanted.matches(seen)
+
+
+@many
+@given(st.data(), routing_keys, routing_keys)
+def test_two_filters_share_a_consumer_only_if_they_are_one(data: st.DataObject, one: Key, other: Key) -> None:
+    """Filter and group both tell; a name is one that a server takes."""
+    first, second = data.draw(partly(one)), data.draw(partly(data.draw(st.sampled_from([one, other]))))
+    assert (first.consumer == second.consumer) is (first == second)
+    assert len(first.consumer) <= 255 and not set(" .*>/\\\t\n") & set(first.consumer) and first.consumer.isascii()
+
+
+@many
+@given(routing_keys, st.none() | text)
+def test_a_reply_key_has_every_dimension_that_the_seed_gives_it(key: Key, nonce: str | None) -> None:
+    """Each request has one; replies and forks have none; only a delegation takes a nonce, and needs it."""
+    requests = {"invoke": "complete", "request": "response", "delegate": "delegate-reply"}
+    reply_type = requests.get(NAMES[type(key)])
+    if reply_type is None or (nonce is None) is (reply_type == "delegate-reply"):
+        with pytest.raises(InvalidArgument):
+            keys.reply_key(key, nonce)
+        return
+    reply = keys.reply_key(key, nonce)
+    assert NAMES[type(reply)] == reply_type
+    known = {**keys.as_dict(key), "nonce": nonce, "type": reply_type}
+    assert keys.as_dict(reply) == {name: known[name] for name in ("type", *DIMENSIONS[KINDS[reply_type]])}
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "",
+        "vlinder",
+        "vlinder.t.s",
+        "vlinder.t.s.invoke.h.r",  # a dimension is missing
+        "vlinder.t.s.invoke.h.r.a.x",  # one too many
+        "vlinder..s.invoke.h.r.a",
+        "other.t.s.invoke.h.r.a",
+        "vlinder.t.s.request.a.v.b.o.1",  # the token is req
+        "vlinder.t.s.req.a.v.b.o.01",
+        "vlinder.t.s.req.a.v.b.o.-1",
+        "vlinder.t.s.req.a.v.b.o.x",
+        "vlinder.t.s.req.a.v.b.o.99999999999999999",
+        "vlinder.t.s.fork.%61",  # a could be written as itself
+        "vlinder.t.s.fork.%2e",  # lower-case digits
+        "vlinder.t.s.fork.%FF",  # no UTF-8
+        "vlinder.t.s.fork.%",
+        "vlinder.t.s.fork.ä",
+        "vlinder.*.s.fork.a",
+        "vlinder.t.s.fork.>",
+        "vlinder.t.s.fork." + 201 * "a",
+        None,
+        7,
+    ],
+)
+def test_what_no_key_is_written_as_is_refused(subject: object) -> None:
+    """So two subjects never mean one key."""
+    with pytest.raises(InvalidArgument):
+        keys.parse(subject)
+
+
+@pytest.mark.parametrize("value", ["", None, 1, True, b"a", "\ud800", 201 * "a", 101 * "é"])
+def test_what_no_name_can_be_is_refused(value: object) -> None:
+    """Empty above all: an empty token is no subject."""
+    with pytest.raises(InvalidArgument):
+        keys.from_dict({"type": "fork", "timeline": value, "submission": "s", "agent_name": "a"})
+
+
+@pytest.mark.parametrize("value", [-1, 2**53 + 1, True, 1.0, "1", None])
+def test_a_sequence_is_a_whole_number_that_every_language_holds(value: object) -> None:
+    """From 0 to 2^53."""
+    key = {"type": "request", "timeline": "t", "submission": "s", "agent": "a", "service": "v", "backend": "b"}
+    with pytest.raises(InvalidArgument):
+        keys.from_dict({**key, "operation": "o", "sequence": value})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, [], {}, {"type": "nothing"}, {"type": ["fork"]}, {"type": "fork", "timeline": "t", "submission": "s"}],
+)
+def test_a_key_has_its_type_and_all_dimensions_and_nothing_else(value: Any) -> None:
+    """A misspelt dimension must not become a wildcard."""
+    with pytest.raises(InvalidArgument):
+        keys.from_dict(value)
+    whole = {"type": "fork", "timeline": "t", "submission": "s", "agent_name": "a"}
+    with pytest.raises(InvalidArgument):
+        keys.from_dict({**whole, "agent": "a"})
+    with pytest.raises(InvalidArgument):
+        filters.from_dict({**whole, "agent": "a"})
+
+
+def test_the_seeds_own_worker_subscribes_as_the_seed_writes_it() -> None:
+    """Section NATS Subject Mapping."""
+    wanted = filters.from_dict({"type": "request", "service": "infer", "backend": "ollama"})
+    assert wanted.subject == "vlinder.*.*.req.*.infer.ollama.>"
