@@ -10,13 +10,13 @@ from typing import Self, Unpack
 
 from refbus.kernel.face import delegate as lend
 from refbus.kernel.face import delegated
-from refbus.kernel.rules import limit as limits
 from refbus.timeline.call import TIMEOUT_MS, Calls
 from refbus.timeline.cursor import Cursor
 from refbus.timeline.dump import Dump
 from refbus.timeline.fork import Forks
 from refbus.timeline.lineage import Lineage
 from refbus.timeline.log import Log
+from refbus.timeline.message import PAYLOAD_BYTES_MAX
 from refbus.timeline.replay import Replay
 from refbus.timeline.route import Route
 from refbus.timeline.store import Options, Store
@@ -33,7 +33,7 @@ class TimelineBus:
     FEATURES = ("calls", "nak", "groups", "replay", "verify", "dump", "sqlite", "nats")
     DURABILITY = "process-crash"
     LIMITS = {  # noqa: RUF012
-        "payload_bytes_max": limits.PAYLOAD_BYTES_MAX,
+        "payload_bytes_max": PAYLOAD_BYTES_MAX,
         "name_bytes_max": NAME_BYTES_MAX,
         "sequence_max": SEQUENCE_MAX,
         "call_timeout_ms": TIMEOUT_MS,

@@ -120,19 +120,27 @@ class Calls:
             return known
         self.log.append(request)
         subject = keys.subject(keys.reply_key(key, nonce))
-        node = self.store.queue.wait_for(lambda: self.store.queue.find(subject), timeout_ms / 1000, subject)
+        node = self.store.queue.find(subject, wait_s=timeout_ms / 1000)
         if node is None:
             raise TimedOut(f"no answer on {subject:.200} within {timeout_ms} ms")
         return _answer(node, replayed=False)
 
     def recall(self, request: Draft) -> Answer | None:
-        """What the record answers. Raises ID_CONFLICT where it has the same key with other content."""
+        """What the record answers. Raises ID_CONFLICT where it has the same key with other content.
+
+        The nearest timeline that has the request or its reply decides, so that no fork is given its parent's answer to
+        another question (T4).
+        """
         nonce = None if request.nonce is None else token.decode(request.nonce)
-        before = self.lineage.find(request.key, nonce)
-        if before is not None and before.payload != request.payload:
-            raise IdConflict(f"message {before.number} of the timeline has this key and other content")
-        known = self.lineage.find(keys.reply_key(request.key, nonce))
-        return None if known is None else _answer(known, replayed=True)
+        reply = keys.reply_key(request.key, nonce)
+        for before, known in zip(self.lineage.sight(request.key, nonce), self.lineage.sight(reply), strict=True):
+            if before is not None and before.payload != request.payload:
+                raise IdConflict(f"message {before.number} of the timeline has this key and other content")
+            if known is not None:
+                return _answer(known, replayed=True)
+            if before is not None:
+                return None
+        return None
 
 
 def _answer(node: Node, *, replayed: bool) -> Answer:

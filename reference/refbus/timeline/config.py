@@ -4,6 +4,7 @@
     backend = "nats"                      # or "sqlite", the default
     nats_url = "nats://127.0.0.1:4222"
     nats_creds = "~/.nats.creds"          # for a server that asks for them
+    nats_replicas = 3                     # of the stream, when this store makes it; 1, unless it is a cluster
 
 Agents, services and harness are the same on both.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
 
 CONFIG_NAME = "config.toml"
 BACKENDS = ("sqlite", "nats")
@@ -27,6 +29,7 @@ class Config(NamedTuple):
     backend: str = "sqlite"
     nats_url: str = NATS_URL
     nats_creds: str | None = None
+    nats_replicas: int = 1
 
 
 def load(folder: Path, **said: str | None) -> Config:
@@ -35,9 +38,10 @@ def load(folder: Path, **said: str | None) -> Config:
     if strange := sorted(values.keys() - set(Config._fields)):
         raise InvalidArgument(f"[queue] has {', '.join(Config._fields)}, not {', '.join(strange):.100}")
     for name, value in values.items():
-        if type(value) is not str:
+        if name != "nats_replicas" and type(value) is not str:
             raise InvalidArgument(f"{name} must be a string")
     config = Config(**values)
+    limits.integer("nats_replicas", config.nats_replicas, 1, 5)
     if config.backend not in BACKENDS:
         raise InvalidArgument(f"backend must be one of {', '.join(BACKENDS)}, not {config.backend!a:.40}")
     return config

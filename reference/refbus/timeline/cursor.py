@@ -46,10 +46,7 @@ class Cursor:
         wanted = filters.from_dict(filter, group)
         if limits.integer("wait_ms", wait_ms) > WAIT_MS_MAX:
             raise InvalidArgument(f"wait_ms must lie between 0 and {WAIT_MS_MAX}")
-        queue = self.store.queue
-        taken = queue.take(wanted)
-        if taken is None and wait_ms:
-            taken = queue.wait_for(lambda: queue.take(wanted), wait_ms / 1000, wanted.subject)
+        taken = self.store.queue.take(wanted, wait_ms / 1000)
         return {"message": None if taken is None else _as_fetched(taken)}
 
     def ack(self, delivery: str) -> Settled:

@@ -74,18 +74,19 @@ class Lineage:
                         return node.place
         raise NotFound(f"timeline {timeline!r:.100} has no message {number}")
 
-    def find(self, key: Key, nonce: str | None = None) -> Node | None:
-        """The message with this key, which an ancestor may have sent under its own name before it was left."""
+    def sight(self, key: Key, nonce: str | None = None) -> Iterator[Node | None]:
+        """The message with this key as the timeline sees it in each stretch, its own first; none: it is unknown.
+
+        An ancestor sent it under its own name, before it was left.
+        """
         try:
             spans = self.spans(key.timeline)
         except NotFound:
-            return None
+            return
         for span in reversed(spans):
             own = replace(key, timeline=token.decode(span.timeline))
             node = self.store.queue.find(keys.subject(own), None if nonce is None else token.encode(nonce))
-            if node is not None and (span.upto is None or node.number <= span.upto):
-                return node
-        return None
+            yield None if node is None or (span.upto is not None and node.number > span.upto) else node
 
     def _branch(self, timeline: str) -> Branch:
         known = self._origins.get(timeline) or self.store.queue.branch(timeline)

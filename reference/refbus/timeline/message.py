@@ -11,11 +11,12 @@ import hashlib
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import BusError
+from refbus.kernel.errors import BusError, PayloadTooLarge
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Key
 
+PAYLOAD_BYTES_MAX = 1_000_000  # a server's default max_payload is 1 MiB, headers included
 START = "0" * 64  # the hash before the first message of all
 
 
@@ -91,18 +92,31 @@ class Message(TypedDict):
 
 def draft(key: Key, payload: Any, nonce: str | None = None, state: str | None = None) -> Draft:
     """A message with its payload checked. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
-    return Draft(key, None if nonce is None else token.encode(nonce), state, limits.payload(payload))
+    return Draft(key, None if nonce is None else token.encode(nonce), state, json_text("payload", payload))
+
+
+def json_text(what: str, value: Any) -> str:
+    """The JSON text of a value. Raises INVALID_ARGUMENT for what is none, PAYLOAD_TOO_LARGE."""
+    text = limits.payload(value)
+    if len(text) > PAYLOAD_BYTES_MAX:
+        raise PayloadTooLarge(f"the {what} has {len(text)} bytes of JSON, more than {PAYLOAD_BYTES_MAX}")
+    return text
 
 
 def state_hash(state: Any) -> str:
     """Of an agent's state, whatever the order of its members. Raises INVALID_ARGUMENT for what is no JSON value."""
-    limits.payload(state)
+    json_text("state", state)
     return hashlib.sha256(jsontext.canonical(state).encode()).hexdigest()
 
 
 def chained(draft: Draft, last: Place, time_us: int) -> Node:
     """The message at its place behind `last`."""
-    fields = (draft.subject, draft.nonce, draft.state, draft.payload, time_us, last.hash)
+    return follow(last, draft.subject, draft.nonce, draft.state, draft.payload, time_us)
+
+
+def follow(last: Place, subject: str, nonce: str | None, state: str | None, payload: str, time_us: int) -> Node:
+    """What is recorded behind `last`."""
+    fields = (subject, nonce, state, payload, time_us, last.hash)
     return Node(last.number + 1, *fields, link(last.number + 1, *fields))
 
 

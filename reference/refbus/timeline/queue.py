@@ -8,13 +8,10 @@ Names of timelines and submissions are tokens here (`token.encode`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place
-
-Found = TypeVar("Found")
 
 
 class Origin(NamedTuple):
@@ -50,8 +47,8 @@ class Queue(Protocol):
         began with this very message. ID_CONFLICT, too, where the same identity (subject and nonce) has other content.
         """
 
-    def find(self, subject: str, nonce: str | None = None) -> Node | None:
-        """The message of this identity."""
+    def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
+        """The message of this identity, once it is there; None: it is not within wait_s of real time."""
 
     def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
         """A timeline's own messages with numbers above `after`, in their order."""
@@ -62,8 +59,11 @@ class Queue(Protocol):
     def branches(self) -> list[Branch]:
         """All of them, in the order of their tokens."""
 
-    def take(self, wanted: Filter) -> Delivery | None:
-        """The oldest message of the filter's consumer that is in nobody's hands; it is in the caller's now."""
+    def take(self, wanted: Filter, wait_s: float = 0) -> Delivery | None:
+        """The oldest message of the filter's consumer that is in nobody's hands; it is in the caller's now.
+
+        None: there is none within wait_s of real time.
+        """
 
     def ack(self, delivery: str) -> None:
         """It is done, and comes never again. Raises INVALID_ARGUMENT for what is no delivery."""
@@ -72,10 +72,7 @@ class Queue(Protocol):
         """It is given back, and may be taken at once. Raises INVALID_ARGUMENT for what is no delivery."""
 
     def held(self) -> list[dict[str, object]]:
-        """What is in somebody's hands: rows with consumer and delivery_count."""
-
-    def wait_for(self, look: Callable[[], Found], wait_s: float, subject: str) -> Found:
-        """Look until something is found, or until wait_s of real time are over. Woken by what `subject` matches."""
+        """What is in somebody's hands: rows with the consumer."""
 
     def contradictions(self) -> list[tuple[str, int, str]]:
         """Timeline, number and fault of what the store says twice and not alike."""

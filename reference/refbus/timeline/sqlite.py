@@ -7,9 +7,7 @@ two writers never fork a chain (T6).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import IdConflict, InvalidArgument
@@ -20,8 +18,6 @@ from refbus.timeline import keys, token
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained
 from refbus.timeline.queue import Branch, Delivery, Origin
-
-Found = TypeVar("Found")
 
 DB_NAME = "timeline.db"
 SCHEMA = Schema((Path(__file__).parent / "schema.sql").read_text("utf-8"), "")
@@ -63,8 +59,10 @@ class SqliteQueue:
                 )
             return node, False
 
-    def find(self, subject: str, nonce: str | None = None) -> Node | None:
+    def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
         """See Queue."""
+        if wait_s > 0:
+            return self.store.wait_for(lambda: self.find(subject, nonce), wait_s)
         row = self.store.db.row(_FIND, (subject, nonce or ""))
         return None if row is None else Node(*row)
 
@@ -85,8 +83,10 @@ class SqliteQueue:
         rows = self.store.db.rows("SELECT timeline, parent, at, number, hash FROM timelines ORDER BY timeline")
         return [_branch(row) for row in rows]
 
-    def take(self, wanted: Filter) -> Delivery | None:
+    def take(self, wanted: Filter, wait_s: float = 0) -> Delivery | None:
         """See Queue. Only looks, without a lock, where there is nothing to take."""
+        if wait_s > 0:
+            return self.store.wait_for(lambda: self.take(wanted), wait_s)
         name = wanted.consumer
         with self.store.snapshot() as tx:
             if _due(tx, name) is None and _next(tx, name, wanted) is None:
@@ -121,10 +121,6 @@ class SqliteQueue:
         """See Queue."""
         with self.store.snapshot() as tx:
             return tx.dicts("SELECT * FROM deliveries ORDER BY consumer, position")
-
-    def wait_for(self, look: Callable[[], Found], wait_s: float, subject: str) -> Found:
-        """See Queue. Every commit to the file wakes; the look decides."""
-        return self.store.wait_for(look, wait_s)
 
     def contradictions(self) -> list[tuple[str, int, str]]:
         """See Queue. The columns that messages are found by, against the subject; arrival against the chain."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.files import existing_folder
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import config
@@ -48,8 +47,11 @@ class Store:
         self.backend = chosen.backend
         self.queue: Queue
         if chosen.backend == "nats":
-            raise InvalidArgument("this version has no NATS backend yet")
-        self.queue = SqliteQueue(self.folder, clock=self.clock, synchronous=synchronous, ack_wait_ms=ack_wait_ms)
+            from refbus.timeline.jetstream import JetStreamQueue  # nats-py is an extra
+
+            self.queue = JetStreamQueue(chosen, clock=self.clock, ack_wait_ms=ack_wait_ms)
+        else:
+            self.queue = SqliteQueue(self.folder, clock=self.clock, synchronous=synchronous, ack_wait_ms=ack_wait_ms)
 
     def close(self) -> None:
         """Leave the queue."""

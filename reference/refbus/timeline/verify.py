@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypedDict
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import BusError, NotFound
+from refbus.kernel.errors import BusError, InvalidArgument, NotFound
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Fork
 from refbus.timeline.lineage import Lineage
@@ -43,8 +43,10 @@ class Verify:
         """Compute the chain anew: of a timeline and its ancestors, or of all.
 
         `head` is the hash that the timeline's last message is believed to have: whoever keeps it elsewhere also finds
-        a record that was cut off or written anew from end to end. Errors: NOT_FOUND.
+        a record that was cut off or written anew from end to end. Errors: NOT_FOUND, INVALID_ARGUMENT.
         """
+        if timeline is None and head is not None:
+            raise InvalidArgument("head is a timeline's: say which")
         branches = {branch.timeline: branch for branch in self.store.queue.branches()}
         wanted = list(branches)
         if timeline is not None:

