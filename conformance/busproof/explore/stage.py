@@ -253,8 +253,9 @@ class Stage:
         for one in bringing:
             one.seen = self._send(one)
         thread.join()
-        numbers = range(1, 1 + len(bringing))
-        self._judge(step, [waiting, *bringing], ((0, *numbers), (*numbers, 0)))
+        numbers = tuple(range(1, 1 + len(bringing)))
+        parts = max(_parts(self.model, waiting), 2)  # of which any but the last may be done before something is brought
+        self._judge(step, [waiting, *bringing], tuple((0,) * done + numbers for done in reversed(range(parts))))
 
     # -- sending
 

@@ -1,0 +1,598 @@
+"""`timeline` (seed 003, decisions T1 to T21) as an executable specification: read it as the seed's text.
+
+To send a message is to record it: it gets the next number of its timeline and the hash of all before it. A fork is a
+timeline whose record begins in its parent's. Workers fetch what matches a filter; a call sends, and waits for the
+message with exactly the reply key. Keys and subjects stand in `timeline_keys`, the record in `timeline_record`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Model, Refuse, Told, plain
+from busproof.models.timeline_keys import (
+    REPLY_TYPES,
+    VARIANTS,
+    WITH_STATE,
+    NoKey,
+    checked_filter,
+    checked_key,
+    checked_text,
+    filter_subjects,
+    key_of,
+    matches,
+    reply_key,
+    subject,
+)
+from busproof.models.timeline_record import Message, Timeline, canonical, is_json, text_of
+from busproof.protocol.timeline import CONTRACT
+
+PAYLOAD_BYTES_MAX = 1_000_000
+LOG_LIMIT = 1_000
+WAIT_MS_MAX = 24 * 60 * 60 * 1000
+NOW_MS_MAX = 2**53
+SUBJECT_ROWS = dict(
+    zip(VARIANTS, ("route.04", "route.05", "route.06", "route.07", "route.08", "route.09", "route.10"), strict=True)
+)
+MESSAGE_ROWS = dict(zip(VARIANTS, ("log.01", "log.04", "log.02", "log.03", "log.05", "log.06", "log.07"), strict=True))
+REFUSED_KEY = {
+    "shape": "timeline.route.01",
+    "empty": "timeline.route.20",
+    "text": "timeline.route.26",
+    "sequence": "timeline.route.27",
+    "subject": "timeline.route.18",
+}
+
+
+class Name(Free):
+    """The name of a durable consumer: a text that NATS takes, and no other consumer's."""
+
+    def __init__(self, name: str, others: list[Free]) -> None:
+        super().__init__(name)
+        self.others = others
+
+    def fits(self, value: Any) -> bool:
+        if (
+            type(value) is not str
+            or not 0 < len(value) <= 255
+            or any(char in ".*>/\\" or char.isspace() for char in value)
+        ):
+            return False
+        return all(other.value != value for other in self.others)
+
+
+class Ticket(Free):
+    """What ack and nak take; another one for each delivery."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and value != ""
+
+
+@dataclass
+class Held:
+    """A message of a consumer that was handed out: until when it is its worker's, and the ticket of that delivery."""
+
+    ticket: Any
+    count: int
+    until_ms: int
+    back_at: int = 0  # the when-th that came back by nak; 0: it did not
+
+
+@dataclass
+class Consumer:
+    """What of a filter's messages was handed out, by place in the record, and what is done."""
+
+    name: Any
+    held: dict[int, Held] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)
+
+
+class TimelineModel(Model):
+    """One store, as all its processes see it."""
+
+    SYSTEM = "timeline"
+    NOUNS = frozenset({"log", "cursor", "route", "retry", "export", "fork"})
+    EVERYTHING = NOUNS | CONTRACT.features.keys()
+
+    def __init__(self, *bus: Any) -> None:
+        super().__init__(*bus)
+        self.ack_wait_ms: dict[int | str, int] = {}
+        self.record: list[Message] = []  # of all timelines, in the order of sending
+        self.lanes: dict[str, Timeline] = {}
+        self.by_identity: dict[tuple[str, str | None], Message] = {}
+        self.consumers: dict[tuple[str, str | None], Consumer] = {}
+        self.tickets: dict[Any, tuple[Consumer, int]] = {}
+        self.came_back = 0
+
+    # -- what a value may be
+
+    def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
+        """ack_wait_ms by the kit's clock is for a file; a server has its own."""
+        return options if "sqlite" in self.features else {}
+
+    def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Nothing may be missing, nothing unknown."""
+        fields = CONTRACT.methods[method].params.model_fields
+        if (
+            method != "open"
+            and not {n for n, one in fields.items() if one.is_required()} <= params.keys() <= fields.keys()
+        ):
+            self.refuse("INVALID_ARGUMENT", "timeline.log.31")
+        return params
+
+    def open(self, options: dict[str, Any]) -> dict[str, Any]:
+        """A session on the store."""
+        ack_wait_ms = options.get("ack_wait_ms", 30_000)
+        self.whole(ack_wait_ms, 1, NOW_MS_MAX, "timeline.cursor.06")
+        self.ack_wait_ms[self.at] = ack_wait_ms
+        return {}
+
+    def whole(self, value: Any, low: int, high: int, row: str) -> int:
+        """A whole number; true is none."""
+        if type(value) is not int or not low <= value <= high:
+            self.refuse("INVALID_ARGUMENT", row)
+        return int(value)
+
+    def key(self, value: Any) -> dict[str, Any]:
+        """A key, whole."""
+        try:
+            return checked_key(value)
+        except NoKey as error:
+            self.refuse("INVALID_ARGUMENT", REFUSED_KEY[error.of])
+
+    def text(self, value: Any) -> str:
+        """One dimension."""
+        try:
+            return checked_text(value)
+        except NoKey as error:
+            self.refuse("INVALID_ARGUMENT", REFUSED_KEY[error.of])
+
+    def filter(self, value: Any, group: Any) -> dict[str, Any]:
+        """A filter; what is null in it is open."""
+        open_too = {name: one for name, one in value.items() if one is not None} if type(value) is dict else value
+        if group is not None:
+            self.text(group)
+        try:
+            return checked_filter(open_too)
+        except NoKey as error:
+            self.refuse("INVALID_ARGUMENT", REFUSED_KEY[error.of])
+
+    def nonce(self, key: dict[str, Any], nonce: Any) -> str | None:
+        """A delegation has one, nothing else."""
+        if key["type"] == "delegate":
+            self.row("timeline.route.28")
+            return self.text(nonce)
+        if nonce is not None:
+            self.refuse("INVALID_ARGUMENT", "timeline.route.29")
+        return None
+
+    def json(self, value: Any) -> str:
+        """The text of a payload."""
+        if not is_json(value):
+            self.refuse("INVALID_ARGUMENT", "timeline.log.33")
+        text = text_of(value)
+        if len(text) > self.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX):
+            self.refuse("PAYLOAD_TOO_LARGE", "timeline.log.33")
+        return text
+
+    # -- keys
+
+    def subject_of(self, key: Any, nonce: Any = None) -> dict[str, Any]:
+        """How a key is written."""
+        key = self.key(key)
+        if nonce is not None:
+            self.nonce(key, nonce)
+        self.row("timeline.route.02", "timeline.route.03", "timeline." + SUBJECT_ROWS[key["type"]])
+        self.row("timeline.route.16", "timeline.route.21", "timeline.route.22")
+        return {"subject": subject(key), "consumer": self.consumer(subject(key), None).name}
+
+    def key_of(self, subject: Any) -> dict[str, Any]:
+        """And back."""
+        try:
+            key = key_of(subject)
+        except NoKey:
+            self.refuse("INVALID_ARGUMENT", "timeline.route.18")
+        self.row("timeline.route.17", "timeline.route.02", "timeline." + SUBJECT_ROWS[key["type"]])
+        return {"key": key}
+
+    def answering(self, key: Any, nonce: Any) -> dict[str, Any]:
+        """The one reply key of what asks."""
+        key = self.key(key)
+        reply = reply_key(key, self.nonce(key, nonce))
+        if reply is None:
+            self.refuse("INVALID_ARGUMENT", "timeline.route.14")
+        rows = {"complete": "route.11", "response": "route.12", "delegate-reply": "route.13"}
+        self.row("timeline." + rows[reply["type"]], "timeline.route.15")
+        return reply
+
+    def reply_key(self, key: Any, nonce: Any = None) -> dict[str, Any]:
+        """Where an answer goes."""
+        return {"key": self.answering(key, nonce)}
+
+    def filter_subject(self, filter: Any, group: Any = None) -> dict[str, Any]:
+        """How a filter is written: what is open is a wildcard."""
+        one = self.filter(filter, group)
+        self.row("timeline.route.23", "timeline.route.24", "timeline.route.19", "timeline.cursor.15")
+        forms = filter_subjects(one)
+        return {"subject": Fits(forms[0], lambda told: told in forms), "consumer": self.consumer(forms[0], group).name}
+
+    def matches(self, filter: Any, key: Any) -> dict[str, Any]:
+        """Is the key meant?"""
+        one, key = self.filter(filter, None), self.key(key)
+        self.row("timeline.route.23", "timeline.route.25")
+        return {"matches": matches(one, key)}
+
+    def consumer(self, written: str, group: str | None) -> Consumer:
+        """Of a filter and a group: always the same one."""
+        if (written, group) not in self.consumers:
+            others = [one.name for one in self.consumers.values()]
+            self.consumers[written, group] = Consumer(self.born(Name, "consumer", others))
+        return self.consumers[written, group]
+
+    # -- sending
+
+    def send(self, key: Any, nonce: Any = None, payload: Any = None) -> dict[str, Any]:
+        """What asks."""
+        key = self.key(key)
+        if key["type"] not in REPLY_TYPES:
+            self.refuse("INVALID_ARGUMENT", "timeline.log.15")
+        message, is_new = self.append(key, self.nonce(key, nonce), self.json(payload), None)
+        return self.sent(message, is_new)
+
+    def reply(self, key: Any, nonce: Any = None, payload: Any = None, state: Any = None) -> dict[str, Any]:
+        """What answers the request with this key."""
+        key = self.answering(key, nonce)
+        text, said = self.json(payload), None
+        self.row("timeline.log.13", "timeline.log.26")
+        if key["type"] in WITH_STATE:
+            self.json(state)
+            said = hashlib.sha256(canonical(state).encode()).hexdigest()
+        elif state is not None:
+            self.refuse("INVALID_ARGUMENT")
+        message, is_new = self.append(key, None, text, said)
+        return self.sent(message, is_new)
+
+    def sent(self, message: Message, is_new: bool) -> dict[str, Any]:
+        """Where it stands."""
+        return {
+            "subject": message.subject,
+            "number": Cited(message.number, ("timeline.log.16",)),
+            "hash": Cited(message.hash, ("timeline.log.18", "timeline.log.19")),
+            "duplicate": Cited(not is_new, ("timeline.log.11",)),
+        }
+
+    def append(self, key: dict[str, Any], nonce: str | None, payload: str, state: str | None) -> tuple[Message, bool]:
+        """Behind the last of its timeline, or the same one that is there; True: it is new."""
+        known = self.by_identity.get((subject(key), nonce))
+        if known is not None:
+            return self.again(known, payload, state), False
+        timeline = self.lanes.setdefault(key["timeline"], Timeline(key["timeline"]))
+        message = timeline.append(key, subject(key), nonce, state, payload, self.now_ms * 1000)
+        self.row("timeline." + MESSAGE_ROWS[key["type"]], "timeline.log.08", "timeline.log.09", "timeline.log.14")
+        self.row("timeline.log.16", "timeline.log.17", "timeline.log.18", "timeline.log.19", "timeline.log.30")
+        self.row("timeline.log.10", "timeline.log.31", "timeline.fork.04")
+        self.record.append(message)
+        self.by_identity[message.subject, nonce] = message
+        return message, True
+
+    def again(self, known: Message, payload: str, state: str | None) -> Message:
+        """The first message, if this one says the same."""
+        if known.content != (payload, state):
+            self.refuse("ID_CONFLICT", "timeline.log.12")
+        self.row("timeline.log.11")
+        return known
+
+    # -- receiving
+
+    def fetch(self, filter: Any, group: Any = None, wait_ms: Any = 0) -> Generator[None, None, dict[str, Any]]:
+        """The oldest message that nobody of the group has."""
+        one = self.filter(filter, group)
+        self.whole(wait_ms, 0, WAIT_MS_MAX, "timeline.cursor.11")
+        consumer = self.consumer(filter_subjects(one)[0], group)
+        self.row("timeline.cursor.01", "timeline.cursor.03", "timeline.cursor.07", "timeline.cursor.09")
+        if group is not None:
+            self.row("timeline.cursor.08")
+        found = self.next_of(consumer, one)
+        if found is None and wait_ms:
+            yield
+            found = self.next_of(consumer, one)
+            self.least_s = 0.0 if found is not None else wait_ms / 1000
+        return {"message": None if found is None else self.handed(consumer, found)}
+
+    def next_of(self, consumer: Consumer, one: dict[str, Any]) -> int | None:
+        """The place of the message that is next: what came back first, then what nobody had yet."""
+        open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(one, message.key)]
+        back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
+        if self.choice("timeline.cursor.07", "the oldest", "in the order of coming back") != "the oldest":
+            back.sort(key=lambda at: (consumer.held[at].back_at, consumer.held[at].until_ms))
+        return next(itertools.chain(back, (at for at in open_ if at not in consumer.held)), None)
+
+    def is_back(self, held: Held) -> bool:
+        """Given back, or not acknowledged in time. A server keeps its own time."""
+        return held.back_at > 0 or ("sqlite" in self.features and self.now_ms >= held.until_ms)
+
+    def handed(self, consumer: Consumer, at: int) -> dict[str, Any]:
+        """Into the caller's hands."""
+        before = consumer.held.get(at)
+        if before is not None:
+            self.row("timeline.cursor.12" if before.back_at else "timeline.cursor.06", "timeline.cursor.04")
+        held = Held(
+            self.born(Ticket, "delivery"), before.count + 1 if before else 1, self.now_ms + self.ack_wait_ms[self.at]
+        )
+        consumer.held[at] = held
+        self.tickets[held.ticket.name] = consumer, at
+        message = self.record[at]
+        self.row("timeline.cursor.10", "timeline." + MESSAGE_ROWS[message.key["type"]])
+        counted = Cited(held.count, ("timeline.cursor.04",))
+        return message.told() | {"delivery": held.ticket, "delivery_count": counted}
+
+    def delivery(self, ticket: Any) -> tuple[Consumer, int, bool]:
+        """What the ticket is for, and whether that delivery is still the last. Raises for what no fetch gave."""
+        free = next((free for free in self.frees.values() if type(free) is Ticket and plain(free) == ticket), None)
+        if type(ticket) is not str or free is None:
+            self.refuse("INVALID_ARGUMENT", "timeline.cursor.13")
+        consumer, at = self.tickets[free.name]
+        held = consumer.held.get(at)
+        return consumer, at, held is not None and held.ticket is free
+
+    def ack(self, delivery: Any) -> dict[str, Any]:
+        """Done; it comes never again. A late one says so too: the work is done."""
+        consumer, at, is_last = self.delivery(delivery)
+        self.row("timeline.cursor.03" if is_last else "timeline.cursor.14")
+        consumer.done.add(at)
+        consumer.held.pop(at, None)
+        return {}
+
+    def nak(self, delivery: Any) -> dict[str, Any]:
+        """Given back, by who has it."""
+        consumer, at, is_last = self.delivery(delivery)
+        if is_last:
+            self.row("timeline.cursor.12")
+            self.came_back += 1
+            consumer.held[at].back_at = consumer.held[at].back_at or self.came_back
+        else:
+            self.row("timeline.cursor.13")
+        return {}
+
+    # -- calls
+
+    def run_agent(
+        self,
+        timeline: Any,
+        submission: Any,
+        harness: Any,
+        runtime: Any,
+        agent: Any,
+        payload: Any = None,
+        timeout_ms: Any = 30_000,
+    ) -> Generator[None, None, dict[str, Any]]:
+        """An Invoke, and its Complete."""
+        said = {"timeline": timeline, "submission": submission, "harness": harness, "runtime": runtime, "agent": agent}
+        self.row("timeline.retry.01")
+        return self.called({"type": "invoke", **said}, None, payload, timeout_ms)
+
+    def call_service(
+        self,
+        timeline: Any,
+        submission: Any,
+        agent: Any,
+        service: Any,
+        backend: Any,
+        operation: Any,
+        sequence: Any,
+        payload: Any = None,
+        timeout_ms: Any = 30_000,
+    ) -> Generator[None, None, dict[str, Any]]:
+        """A Request, and its Response."""
+        said = {"timeline": timeline, "submission": submission, "agent": agent, "service": service}
+        said |= {"backend": backend, "operation": operation, "sequence": sequence}
+        self.row("timeline.retry.02")
+        return self.called({"type": "request", **said}, None, payload, timeout_ms)
+
+    def delegate(
+        self,
+        timeline: Any,
+        submission: Any,
+        caller: Any,
+        target: Any,
+        nonce: Any,
+        payload: Any = None,
+        timeout_ms: Any = 30_000,
+    ) -> Generator[None, None, dict[str, Any]]:
+        """A Delegate, and the reply with its nonce."""
+        said = {"timeline": timeline, "submission": submission, "caller": caller, "target": target}
+        self.row("timeline.retry.03")
+        return self.called({"type": "delegate", **said}, nonce, payload, timeout_ms)
+
+    def called(
+        self, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
+    ) -> Generator[None, None, dict[str, Any]]:
+        """Answered from the record, or sent; then what comes with exactly the reply key counts, within the time."""
+        key = self.key(said)
+        nonce, text = self.nonce(key, nonce), self.json(payload)
+        self.whole(timeout_ms, 0, WAIT_MS_MAX, "timeline.retry.10")
+        answer = self.recorded(key, nonce, text)
+        if answer is not None:
+            self.row("timeline.retry.08")
+            return self.answered(answer, True)
+        yield
+        self.append(key, nonce, text, None)
+        yield
+        answer = self.answer_on(key, nonce)
+        if answer is None:
+            self.row("timeline.retry.04", "timeline.retry.05", "timeline.retry.06", "timeline.retry.07")
+            self.least_s = timeout_ms / 1000
+            raise Refuse("TIMEOUT", definite=False)
+        return self.answered(answer, False)
+
+    def recorded(self, key: dict[str, Any], nonce: str | None, text: str) -> Message | None:
+        """The reply that the timeline sees already. The nearest that knows of the call decides: own, then parents."""
+        for name, upto in self.lineage(key["timeline"]):
+            there = key | {"timeline": name}
+            asked = self.by_identity.get((subject(there), nonce))
+            answer = self.answer_on(there, nonce)
+            asked, answer = [one if one and (upto is None or one.number <= upto) else None for one in (asked, answer)]
+            if asked is not None and asked.content != (text, None):
+                self.refuse("ID_CONFLICT", "timeline.retry.09")
+            if asked is None and answer is None:
+                continue
+            if upto is not None:
+                self.row("timeline.fork.06" if answer else "timeline.fork.07", "timeline.fork.03")
+            return answer
+        return None
+
+    def answer_on(self, key: dict[str, Any], nonce: str | None) -> Message | None:
+        """What stands under exactly the reply key."""
+        return self.by_identity.get((subject(reply_key(key, nonce) or {}), None))
+
+    def answered(self, answer: Message, is_replayed: bool) -> dict[str, Any]:
+        """The answer, as the caller gets it."""
+        return {
+            "payload": answer.value,
+            "number": answer.number,
+            "hash": answer.hash,
+            "state": answer.state,
+            "replayed": Cited(is_replayed, ("timeline.retry.08",)),
+        }
+
+    # -- the record
+
+    def lineage(self, name: str) -> list[tuple[str, int | None]]:
+        """A timeline and its ancestors, each with the number up to which it is seen; None: all."""
+        seen: list[tuple[str, int | None]] = [(name, None)]
+        timeline = self.lanes.get(name)
+        while timeline is not None and timeline.parent is not None:
+            upto = seen[-1][1]
+            seen.append((timeline.parent, timeline.at if upto is None else min(timeline.at, upto)))
+            timeline = self.lanes[timeline.parent]
+        return seen
+
+    def seen(self, name: str) -> list[Message]:
+        """What a timeline shows: its ancestors up to the fork points, then its own."""
+        parts = [
+            [one for one in self.lanes[of].messages if upto is None or one.number <= upto]
+            for of, upto in self.lineage(name)
+        ]
+        return [message for part in reversed(parts) for message in part]
+
+    def known(self, timeline: Any) -> str:
+        """A timeline that somebody has written to."""
+        name = self.text(timeline)
+        if name not in self.lanes:
+            self.refuse("NOT_FOUND", "timeline.log.29")
+        if self.lanes[name].parent is not None:
+            self.row("timeline.fork.02", "timeline.fork.03")
+        return name
+
+    def log(self, timeline: Any, submission: Any = None, after: Any = 0, limit: Any = None) -> dict[str, Any]:
+        """What the timeline sees, in the order of its numbers."""
+        if submission is not None:
+            self.text(submission)
+        self.whole(after, 0, INT_MAX, "timeline.log.28")
+        if limit is not None:
+            self.whole(limit, 1, INT_MAX, "timeline.log.28")
+        name = self.known(timeline)
+        self.row("timeline.log.28", "timeline.log.09", "timeline.log.08")
+        found = [one for one in self.seen(name) if one.number > after]
+        found = [one for one in found if submission in (None, one.key["submission"])]
+        return {"messages": [one.told() for one in found[: limit or LOG_LIMIT]]}
+
+    def state(self, timeline: Any, agent: Any) -> dict[str, Any]:
+        """Of the agent's newest result."""
+        self.text(agent)
+        results = [one for one in self.seen(self.known(timeline)) if one.is_result_of(agent)]
+        self.row("timeline.log.27")
+        last = results[-1] if results else None
+        return {"state": last.state if last else None, "number": last.number if last else None}
+
+    def verify(self, timeline: Any = None, head: Any = None) -> dict[str, Any]:
+        """The chain of a sound record holds; the head that was remembered is there, or it is not."""
+        if timeline is None:
+            if head is not None:
+                self.refuse("INVALID_ARGUMENT", "timeline.log.23")
+            checked = self.record
+        else:
+            if head is not None and type(head) is not str:
+                self.refuse("INVALID_ARGUMENT", "timeline.log.23")
+            checked = [one for name, _ in self.lineage(self.known(timeline)) for one in self.lanes[name].messages]
+            self.row("timeline.fork.12")
+        self.row("timeline.log.24")
+        number, hash_ = self.lanes[timeline].last if timeline is not None else (0, head)
+        faults = [] if head in (None, hash_) else [{"timeline": timeline, "number": number}]
+        return {"ok": not faults, "checked": len(checked), "faults": faults}
+
+    def replay(self, timeline: Any, submission: Any) -> dict[str, Any]:
+        """A submission, as it happened."""
+        self.text(submission)
+        name = self.known(timeline)
+        found = [one for one in self.seen(name) if one.key["submission"] == submission]
+        if not found:
+            self.refuse("NOT_FOUND", "timeline.export.04")
+        self.row("timeline.export.01", "timeline.export.02", "timeline.export.03", "timeline.export.05")
+        complete = [one for one in found if one.key["type"] == "complete"]
+        digest = hashlib.sha256("".join(one.hash for one in found).encode()).hexdigest()
+        return {
+            "messages": [one.told() for one in found],
+            "complete": complete[-1].told() if complete else None,
+            "digest": Cited(digest, ("timeline.export.03",)),
+        }
+
+    # -- forks
+
+    def fork(self, timeline: Any, submission: Any, agent_name: Any, parent: Any, at: Any) -> dict[str, Any]:
+        """A timeline that begins at the parent's message `at`."""
+        key = self.key({"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name})
+        self.text(parent)
+        self.whole(at, 0, INT_MAX, "timeline.fork.10")
+        if parent not in self.lanes:
+            self.refuse("NOT_FOUND", "timeline.fork.10")
+        before = self.seen(parent)
+        if at > len(before):
+            self.refuse("NOT_FOUND", "timeline.fork.10")
+        if timeline in self.lanes:
+            self.row("timeline.fork.09")
+            begun = self.lanes[timeline]
+            if (begun.parent, begun.at) != (parent, at) or begun.messages[0].key != key:
+                self.refuse("ID_CONFLICT")
+            return self.forked(begun, False)
+        begun = self.lanes[timeline] = Timeline(timeline, parent, at, *([before[at - 1].hash] if at else []))
+        self.append(key, None, text_of({"parent": parent, "at": at}), None)
+        self.row("timeline.fork.01", "timeline.fork.04", "timeline.fork.05", "timeline.fork.08")
+        return self.forked(begun, True)
+
+    def forked(self, begun: Timeline, is_new: bool) -> dict[str, Any]:
+        """Its first message."""
+        first = begun.messages[0]
+        return {
+            "timeline": begun.name,
+            "parent": begun.parent,
+            "at": begun.at,
+            "number": Cited(first.number, ("timeline.fork.08",)),
+            "hash": Cited(first.hash, ("timeline.fork.08",)),
+            "duplicate": Cited(not is_new, ("timeline.fork.09",)),
+        }
+
+    def timelines(self) -> dict[str, Any]:
+        """The DAG; which order of names it has is free."""
+        self.row("timeline.fork.11")
+        return {"timelines": AnyOrder([one.told() for one in self.lanes.values()], ("timeline",))}
+
+    def dump(self) -> dict[str, Any]:
+        """Everything."""
+        messages = [one.told() | {"subject": one.subject, "hash": one.hash} for one in self.record]
+        return {"messages": AnyOrder(messages, ("subject", "hash")), **self.timelines(), "integrity": Told("ok")}
+
+    def in_words(self) -> str:
+        """The state, a line a thing."""
+        lines = [
+            f"{one.name!a} from {one.parent!a} at {one.at}: numbers up to {one.last[0]}" for one in self.lanes.values()
+        ]
+        lines += [f"  {one.number} {one.subject} {one.payload:.60}" for one in self.record[-20:]]
+        for (written, group), consumer in self.consumers.items():
+            held = {at: (one.count, one.until_ms, one.back_at) for at, one in consumer.held.items()}
+            lines.append(f"consumer {written} {group!a}: done {sorted(consumer.done)}, handed {held}")
+        return "\n".join(lines)

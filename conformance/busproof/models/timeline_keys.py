@@ -1,0 +1,157 @@
+"""Routing keys of `timeline`: a closed set, written as subjects and read back, and the filters that match them.
+
+A key is a dictionary with its `type` and every dimension of that type. Two keys are the same message's if and only if
+every dimension is the same; so tokens are written such that nothing in a name adds a token or matches another.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from typing import Any
+
+DIMENSION_BYTES_MAX = 200
+SEQUENCE_MAX = 2**53
+
+# type → its word in a subject, and its dimensions after timeline and submission, in their order there
+VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "invoke": ("invoke", ("harness", "runtime", "agent")),
+    "complete": ("complete", ("agent", "harness")),
+    "request": ("req", ("agent", "service", "backend", "operation", "sequence")),
+    "response": ("res", ("service", "backend", "agent", "operation", "sequence")),
+    "delegate": ("delegate", ("caller", "target")),
+    "delegate-reply": ("delegate-reply", ("caller", "target", "nonce")),
+    "fork": ("fork", ("agent_name",)),
+}
+REPLY_TYPES = {"invoke": "complete", "request": "response", "delegate": "delegate-reply"}
+WITH_STATE = ("complete", "delegate-reply")
+PLAIN = frozenset((string.ascii_letters + string.digits + "-_~").encode())
+
+
+class NoKey(Exception):
+    """A value that is none; `of` says what of it is wrong: shape, empty, text, sequence, subject."""
+
+    def __init__(self, of: str) -> None:
+        super().__init__(of)
+        self.of = of
+
+
+def dimensions(type_: str) -> tuple[str, ...]:
+    """All of a type's, in the order of its subject."""
+    return ("timeline", "submission", *VARIANTS[type_][1])
+
+
+def checked_key(value: Any) -> dict[str, Any]:
+    """A key, whole. Raises NoKey."""
+    key = checked_filter(value)
+    if key.keys() != {"type", *dimensions(key["type"])}:
+        raise NoKey("shape")
+    return key
+
+
+def checked_filter(value: Any) -> dict[str, Any]:
+    """A type, and any of its dimensions. Raises NoKey."""
+    if type(value) is not dict or type(value.get("type")) is not str or value["type"] not in VARIANTS:
+        raise NoKey("shape")
+    if not value.keys() <= {"type", *dimensions(value["type"])}:
+        raise NoKey("shape")
+    for name, dimension in value.items():
+        if name == "sequence":
+            if type(dimension) is not int or not 0 <= dimension <= SEQUENCE_MAX:
+                raise NoKey("sequence")
+        elif name != "type":
+            checked_text(dimension)
+    return dict(value)
+
+
+def checked_text(value: Any) -> str:
+    """One dimension. Raises NoKey."""
+    if value == "":
+        raise NoKey("empty")
+    if type(value) is not str or any("\ud800" <= char <= "\udfff" for char in value):
+        raise NoKey("text")
+    if len(value.encode()) > DIMENSION_BYTES_MAX:
+        raise NoKey("text")
+    return value
+
+
+def token(value: str | int) -> str:
+    """A dimension as one token of a subject."""
+    return "".join(chr(byte) if byte in PLAIN else f"%{byte:02X}" for byte in str(value).encode())
+
+
+def subject(key: dict[str, Any]) -> str:
+    """A key as it is written."""
+    word, rest = VARIANTS[key["type"]]
+    return ".".join(["vlinder", token(key["timeline"]), token(key["submission"]), word, *(token(key[n]) for n in rest)])
+
+
+def key_of(text: Any) -> dict[str, Any]:
+    """The key that is written so. Raises NoKey where none is."""
+    if type(text) is not str:
+        raise NoKey("subject")
+    first, *tokens = text.split(".")
+    words = {word: type_ for type_, (word, _) in VARIANTS.items()}
+    if first != "vlinder" or len(tokens) < 3 or tokens[2] not in words:
+        raise NoKey("subject")
+    type_ = words[tokens.pop(2)]
+    names = dimensions(type_)
+    if len(tokens) != len(names):
+        raise NoKey("subject")
+    key: dict[str, Any] = {"type": type_}
+    for name, one in zip(names, tokens, strict=True):
+        key[name] = _read(one)
+        if name == "sequence" and key[name].isascii() and key[name].isdigit() and len(one) <= 16:
+            key[name] = int(key[name])
+    try:
+        checked_key(key)
+    except NoKey as error:
+        raise NoKey("subject") from error
+    if subject(key) != text:
+        raise NoKey("subject")
+    return key
+
+
+def _read(one: str) -> str:
+    """What a token stands for; of what is none, anything that is not written so."""
+    try:
+        return bytes(_bytes(one)).decode()
+    except ValueError as error:
+        raise NoKey("subject") from error
+
+
+def _bytes(one: str) -> Iterator[int]:
+    left = one.encode("utf-8", "surrogatepass")
+    while left:
+        if left[:1] == b"%":
+            yield int(left[1:3], 16)
+            left = left[3:]
+        else:
+            yield left[0]
+            left = left[1:]
+
+
+def reply_key(key: dict[str, Any], nonce: str | None) -> dict[str, Any] | None:
+    """Of the one reply that a key has; None where it has none."""
+    if key["type"] not in REPLY_TYPES:
+        return None
+    type_ = REPLY_TYPES[key["type"]]
+    given = key | {"nonce": nonce}
+    return {"type": type_, **{name: given[name] for name in dimensions(type_)}}
+
+
+def filter_subjects(one: dict[str, Any]) -> tuple[str, ...]:
+    """How a filter may be written: what is open at its end as one `>`, or token by token."""
+    word, rest = VARIANTS[one["type"]]
+    tokens = [token(one[name]) if name in one else "*" for name in ("timeline", "submission")]
+    after = [token(one[name]) if name in one else "*" for name in rest]
+    in_full = ".".join(["vlinder", *tokens, word, *after])
+    while after and after[-1] == "*":
+        after.pop()
+    in_short = ".".join(["vlinder", *tokens, word, *after, ">"])
+    return (in_short, in_full) if len(after) < len(rest) else (in_full,)
+
+
+def matches(one: dict[str, Any], key: dict[str, Any]) -> bool:
+    """Does the key have what the filter names?"""
+    return all(key.get(name) == value for name, value in one.items())
