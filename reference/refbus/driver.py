@@ -221,7 +221,8 @@ def _readable(value: object) -> str:
 
 if __name__ == "__main__":
     from refbus.comms.bus import CommsBus
+    from refbus.relay.bus import RelayBus
     from refbus.timeline.bus import TimelineBus
     from refbus.worker.bus import WorkerBus
 
-    serve({"worker": WorkerBus, "comms": CommsBus, "timeline": TimelineBus})
+    serve({"worker": WorkerBus, "comms": CommsBus, "relay": RelayBus, "timeline": TimelineBus})

@@ -171,8 +171,8 @@ CONTRACT = Contract(
     features=RELAY_FEATURES,
     error_codes=RELAY_ERROR_CODES,
     profiles={
-        "core": ("log", "route", "blob", "limit"),
-        "full": ("log", "lease", "route", "presence", "blob", "retry", "limit", "export"),
+        "core": ("log", "cursor", "route", "blob", "limit"),
+        "full": ("log", "cursor", "lease", "route", "presence", "blob", "retry", "limit", "export"),
     },
     store=PurePosixPath("ledger.db"),
     tables=RELAY_TABLES,

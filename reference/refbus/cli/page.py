@@ -17,6 +17,7 @@ from refbus.cli import parser
 from refbus.comms.bus import CommsBus
 from refbus.comms.store import Store as CommsStore
 from refbus.kernel import errors
+from refbus.relay.bus import RelayBus
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.store import Store as TimelineStore
 from refbus.topics.bus import TopicsBus
@@ -31,6 +32,7 @@ LIBRARY = (
     ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
     ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
     ("timeline", "refbus.timeline.bus", TimelineBus, TimelineStore, ()),
+    ("relay", "refbus.relay.bus", RelayBus, RelayBus, ()),
     ("topics", "refbus.topics.bus", TopicsBus, TopicsBus, ()),
 )
 

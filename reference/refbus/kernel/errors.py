@@ -17,6 +17,7 @@ BusError
 ├── VoteClosed         VOTE_CLOSED         the deadline of the vote has passed
 ├── TimedOut           TIMEOUT             no answer in time; the request itself was sent
 ├── NotOpen            NOT_OPEN            no store is open
+├── Locked             LOCKED              another orchestrator lives on this folder
 ├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
 │   └── DbSchemaMismatch   DB_SCHEMA_MISMATCH   the same, as the topics seed names it
 ├── BlobInvalid        BLOB_INVALID        what should be a blob's name is none
@@ -142,6 +143,12 @@ class NotOpen(BusError):
     """No store is open."""
 
     code, definite = "NOT_OPEN", True
+
+
+class Locked(BusError):
+    """Another orchestrator lives on this folder."""
+
+    code, definite = "LOCKED", True
 
 
 class SchemaMismatch(BusError):

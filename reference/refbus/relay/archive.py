@@ -1,0 +1,95 @@
+"""The archive: processed files, by day and agent; rotated by age, and sooner where the disk is nearly full."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import errno
+import logging
+import os
+import re
+import shutil
+
+from refbus.kernel.files import FILE_MODE
+from refbus.kernel.msgfile import Stat
+from refbus.relay import tree
+from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.archive")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Archive:
+    """archive/DATE/AGENT/FILE"""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._is_alerted = False
+
+    def move(self, agent: str, name: str, stat: Stat) -> None:
+        """Move a file out of its outbox, if it is there and still the one that was processed."""
+        date = self._today().isoformat()
+        try:
+            with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
+                found = tree.look(name, outbox)
+                if tree.refusal(found) is not None or tree.stat_of(found) != stat:
+                    return
+                with tree.folder(self._store.root, tree.ARCHIVE, date, agent, make=True) as fd:
+                    kept = _free_name(name, fd)
+                    os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
+                    os.chmod(kept, FILE_MODE, dir_fd=fd)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+                raise
+
+    def rotate(self) -> int:
+        """Remove the days that are too old, and the oldest ones while the disk is nearly full; returns how many."""
+        config = self._store.config
+        today = self._today()
+        oldest = (today - datetime.timedelta(days=config.retention_days)).isoformat()
+        removed = 0
+        for date in self._dates():
+            if date >= today.isoformat() or (date >= oldest and not self._is_low()):
+                break
+            shutil.rmtree(self._store.root / tree.ARCHIVE / date, ignore_errors=True)
+            log.info("archive_removed", extra={"date": date})
+            removed += 1
+        return removed
+
+    def disk_percent(self) -> float:
+        """How full the disk is, as a user sees it."""
+        found = os.statvfs(self._store.root)
+        used = found.f_blocks - found.f_bfree
+        return 100 * used / max(1, used + found.f_bavail)
+
+    def watch_disk(self) -> bool:
+        """Is it time to worry? Told of once, until it is better."""
+        percent = self.disk_percent()
+        is_over = percent >= self._store.config.disk_alert_percent
+        if is_over and not self._is_alerted:
+            log.warning("disk_alert", extra={"percent": round(percent, 1)})
+        self._is_alerted = is_over
+        return is_over
+
+    def _is_low(self) -> bool:
+        return self.disk_percent() >= self._store.config.disk_low_percent
+
+    def _dates(self) -> list[str]:
+        with tree.folder(self._store.root, tree.ARCHIVE) as fd:
+            return sorted(name for name in os.listdir(fd) if _DATE.fullmatch(name))
+
+    def _today(self) -> datetime.date:
+        seconds = self._store.clock.now_ms() / 1000
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date()
+
+
+def _free_name(name: str, fd: int) -> str:
+    """The name, or the name with the first number that is free."""
+    candidate, number = name, 0
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            tree.look(candidate, fd)
+            number += 1
+            candidate = f"{name}.{number}"
+            continue
+        return candidate

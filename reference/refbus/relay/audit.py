@@ -1,0 +1,59 @@
+"""The audit log (5.4, 7.3): what was refused, removed or is odd, each told of once until it is another thing."""
+
+from __future__ import annotations
+
+import logging
+from typing import TypedDict
+
+from refbus.kernel.msgfile import Stat
+from refbus.kernel.transaction import Transaction
+from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.audit")
+
+
+class Record(TypedDict):
+    """One record; `path` is relative to the root."""
+
+    id: int
+    at_ms: int
+    event: str
+    path: str
+    detail: str | None
+
+
+class Records(TypedDict):
+    """All of them, in their order."""
+
+    records: list[Record]
+
+
+class Audit:
+    """The table audit_log."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.added = 0  # since this orchestrator opened
+
+    def add(self, tx: Transaction, event: str, path: str, detail: str | None = None, stat: Stat | None = None) -> None:
+        """Record an event. One with a stat is recorded once, until the thing at the path has another."""
+        inode, mtime_ns = (None, None) if stat is None else (stat.inode, stat.mtime_ns)
+        if stat is not None:
+            last = tx.row(
+                "SELECT file_inode, file_mtime_ns FROM audit_log WHERE path = ? AND event = ? ORDER BY id DESC LIMIT 1",
+                (path, event),
+            )
+            if last == (inode, mtime_ns):
+                return
+        tx.execute(
+            "INSERT INTO audit_log (at_ms, event, path, detail, file_inode, file_mtime_ns) VALUES (?, ?, ?, ?, ?, ?)",
+            (tx.now_ms, event, path, detail, inode, mtime_ns),
+        )
+        self.added += 1
+        log.warning(event, extra={"path": path, "detail": detail})
+
+    def audit(self) -> Records:
+        """All records, in their order."""
+        with self._store.snapshot() as tx:
+            records = tx.rows("SELECT id, at_ms, event, path, detail FROM audit_log ORDER BY id")
+        return {"records": [Record(**dict(zip(Record.__annotations__, row, strict=True))) for row in records]}  # type: ignore[typeddict-item]

@@ -1,0 +1,59 @@
+"""Attachments (3.4): large content lies below its own hash, and a message names it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from refbus.kernel.files import atomic_write, make_folder
+from refbus.kernel.msgfile import Message
+from refbus.relay import tree
+from refbus.relay.failure import Failure
+from refbus.relay.store import Store
+
+_CHUNK = 1024 * 1024
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Attachments:
+    """What was named is read whole and held against its name before the message goes on."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def verify(self, message: Message) -> None:
+        """Raise attachment_missing or attachment_corrupt."""
+        if message.attachment is None:
+            return
+        digest = message.attachment.partition(":")[2]
+        try:
+            with tree.folder(self._store.root, tree.ATTACHMENTS, digest[:2]) as fd:
+                file = os.open(digest, _FILE, dir_fd=fd)
+        except FileNotFoundError:
+            raise Failure("attachment_missing", digest) from None
+        except OSError as error:
+            raise Failure("attachment_corrupt", f"{digest}: {error.strerror}") from error
+        try:
+            self._verify(file, digest)
+        finally:
+            os.close(file)
+
+    def _verify(self, file: int, digest: str) -> None:
+        found = os.fstat(file)
+        if tree.refusal(found) is not None or found.st_size > self._store.config.attachment_bytes_max:
+            raise Failure("attachment_corrupt", f"{digest}: no file, or too large")
+        sum_ = hashlib.sha256()
+        while chunk := os.read(file, _CHUNK):
+            sum_.update(chunk)
+        if sum_.hexdigest() != digest:
+            raise Failure("attachment_corrupt", digest)
+
+
+def attach(root: Path, data: bytes) -> str:
+    """Store content, as an agent does; returns what the header ATTACHMENT says of it."""
+    digest = hashlib.sha256(data).hexdigest()
+    folder = root / tree.ATTACHMENTS / digest[:2]
+    make_folder(folder)
+    atomic_write(folder / digest, data)
+    return f"sha256:{digest}"

@@ -1,0 +1,169 @@
+"""Copies into inboxes, each exactly once, whatever is killed when.
+
+    stage       all copies are written into a folder of their own in tmp/, and synced
+    record      one transaction: their rows, and the operation that says which file goes where
+    place       each is renamed into its inbox
+    (complete)  one transaction: copies, messages and operation are done
+
+Before `record` nothing has happened, and the files in tmp/ are rubbish. After it, a file that is still in tmp/ has not
+been placed, and one that is gone has: its reader may have taken it, it is not written again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import secrets
+from typing import Any, NamedTuple
+
+from refbus.kernel.files import FILE_MODE, write_all
+from refbus.kernel.msgfile import Stat
+from refbus.kernel.transaction import Transaction
+from refbus.relay import names, tree
+from refbus.relay.store import Store
+
+
+class Copy(NamedTuple):
+    """What one inbox gets. `uuid` is that of the file that was sent, so it can be traced."""
+
+    recipient: str
+    uuid: str
+    kind: str
+    target: str
+    data: bytes
+
+
+class Delivery:
+    """The operation `deliver` of pending_operations."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def stage(self, copies: list[Copy]) -> tuple[str, list[Stat]]:
+        """Write the files; returns their folder in tmp/ and their stats. On an error nothing is left."""
+        folder = secrets.token_hex(8)
+        path = self._store.root / tree.TMP / folder
+        os.mkdir(path, 0o700)
+        try:
+            with tree.folder(self._store.root, tree.TMP, folder) as fd:
+                stats = [self._write(str(number), copy.data, fd) for number, copy in enumerate(copies)]
+                os.fsync(fd)
+        except BaseException:
+            self.remove(folder)
+            raise
+        return folder, stats
+
+    def record(
+        self, tx: Transaction, folder: str, copies: list[Copy], stats: list[Stat], messages: list[int]
+    ) -> tuple[int, dict[str, Any]]:
+        """The intent, and the names in the inboxes; returns the operation's id and payload."""
+        newest: dict[str, int] = {}
+        moves = []
+        for number, (copy, stat) in enumerate(zip(copies, stats, strict=True)):
+            newest[copy.recipient] = time_ns = self._next_ns(tx, copy.recipient, newest.get(copy.recipient))
+            name = names.file_name(time_ns, copy.uuid)
+            row = tx.execute(
+                "INSERT INTO messages (message_id, agent_name, direction, file_path, file_size, file_mtime_ns, "
+                "file_inode, checksum, status, message_type, target, discovered_at) "
+                "VALUES (?, ?, 'inbox', ?, ?, ?, ?, ?, 'processing', ?, ?, ?)",
+                (
+                    names.message_id(copy.recipient, name),
+                    copy.recipient,
+                    f"{tree.AGENTS}/{copy.recipient}/{tree.INBOX}/{name}",
+                    *stat,
+                    hashlib.sha256(copy.data).hexdigest(),
+                    copy.kind,
+                    copy.target,
+                    tx.now_ms,
+                ),
+            )
+            moves.append([str(number), copy.recipient, name, row.lastrowid])
+        payload = {"dir": folder, "copies": moves, "messages": messages}
+        return begin(tx, "deliver", payload), payload
+
+    def place(self, payload: dict[str, Any]) -> list[int]:
+        """Rename what is still in tmp/; returns the rows of copies whose inbox is no folder any more."""
+        lost = []
+        try:
+            with tree.folder(self._store.root, tree.TMP, payload["dir"]) as staged:
+                for number, recipient, name, row in payload["copies"]:
+                    if not self._move(number, staged, recipient, name):
+                        lost.append(row)
+        except FileNotFoundError:
+            return []  # all are placed, and the folder is removed
+        for recipient in sorted({recipient for _, recipient, _, row in payload["copies"] if row not in lost}):
+            with (
+                contextlib.suppress(FileNotFoundError),
+                tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX) as inbox,
+            ):
+                os.fsync(inbox)
+        return lost
+
+    def complete(self, tx: Transaction, operation: int, payload: dict[str, Any], lost: list[int]) -> None:
+        """All copies are where they belong, but for the lost ones."""
+        tx.executemany(
+            "UPDATE messages SET status = 'completed', processed_at = ? WHERE id = ? AND status = 'processing'",
+            [(tx.now_ms, row) for *_, row in payload["copies"] if row not in lost],
+        )
+        tx.executemany(
+            "UPDATE messages SET status = 'failed', last_error = 'inbox_lost', processed_at = ? WHERE id = ?",
+            [(tx.now_ms, row) for row in lost],
+        )
+        end(tx, operation)
+
+    def remove(self, folder: str) -> None:
+        """Take a folder of tmp/ away, with what is left in it."""
+        path = self._store.root / tree.TMP / folder
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(path):
+                os.unlink(path / name)
+            os.rmdir(path)
+
+    def _write(self, name: str, data: bytes, fd: int) -> Stat:
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE, dir_fd=fd)
+        try:
+            write_all(file, data)
+            os.fsync(file)
+            return tree.stat_of(os.fstat(file))
+        finally:
+            os.close(file)
+
+    def _move(self, number: str, staged: int, recipient: str, name: str) -> bool:
+        """Into the inbox, unless that was done. False: there is no inbox to put it into."""
+        try:
+            with tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX, make=True) as inbox:
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(number, name, src_dir_fd=staged, dst_dir_fd=inbox)
+                return True
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            return False
+
+    def _next_ns(self, tx: Transaction, recipient: str, newest: int | None) -> int:
+        """Names in an inbox rise, also where the clock stands or goes back."""
+        if newest is None:
+            row = tx.row(
+                "SELECT file_path FROM messages WHERE agent_name = ? AND direction = 'inbox' ORDER BY id DESC LIMIT 1",
+                (recipient,),
+            )
+            newest = -1 if row is None else names.time_ns(row[0].rpartition("/")[2])
+        return max(tx.now_us * 1_000, newest + 1)
+
+
+def begin(tx: Transaction, kind: str, payload: dict[str, Any]) -> int:
+    """Write down what is about to be done, in several steps; returns the operation's id."""
+    row = tx.execute(
+        "INSERT INTO pending_operations (operation_type, payload, created_at) VALUES (?, ?, ?)",
+        (kind, json.dumps(payload), tx.now_ms),
+    )
+    assert row.lastrowid is not None
+    return row.lastrowid
+
+
+def end(tx: Transaction, operation: int) -> None:
+    """It is over, one way or the other."""
+    tx.execute("UPDATE pending_operations SET completed_at = ? WHERE id = ?", (tx.now_ms, operation))

@@ -1,0 +1,41 @@
+-- Tables and indexes that the seed does not have.
+
+-- Who wants a channel
+CREATE TABLE IF NOT EXISTS subscriptions (
+    channel TEXT NOT NULL,
+    agent_name TEXT NOT NULL,
+    PRIMARY KEY (channel, agent_name)
+) WITHOUT ROWID;
+
+-- What an agent asked to be kept for it
+CREATE TABLE IF NOT EXISTS continuity (
+    agent_name TEXT PRIMARY KEY,
+    state TEXT NOT NULL,
+    saved_at INTEGER NOT NULL
+);
+
+-- Processes that were started here. A pid is used again by the system: only with its start it names a process.
+CREATE TABLE IF NOT EXISTS processes (
+    agent_name TEXT PRIMARY KEY,
+    pid INTEGER NOT NULL,
+    started REAL NOT NULL,                   -- as the system tells it, seconds
+    token TEXT NOT NULL                      -- in the environment of everything that it starts
+);
+
+-- What was refused, removed or is odd
+CREATE TABLE IF NOT EXISTS audit_log (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    path TEXT NOT NULL,                      -- relative to the root
+    detail TEXT,
+    file_inode INTEGER,                      -- a thing is told of once, until it is another
+    file_mtime_ns INTEGER
+);
+CREATE INDEX IF NOT EXISTS idx_audit_log_path ON audit_log(path, event);
+
+-- How much an agent sent lately, and where its inbox ends
+CREATE INDEX IF NOT EXISTS idx_messages_rate ON messages(agent_name, direction, discovered_at);
+
+-- Operations that are not over: few, among all that ever were
+CREATE INDEX IF NOT EXISTS idx_operations_open ON pending_operations(id) WHERE completed_at IS NULL;

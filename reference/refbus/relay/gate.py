@@ -1,0 +1,34 @@
+"""What stands between an orchestrator and the program that it spawns; run as a script, it imports nothing of ours.
+
+    gate.py TICKET STATUS_FD PROGRAM ARGUMENT …
+
+It waits on stdin until the orchestrator has written down who it is. Where the orchestrator dies first, stdin ends, and
+so does this: no process lives that the ledger does not know. Then it takes the ticket, a file, away: gone means that
+the program has run, there that it never will. At last it becomes the program, or says on STATUS_FD why it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main(ticket: str, status_fd: int, argv: list[str]) -> None:
+    """Wait, take the ticket, become the program."""
+    if os.read(0, 1) != b"g":
+        return
+    try:
+        os.unlink(ticket)
+    except FileNotFoundError:
+        return  # an orchestrator that came after ours has decided otherwise
+    os.set_inheritable(status_fd, False)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        os.execv(argv[0], argv)
+    except OSError as error:
+        os.write(status_fd, str(error).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    sys.exit(127)

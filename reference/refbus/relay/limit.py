@@ -1,0 +1,37 @@
+"""How much an agent may send: files beyond the rate wait in its outbox; nothing is lost."""
+
+from __future__ import annotations
+
+from refbus.kernel.transaction import Transaction
+from refbus.relay import tree
+from refbus.relay.audit import Audit
+from refbus.relay.store import Store
+
+WINDOW_MS = 60_000
+
+
+class Rate:
+    """Rows of an agent in the last minute, counted in the ledger: a restart forgives nothing."""
+
+    def __init__(self, store: Store, audit: Audit) -> None:
+        self._store, self._audit = store, audit
+        self._limited: set[str] = set()
+
+    def room(self, agent: str) -> int:
+        """How many more of its files may come into the ledger now."""
+        (taken,) = self._store.db.row(
+            "SELECT count(*) FROM messages WHERE agent_name = ? AND direction = 'outbox' AND discovered_at > ?",
+            (agent, self._store.clock.now_ms() - WINDOW_MS),
+        )
+        return max(0, self._store.config.rate_per_min - int(taken))
+
+    def news(self, limited: set[str]) -> set[str]:
+        """Those of this pass's limited agents that were not in the last pass."""
+        news, self._limited = limited - self._limited, limited
+        return news
+
+    def tell(self, tx: Transaction, agents: set[str]) -> None:
+        """One record for each."""
+        for agent in sorted(agents):
+            detail = f"more than {self._store.config.rate_per_min} a minute"
+            self._audit.add(tx, "rate_limited", f"{tree.AGENTS}/{agent}", detail)

@@ -1,0 +1,77 @@
+"""One orchestrator a folder: `.lock`.
+
+The lock is the system's (flock), so it dies with its holder, whatever killed him. The file also says who holds it: an
+orchestrator that knows only the file, and a person, can read it; and a live one of that kind is not overrun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import psutil
+
+from refbus.kernel.errors import Locked, of_os_error
+from refbus.kernel.files import FILE_MODE, write_all
+
+_SAME_START_S = 1.0
+
+
+class Lock:
+    """Held from `take` to `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def take(self) -> None:
+        """Raise LOCKED where another orchestrator lives. What a dead one left is taken over."""
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Locked(f"another orchestrator holds {self._path}") from None
+            if (pid := _living_holder(os.pread(fd, 4096, 0))) is not None:
+                raise Locked(f"process {pid} holds {self._path}")
+            os.ftruncate(fd, 0)
+            os.lseek(fd, 0, os.SEEK_SET)
+            write_all(fd, json.dumps({"pid": os.getpid(), "started_at": psutil.Process().create_time()}).encode())
+        except OSError as error:
+            os.close(fd)
+            raise of_os_error(error, definite=True) from error
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def release(self) -> None:
+        """Let another one in. Idempotent."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, 0)
+            os.close(fd)
+
+
+def _living_holder(content: bytes) -> int | None:
+    """The process that the file names, if it lives and is another one. A number alone is believed while it lives."""
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    pid, started = (said.get("pid"), said.get("started_at")) if isinstance(said, dict) else (said, None)
+    if type(pid) is not int or not 0 < pid < 2**31 or pid == os.getpid():
+        return None
+    try:
+        lives = psutil.Process(pid)
+        is_same = not isinstance(started, float) or abs(lives.create_time() - started) < _SAME_START_S
+        return pid if is_same and lives.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.Error:
+        return None

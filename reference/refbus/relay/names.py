@@ -1,0 +1,53 @@
+"""Names of agents, files and addresses (3.3, 4.2, 5.3). Pure."""
+
+from __future__ import annotations
+
+import re
+
+ORCHESTRATOR, LEAD, ALL = "__orchestrator__", "Lead", "*"
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,62}")
+_RESERVED = {ORCHESTRATOR, "system", "root", "admin", "lead"}  # whatever the case; the last one by R2
+_FILE = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
+SUFFIX = ".msg"
+
+
+def is_agent_name(name: object) -> bool:
+    """May an agent be called so?"""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
+
+
+def is_channel(address: str) -> bool:
+    """`#` and what could be a name."""
+    return address.startswith("#") and _NAME.fullmatch(address[1:]) is not None
+
+
+def is_file_name(name: str) -> bool:
+    """timestamp-uuid.msg"""
+    return _FILE.fullmatch(name) is not None
+
+
+def file_name(at_ns: int, of: str) -> str:
+    """The name of a message file, by its time and its uuid."""
+    return f"{at_ns}-{of}{SUFFIX}"
+
+
+def time_ns(name: str) -> int:
+    """Of a message file's name; -1 for any other name."""
+    found = _FILE.fullmatch(name)
+    return -1 if found is None else int(found[1])
+
+
+def uuid(name: str) -> str:
+    """Of a message file's name: its eight digits."""
+    return name.removesuffix(SUFFIX)[-8:]
+
+
+def message_id(agent: str, name: str) -> str:
+    """Of a message, by whose file it is. Eight digits alone meet, and somebody could burn another agent's."""
+    return f"{agent}/{name.removesuffix(SUFFIX)}"
+
+
+def printable(name: str) -> str:
+    """A name as it is recorded: bytes that are no UTF-8 as escapes."""
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,128 @@
+"""One pass: the detection loop of 2.2, once round.
+
+    clock → agents → scan, validate, ledger → process → archive
+
+A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TypedDict
+
+from refbus.kernel.errors import of_os_error
+from refbus.relay.archive import Archive
+from refbus.relay.audit import Audit
+from refbus.relay.export import Done, Export
+from refbus.relay.metrics import Metrics
+from refbus.relay.presence import Presence
+from refbus.relay.process import Processing
+from refbus.relay.recovery import Recovery
+from refbus.relay.scan import Scanner
+from refbus.relay.spawn import Spawns
+from refbus.relay.store import Store
+
+
+class Pass(TypedDict):
+    """What one pass did: rows of outboxes, and audit records."""
+
+    discovered: int
+    completed: int
+    failed: int
+    retried: int
+    refused: int
+
+
+class Passes:
+    """Everything that happens in a folder happens in one of them."""
+
+    def __init__(
+        self,
+        store: Store,
+        audit: Audit,
+        presence: Presence,
+        spawns: Spawns,
+        scanner: Scanner,
+        processing: Processing,
+        recovery: Recovery,
+        archive: Archive,
+        metrics: Metrics,
+    ) -> None:
+        self._store, self._audit, self._presence, self._spawns = store, audit, presence, spawns
+        self._scanner, self._processing, self._recovery = scanner, processing, recovery
+        self._archive, self._metrics, self._export = archive, metrics, Export(store)
+        self._last_ms: int | None = None
+        self._is_interrupted = False
+
+    def scan(self) -> Pass:
+        """Find new files, deliver, archive. Returns when nothing is left to do for now.
+
+        Errors: DISK_FULL, IO_ERROR, BUSY; the next pass takes up what this one left.
+        """
+        began = time.perf_counter()
+        refused = self._audit.added
+        if self._is_interrupted:
+            self.recover()
+        self._is_interrupted = True
+        try:
+            done = self._scan()
+        except OSError as error:
+            raise of_os_error(error, definite=False) from error
+        self._is_interrupted = False
+        done["refused"] = self._audit.added - refused
+        self._count(done, time.perf_counter() - began)
+        return done
+
+    def recover(self) -> None:
+        """Finish or undo what was interrupted."""
+        try:
+            self._recovery.recover()
+        except OSError as error:
+            raise of_os_error(error, definite=False) from error
+
+    def restore(self, path: str) -> Done:
+        """Put a copy of the ledger in its place, and bring it and the files together.
+
+        Errors: INVALID_ARGUMENT, IO_ERROR.
+        """
+        done = self._export.restore(path)
+        self.recover()
+        return done
+
+    def _scan(self) -> Pass:
+        self._notice_clock()
+        self._spawns.bury()
+        agents = self._presence.refresh()
+        self._archive.watch_disk()
+        self._archive.rotate()
+        scanned = self._scanner.scan(agents)
+        if self._store.config.archive:
+            for entry in scanned.rejected:
+                self._archive.move(entry.agent, entry.name, entry.stat)
+        counts = self._processing.process(scanned.held)
+        failed = counts.failed + len(scanned.rejected)
+        return {
+            "discovered": scanned.new,
+            "completed": counts.completed,
+            "failed": failed,
+            "retried": counts.retried,
+            "refused": 0,
+        }
+
+    def _notice_clock(self) -> None:
+        """A clock that went back is told of; the order is that of discovery, whatever it says (6.4, R1)."""
+        now_ms = self._store.clock.now_ms()
+        if self._last_ms is not None and now_ms < self._last_ms:
+            with self._store.transaction() as tx:
+                self._audit.add(tx, "clock_back", "", f"{self._last_ms - now_ms} ms")
+        self._last_ms = now_ms
+
+    def _count(self, done: Pass, seconds: float) -> None:
+        metrics = self._metrics
+        metrics.passes += 1
+        metrics.last_pass_s = seconds
+        metrics.discovered += done["discovered"]
+        metrics.completed += done["completed"]
+        metrics.failed += done["failed"]
+        metrics.retried += done["retried"]
+        metrics.refused += done["refused"]

@@ -1,0 +1,145 @@
+"""Agents: a folder below agents/ is one. Who is active, who has gone silent, who is gone.
+
+(new folder) → active ⇄ inactive      nothing sent for agent_timeout_ms, and back with the next file
+active, inactive → terminated         released, or its process is gone; only a spawn brings it back
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat as modes
+from typing import NamedTuple, TypedDict
+
+from refbus.kernel.msgfile import Stat
+from refbus.kernel.transaction import Transaction
+from refbus.relay import names, tree
+from refbus.relay.audit import Audit
+from refbus.relay.store import Store
+
+
+class AgentState(TypedDict):
+    """One agent."""
+
+    name: str
+    status: str
+
+
+class Refusal(NamedTuple):
+    """Something that is not entered."""
+
+    event: str
+    path: str
+    stat: Stat
+
+
+class Presence:
+    """The table agents, and the folders behind it."""
+
+    def __init__(self, store: Store, audit: Audit) -> None:
+        self._store, self._audit = store, audit
+
+    def refresh(self) -> list[str]:
+        """Take in new agents, note who has gone silent. Returns the agents whose outboxes are to be scanned."""
+        found, refusals = self._folders()
+        known = {name for (name,) in self._store.db.rows("SELECT name FROM agents")}
+        new = [name for name in found if name not in known]
+        for name in new:
+            refusals += self.make_folders(name)
+        silent = self._silent()
+        if new or refusals or silent:
+            with self._store.transaction() as tx:
+                for refusal in refusals:
+                    self._audit.add(tx, refusal.event, refusal.path, None, refusal.stat)
+                tx.executemany(
+                    "INSERT OR IGNORE INTO agents (name, registered_at, status) VALUES (?, ?, 'active')",
+                    [(name, tx.now_ms) for name in new],
+                )
+                tx.executemany("UPDATE agents SET status = 'inactive' WHERE name = ?", [(name,) for name in silent])
+        return found
+
+    def make_folders(self, name: str) -> list[Refusal]:
+        """An agent's folders; what stands where one of them should be, if it cannot be made."""
+        try:
+            tree.make_agent(self._store.root, name)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            return list(self._obstacles(name))
+        return []
+
+    def seen(self, tx: Transaction, name: str) -> None:
+        """A file of this agent came into the ledger."""
+        tx.execute(
+            "UPDATE agents SET last_seen_at = ?, status = CASE status WHEN 'inactive' THEN 'active' ELSE status END "
+            "WHERE name = ?",
+            (tx.now_ms, name),
+        )
+
+    def can_receive(self, name: str) -> bool:
+        """Is its inbox a folder? It is made where it is missing; a link is not followed."""
+        try:
+            with tree.folder(self._store.root, tree.AGENTS, name, tree.INBOX, make=True):
+                return True
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            return False
+
+    def states(self, tx: Transaction) -> list[AgentState]:
+        """All agents by name."""
+        rows = tx.rows("SELECT name, status FROM agents ORDER BY name")
+        return [{"name": name, "status": status} for name, status in rows]
+
+    def _silent(self) -> list[str]:
+        """Active agents without a process of ours that sent nothing for too long."""
+        latest_ms = self._store.clock.now_ms() - self._store.config.agent_timeout_ms
+        rows = self._store.db.rows(
+            "SELECT name FROM agents WHERE status = 'active' AND pid IS NULL "
+            "AND COALESCE(last_seen_at, registered_at) <= ?",
+            (latest_ms,),
+        )
+        return [name for (name,) in rows]
+
+    def _folders(self) -> tuple[list[str], list[Refusal]]:
+        """Agents by name, and what lies among them and is none."""
+        found: list[str] = []
+        refusals: list[Refusal] = []
+        with tree.folder(self._store.root, tree.AGENTS) as fd, os.scandir(fd) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if names.is_agent_name(entry.name):
+                        found.append(entry.name)
+                        continue
+                    event = "bad_agent_name"
+                elif entry.is_symlink():
+                    event = "symlink"
+                else:
+                    continue
+                try:
+                    stat = tree.stat_of(tree.look(entry.name, fd))
+                except FileNotFoundError:
+                    continue
+                refusals.append(Refusal(event, f"{tree.AGENTS}/{names.printable(entry.name)}", stat))
+        return sorted(found), refusals
+
+    def _obstacles(self, name: str) -> list[Refusal]:
+        """The first of its folders that is none."""
+        below: list[str] = []
+        for part in (tree.OUTBOX, tree.PENDING):
+            found = self._obstacle(name, *below, part)
+            below.append(part)
+            if found:
+                return [found]
+        found = self._obstacle(name, tree.INBOX)
+        return [found] if found else []
+
+    def _obstacle(self, *parts: str) -> Refusal | None:
+        path = "/".join((tree.AGENTS, *parts))
+        try:
+            found = os.lstat(self._store.root / path)
+        except OSError:
+            return None
+        if modes.S_ISDIR(found.st_mode):
+            return None
+        return Refusal("symlink" if modes.S_ISLNK(found.st_mode) else "not_regular", path, tree.stat_of(found))

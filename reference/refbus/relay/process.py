@@ -1,0 +1,189 @@
+"""The processing phase (2.2, phase 4): claim, handle, complete, archive, in the order of discovery.
+
+Plain messages go in batches, one set of transactions for all of them. What changes what a later one means (a
+subscription, a spawn) is a batch of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from refbus.kernel import msgfile
+from refbus.kernel.msgfile import FormatError, Message
+from refbus.kernel.transaction import Transaction
+from refbus.relay import ledger, names, tree
+from refbus.relay.archive import Archive
+from refbus.relay.blob import Attachments
+from refbus.relay.deliver import Copy, Delivery
+from refbus.relay.failure import Failure
+from refbus.relay.ledger import Row
+from refbus.relay.requests import Requests
+from refbus.relay.route import Route
+from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.process")
+BATCH = 100
+_ORCHESTRATORS = frozenset({"spawn", "release", "continuity"})
+
+
+@dataclass
+class Batch:
+    """What was handled and is not written yet."""
+
+    done: list[Row] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    failed: list[tuple[Row, Failure]] = field(default_factory=list)
+    held: list[Row] = field(default_factory=list)
+    effects: list[Callable[[Transaction], None]] = field(default_factory=list)
+
+
+@dataclass
+class Counts:
+    """Of one pass, in rows."""
+
+    completed: int = 0
+    failed: int = 0
+    retried: int = 0
+
+
+class Processing:
+    """Everything that happens to a message after it is in the ledger."""
+
+    def __init__(
+        self,
+        store: Store,
+        route: Route,
+        attachments: Attachments,
+        requests: Requests,
+        delivery: Delivery,
+        archive: Archive,
+    ) -> None:
+        self._store, self._route, self._attachments = store, route, attachments
+        self._requests, self._delivery, self._archive = requests, delivery, archive
+
+    def process(self, held: set[int]) -> Counts:
+        """All messages that are due, but for those that are held."""
+        counts, last = Counts(), 0
+        while True:
+            with self._store.snapshot() as tx:
+                due = ledger.due(tx, last, self._store.config.retry_ms, BATCH)
+            if not due:
+                return counts
+            last = due[-1].id
+            with self._store.transaction() as tx:
+                claimed = ledger.claim(tx, [row for row in due if row.id not in held])
+            self._handle(claimed, counts)
+
+    def _handle(self, rows: list[Row], counts: Counts) -> None:
+        batch = Batch()
+        for row in rows:
+            try:
+                found = self._read(row)
+                if found is None:
+                    batch.held.append(row)
+                    continue
+                message, data = found
+                self._route.refuse_bad_address(message.to)
+                if message.kind in _ORCHESTRATORS and message.to != names.ORCHESTRATOR:
+                    raise Failure("misdirected", message.kind)
+                self._attachments.verify(message)
+                if message.to != names.ORCHESTRATOR:
+                    batch.copies += self._copies(row, message, data)
+                elif message.kind not in ("message", "ack", "nack"):
+                    self._finish(batch, counts)
+                    batch = Batch()
+                    request = self._requests.handle(row, message)
+                    batch.copies += request.copies
+                    batch.effects += request.effects
+                    batch.done.append(row)
+                    self._finish(batch, counts)
+                    batch = Batch()
+                    continue
+                batch.done.append(row)
+            except Failure as failure:
+                batch.failed.append((row, failure))
+        self._finish(batch, counts)
+
+    def _read(self, row: Row) -> tuple[Message, bytes] | None:
+        """The message, as it was when it came into the ledger; None if its file is another one now (R3)."""
+        try:
+            with tree.folder(self._store.root, tree.AGENTS, row.agent, tree.OUTBOX) as outbox:
+                before, data, after = tree.read(row.name, outbox, self._store.config.message_bytes_max)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+                raise
+            raise Failure("file_disappeared") from error
+        if tree.refusal(before) is not None:
+            raise Failure("file_disappeared")
+        is_same = tree.stat_of(before) == tree.stat_of(after) == row.stat
+        if not is_same or hashlib.sha256(data).hexdigest() != row.checksum:
+            return None
+        try:
+            return msgfile.parse(data), data
+        except FormatError as error:
+            raise Failure(error.reason, str(error)) from error
+
+    def _copies(self, row: Row, message: Message, data: bytes) -> list[Copy]:
+        uuid = names.uuid(row.name)
+        copy = msgfile.format_copy(row.agent, row.message_id, data)
+        recipients = self._route.recipients(row.agent, message.to)
+        return [Copy(recipient, uuid, message.kind, message.to, copy) for recipient in recipients]
+
+    def _finish(self, batch: Batch, counts: Counts) -> None:
+        """Write a batch: copies first, then what it did in the ledger, then the archive."""
+        operation, folder = 0, ""
+        payload: dict[str, Any] = {}
+        lost: list[int] = []
+        if batch.copies:
+            folder, stats = self._delivery.stage(batch.copies)
+            with self._store.transaction() as tx:
+                operation, payload = self._delivery.record(
+                    tx, folder, batch.copies, stats, [row.id for row in batch.done]
+                )
+            lost = self._delivery.place(payload)
+        if not (batch.done or batch.failed or batch.held):
+            return
+        with self._store.transaction() as tx:
+            for row in batch.done:
+                ledger.complete(tx, row.id)
+            for row in batch.held:
+                ledger.unclaim(tx, row.id)
+            retried = [self._fail(tx, row, failure) for row, failure in batch.failed].count(True)
+            for effect in batch.effects:
+                effect(tx)
+            if batch.copies:
+                self._delivery.complete(tx, operation, payload, lost)
+        if folder:
+            self._delivery.remove(folder)
+        self._put_away(batch)
+        counts.completed += len(batch.done)
+        counts.retried += retried
+        counts.failed += len(batch.failed) - retried
+        for row in batch.done:
+            log.info("completed", extra={"id": row.message_id})
+
+    def _fail(self, tx: Transaction, row: Row, failure: Failure) -> bool:
+        """Record a failure; True: it will be tried again (R4)."""
+        is_retried = failure.is_transient and row.retry_count < self._store.config.retries_max
+        (ledger.retry if is_retried else ledger.fail)(tx, row, str(failure))
+        log.warning("retried" if is_retried else "failed", extra={"id": row.message_id, "error": str(failure)})
+        return is_retried
+
+    def _put_away(self, batch: Batch) -> None:
+        config = self._store.config
+        if not config.archive:
+            return
+        for row, failure in batch.failed:
+            if not failure.is_transient or row.retry_count >= config.retries_max:
+                self._archive.move(row.agent, row.name, row.stat)
+        for row in batch.done:
+            self._archive.move(row.agent, row.name, row.stat)
+        if batch.done:
+            with self._store.transaction() as tx:
+                for row in batch.done:
+                    ledger.archive(tx, row.id)

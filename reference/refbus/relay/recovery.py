@@ -1,0 +1,104 @@
+"""After a crash (2.4): what was begun is finished or undone, before anything new is done.
+
+Also what follows a pass that an error ended, a full disk for one: it left the same states as a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+
+from refbus.kernel.msgfile import Stat
+from refbus.kernel.transaction import Transaction
+from refbus.relay import ledger, tree
+from refbus.relay.archive import Archive
+from refbus.relay.deliver import Delivery
+from refbus.relay.ledger import Row
+from refbus.relay.spawn import Spawns
+from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.recovery")
+
+
+class Recovery:
+    """Idempotent: it may itself be killed at any point."""
+
+    def __init__(self, store: Store, delivery: Delivery, spawns: Spawns, archive: Archive) -> None:
+        self._store, self._delivery, self._spawns, self._archive = store, delivery, spawns, archive
+
+    def recover(self) -> None:
+        """Operations, then interrupted messages, then rubbish, then what is not in the archive yet."""
+        self._finish_operations()
+        self._spawns.bury()
+        self._release_claims()
+        self._sweep()
+        if self._store.config.archive:
+            self._archive_the_rest()
+
+    def _finish_operations(self) -> None:
+        rows = self._store.db.rows(
+            "SELECT id, operation_type, payload FROM pending_operations WHERE completed_at IS NULL ORDER BY id"
+        )
+        for id_, kind, text in rows:
+            payload = json.loads(text)
+            log.warning("recovered", extra={"operation": kind, "payload": payload})
+            if kind == "deliver":
+                self._finish_delivery(id_, payload)
+            else:
+                with self._store.transaction() as tx:
+                    if self._spawns.recover(tx, id_, kind, payload):
+                        ledger.complete(tx, payload["message"])
+
+    def _finish_delivery(self, operation: int, payload: dict[str, object]) -> None:
+        lost = self._delivery.place(payload)
+        messages = payload["messages"]
+        assert isinstance(messages, list)
+        with self._store.transaction() as tx:
+            for message in messages:
+                ledger.complete(tx, message)
+            self._delivery.complete(tx, operation, payload, lost)
+
+    def _release_claims(self) -> None:
+        """What nobody works on any more is pending again, or failed where its file is gone."""
+        with self._store.transaction() as tx:
+            for row in self._rows(tx, "processing"):
+                if self._stat(row) is None:
+                    ledger.fail(tx, row, "file_disappeared")
+                else:
+                    ledger.unclaim(tx, row.id)
+
+    def _sweep(self) -> None:
+        """No operation is open: what lies in tmp/ belongs to none."""
+        folder = self._store.root / tree.TMP
+        for name in os.listdir(folder):
+            if os.path.isdir(folder / name):
+                self._delivery.remove(name)
+            else:
+                os.unlink(folder / name)
+
+    def _archive_the_rest(self) -> None:
+        with self._store.snapshot() as tx:
+            done, failed = self._rows(tx, "completed"), self._rows(tx, "failed")
+        for row in done + failed:
+            if self._stat(row) == row.stat:
+                self._archive.move(row.agent, row.name, row.stat)
+        if done:
+            with self._store.transaction() as tx:
+                for row in done:
+                    ledger.archive(tx, row.id)
+
+    def _rows(self, tx: Transaction, status: str) -> list[Row]:
+        rows = tx.rows(
+            "SELECT id, message_id, agent_name, file_path, file_size, file_mtime_ns, file_inode, checksum, retry_count "
+            "FROM messages WHERE status = ? AND direction = 'outbox' ORDER BY id",
+            (status,),
+        )
+        return [Row.of(row) for row in rows]
+
+    def _stat(self, row: Row) -> Stat | None:
+        try:
+            found = os.lstat(self._store.root / row.path)
+        except OSError:
+            return None
+        return None if tree.refusal(found) else tree.stat_of(found)

@@ -1,0 +1,239 @@
+"""Spawn and release (4.3, 4.4): agents that are processes of ours.
+
+A message never says what is run: CLI names an entry of config.json, whose argv is run without a shell (R5).
+
+    intent (operation) → process behind its gate → its pid in the ledger → go → message and operation are done
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from refbus.kernel.files import atomic_write
+from refbus.kernel.msgfile import Message
+from refbus.kernel.transaction import Transaction
+from refbus.relay import fields, names, tree
+from refbus.relay.deliver import begin, end
+from refbus.relay.failure import Failure
+from refbus.relay.ledger import Row
+from refbus.relay.presence import Presence
+from refbus.relay.processes import TOKEN, Processes, Running, Started
+from refbus.relay.store import Store
+
+SPAWN_KEYS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV")
+RELEASE_KEYS = ("NAME", "REASON")
+DONE = Callable[[Transaction], None]  # what is written together with the message's completion
+
+
+class Program(NamedTuple):
+    """What is to be run."""
+
+    name: str
+    argv: list[str]
+    folder: Path
+    env: dict[str, str]
+
+
+class Spawns:
+    """The operations `spawn` and `release` of pending_operations."""
+
+    def __init__(self, store: Store, presence: Presence, processes: Processes) -> None:
+        self._store, self._presence, self._processes = store, presence, processes
+
+    def spawn(self, row: Row, message: Message) -> DONE:
+        """Start a process. Raises bad_request, denied, agent_exists, spawn_failed."""
+        program = self._program(_fields(message, SPAWN_KEYS, "PROMPT"))
+        self._refuse_known(program.name)
+        if self._presence.make_folders(program.name):
+            raise Failure("spawn_failed", "its folder is no folder")
+        token = secrets.token_hex(16)
+        with self._store.transaction() as tx:
+            operation = begin(tx, "spawn", {"message": row.id, "name": program.name, "token": token})
+        try:
+            started = self._start(program, token)
+            self._register(program.name, started.running, token)
+            started.go()
+        except Failure:
+            self._undo(operation, program.name)
+            raise
+        self._processes.keep(started)
+        return lambda tx: end(tx, operation)
+
+    def release(self, row: Row, message: Message) -> DONE:
+        """End an agent, and everything that it started. Raises bad_request, unknown_agent."""
+        name = _name(_fields(message, RELEASE_KEYS, "REASON"))
+        found = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
+        if found is None or found[0] == "terminated":
+            raise Failure("unknown_agent", name, is_final=True)
+        with self._store.transaction() as tx:
+            operation = begin(tx, "release", {"message": row.id, "name": name})
+        self.end([name])
+
+        def done(tx: Transaction) -> None:
+            terminate(tx, name)
+            end(tx, operation)
+
+        return done
+
+    def end(self, agents: list[str]) -> None:
+        """End the processes of these agents, all at once."""
+        tokens = set(self._tokens(agents).values())
+        if tokens:
+            self._processes.end(tokens, self._store.config.grace_ms)
+
+    def end_all(self) -> None:
+        """End every process that was started here: nothing outlives a clean shutdown."""
+        agents = [name for (name,) in self._store.db.rows("SELECT agent_name FROM processes")]
+        if not agents:
+            return
+        self.end(agents)
+        with self._store.transaction() as tx:
+            for name in agents:
+                terminate(tx, name)
+
+    def bury(self) -> None:
+        """Agents whose process is gone are terminated, and what it left behind is ended."""
+        rows = self._store.db.rows("SELECT agent_name, pid, started FROM processes")
+        dead = [name for name, pid, started in rows if not self._processes.is_alive(Running(pid, started))]
+        if dead:
+            self.end(dead)
+            with self._store.transaction() as tx:
+                for name in dead:
+                    terminate(tx, name)
+
+    def recover(self, tx: Transaction, operation: int, kind: str, payload: dict[str, Any]) -> bool:
+        """Finish what a dead orchestrator had begun; True: its message is done."""
+        if kind == "release":
+            self.end([payload["name"]])
+            terminate(tx, payload["name"])
+            end(tx, operation)
+            return True
+        ticket = self._ticket(payload["token"])
+        was_recorded = tx.row("SELECT 1 FROM processes WHERE token = ?", (payload["token"],)) is not None
+        try:
+            ticket.unlink()
+            has_run = False
+        except FileNotFoundError:
+            has_run = was_recorded
+        if not has_run:
+            self._processes.end({payload["token"]}, 0)
+            if was_recorded:
+                terminate(tx, payload["name"])
+        end(tx, operation)
+        return has_run
+
+    def _tokens(self, agents: list[str]) -> dict[str, str]:
+        rows = self._store.db.rows(
+            "SELECT agent_name, token FROM processes WHERE agent_name IN (SELECT value FROM json_each(?))",
+            (json.dumps(agents),),
+        )
+        return dict(rows)
+
+    def _program(self, said: dict[str, str]) -> Program:
+        config = self._store.config
+        name = _name(said)
+        if "CLI" not in said:
+            raise Failure("bad_request", "CLI is missing")
+        argv = config.clis.get(said["CLI"])
+        if argv is None:
+            raise Failure("denied", f"CLI {said['CLI']!a:.80}")
+        environment = {
+            **os.environ,
+            **self._environment(said.get("ENV", "")),
+            "AGENT_RELAY_NAME": name,
+            "AGENT_RELAY_DIR": str(self._store.root),
+        }
+        prompt = [said["PROMPT"]] if said.get("PROMPT") else []
+        if any("\0" in text for text in prompt):
+            raise Failure("bad_request", "PROMPT holds a NUL")
+        return Program(name, [*argv, *prompt], self._folder(name, said.get("WORKING_DIR")), environment)
+
+    def _environment(self, said: str) -> dict[str, str]:
+        found = {}
+        for item in said.split(",") if said else []:
+            key, equals, value = item.partition("=")
+            if not equals:
+                raise Failure("bad_request", f"ENV {item!a:.80}")
+            if key.strip() not in self._store.config.env:
+                raise Failure("denied", f"ENV {key!a:.80}")
+            if "\0" in value:
+                raise Failure("bad_request", "ENV holds a NUL")
+            found[key.strip()] = value
+        return found
+
+    def _folder(self, name: str, said: str | None) -> Path:
+        """WORKING_DIR, if it lies in one of the roots wherever links lead; the agent's own folder if it is not said."""
+        if said is None:
+            return self._store.root / tree.AGENTS / name
+        if "\0" in said or not os.path.isabs(said):
+            raise Failure("denied", f"WORKING_DIR {said!a:.80}")
+        real = Path(os.path.realpath(said))
+        roots = (Path(os.path.realpath(root)) for root in self._store.config.roots)
+        if not any(real.is_relative_to(root) for root in roots) or not real.is_dir():
+            raise Failure("denied", f"WORKING_DIR {said!a:.80}")
+        return real
+
+    def _refuse_known(self, name: str) -> None:
+        found = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
+        if found is not None and found[0] != "terminated":
+            raise Failure("agent_exists", name)
+
+    def _start(self, program: Program, token: str) -> Started:
+        own = self._store.root / tree.AGENTS / program.name
+        try:
+            return Started(
+                program.argv,
+                cwd=program.folder,
+                env={**program.env, TOKEN: token},
+                output=own / "output.log",
+                ticket=self._ticket(token),
+            )
+        except OSError as error:
+            raise Failure("spawn_failed", str(error)) from error
+
+    def _register(self, name: str, running: Running, token: str) -> None:
+        meta = {"name": name, "pid": running.pid, "started_at": self._store.clock.now_ms()}
+        atomic_write(self._store.root / tree.AGENTS / name / "meta.json", json.dumps(meta).encode())
+        with self._store.transaction() as tx:
+            tx.execute(
+                "INSERT INTO agents (name, registered_at, pid, status) VALUES (?, ?, ?, 'active') "
+                "ON CONFLICT (name) DO UPDATE SET pid = excluded.pid, status = 'active'",
+                (name, tx.now_ms, running.pid),
+            )
+            tx.execute(
+                "INSERT OR REPLACE INTO processes (agent_name, pid, started, token) VALUES (?, ?, ?, ?)",
+                (name, *running, token),
+            )
+
+    def _undo(self, operation: int, name: str) -> None:
+        with self._store.transaction() as tx:
+            if tx.row("SELECT 1 FROM processes WHERE agent_name = ?", (name,)) is not None:
+                terminate(tx, name)
+            end(tx, operation)
+
+    def _ticket(self, token: str) -> Path:
+        return self._store.root / tree.TMP / f"{token}.ticket"
+
+
+def terminate(tx: Transaction, name: str) -> None:
+    """It is gone; only a spawn brings it back."""
+    tx.execute("UPDATE agents SET status = 'terminated', pid = NULL WHERE name = ?", (name,))
+    tx.execute("DELETE FROM processes WHERE agent_name = ?", (name,))
+
+
+def _fields(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
+    """What the body says; and headers of the same names, where it does not (R6)."""
+    headers = {key: value for key, value in message.others if key in keys}
+    return headers | fields.read(message.body, keys, long=long)
+
+
+def _name(said: dict[str, str]) -> str:
+    name = said.get("NAME", "")
+    if not names.is_agent_name(name):
+        raise Failure("bad_request", f"NAME {name!a:.80}")
+    return name

@@ -1,0 +1,100 @@
+"""The folder (section 1): what lies where, who may look at it, and how it is entered without following a link.
+
+Agents are not trusted with names: a folder is opened part by part from the root, each part without following, and what
+is done in it is done by its descriptor. So nothing that is swapped for a symbolic link in between leads outside (R8).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from refbus.kernel.files import FOLDER_MODE, make_folder
+from refbus.kernel.msgfile import Stat
+
+AGENTS, OUTBOX, INBOX, PENDING = "agents", "outbox", "inbox", ".pending"
+ATTACHMENTS, ARCHIVE, TMP, LEDGER, CONFIG, LOCK = "attachments", "archive", "tmp", "ledger.db", "config.json", ".lock"
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK, a fifo that is put in a file's place would hold its reader for ever.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def make(root: Path) -> None:
+    """Everything that an orchestrator needs, for its owner alone."""
+    os.chmod(root, FOLDER_MODE)
+    for name in (AGENTS, ATTACHMENTS, ARCHIVE, TMP):
+        make_folder(root / name)
+        with folder(root, name) as fd:
+            os.fchmod(fd, FOLDER_MODE)
+
+
+def make_agent(root: Path, name: str) -> None:
+    """What is missing of an agent's folders. OSError where a link or file stands in their place."""
+    with folder(root, AGENTS) as agents:
+        _ensure(agents, name)
+    with folder(root, AGENTS, name) as own:
+        os.fchmod(own, FOLDER_MODE)
+        for part in (OUTBOX, INBOX):
+            _ensure(own, part)
+        os.fsync(own)
+    with folder(root, AGENTS, name, OUTBOX) as outbox:
+        _ensure(outbox, PENDING)
+
+
+@contextlib.contextmanager
+def folder(root: Path, *parts: str, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder below the root; OSError where one of the parts is a link or no folder."""
+    fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for part in parts:
+            if make:
+                _ensure(fd, part)
+            inner = os.open(part, _FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def look(name: str, fd: int) -> os.stat_result:
+    """What a name in a folder stands for, a link for itself."""
+    return os.stat(name, dir_fd=fd, follow_symlinks=False)
+
+
+def stat_of(found: os.stat_result) -> Stat:
+    """What tells a file's states apart."""
+    return Stat(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def refusal(found: os.stat_result) -> str | None:
+    """Why this is no file that may be opened; None if it is one."""
+    if stat.S_ISLNK(found.st_mode):
+        return "symlink"
+    if not stat.S_ISREG(found.st_mode):
+        return "not_regular"
+    return "hard_link" if found.st_nlink > 1 else None
+
+
+def read(name: str, fd: int, bytes_max: int) -> tuple[os.stat_result, bytes, os.stat_result]:
+    """A file's stat, its bytes (those of one larger than bytes_max are not read), and its stat afterwards."""
+    file = os.open(name, _FILE, dir_fd=fd)
+    try:
+        before = os.fstat(file)
+        if refusal(before) is not None or before.st_size > bytes_max:
+            return before, b"", before
+        data = b""
+        while chunk := os.read(file, bytes_max + 1 - len(data)):
+            data += chunk
+        return before, data, os.fstat(file)
+    finally:
+        os.close(file)
+
+
+def _ensure(fd: int, name: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, FOLDER_MODE, dir_fd=fd)
