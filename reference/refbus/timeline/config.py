@@ -2,7 +2,7 @@
 
     [queue]
     backend = "nats"                      # or "sqlite", the default
-    nats_url = "nats://127.0.0.1:4222"
+    nats_url = "nats://127.0.0.1:4222"    # of a cluster: several, with commas between
     nats_creds = "~/.nats.creds"          # for a server that asks for them
     nats_replicas = 3                     # of the stream, when this store makes it; 1, unless it is a cluster
 
@@ -11,6 +11,7 @@ Agents, services and harness are the same on both.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from refbus.kernel.rules import limit as limits
 
 CONFIG_NAME = "config.toml"
 BACKENDS = ("sqlite", "nats")
+_URLS = re.compile(r"(?:nats|tls|ws|wss)://[^\s,/]+(?:,(?:nats|tls|ws|wss)://[^\s,/]+)*")
 NATS_URL = "nats://127.0.0.1:4222"
 
 
@@ -44,6 +46,8 @@ def load(folder: Path, **said: str | None) -> Config:
     limits.integer("nats_replicas", config.nats_replicas, 1, 5)
     if config.backend not in BACKENDS:
         raise InvalidArgument(f"backend must be one of {', '.join(BACKENDS)}, not {config.backend!a:.40}")
+    if not _URLS.fullmatch(config.nats_url):
+        raise InvalidArgument(f"nats_url must be nats://host:port, not {config.nats_url!a:.100}")
     return config
 
 

@@ -22,7 +22,7 @@ from refbus.kernel.errors import InvalidArgument, Unreachable
 
 Answer = TypeVar("Answer")
 
-CONNECT_S = 5.0
+CONNECT_S = 3.0
 RECONNECT_S = 0.05
 SLACK_S = 5.0  # the thread itself answers in time; if not, the process is as good as stopped
 
@@ -98,7 +98,7 @@ class Client:
         credentials = None if creds is None else str(Path(creds).expanduser())
         try:
             await self._connection.connect(
-                url,
+                url.split(","),
                 error_cb=ignore,
                 reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type]
                 max_reconnect_attempts=-1,

@@ -14,6 +14,7 @@ from refbus.timeline.jetstream import STREAM
 from refbus.timeline.natsclient import Client
 from refbus.timeline.server import NatsServer
 
+T0_MS = 1_768_053_600_000
 OpenBus = Callable[..., TimelineBus]
 
 

@@ -1,0 +1,141 @@
+"""What NATS adds: a server that dies and comes back, strangers who know only the subjects, and a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from reference.tests.timeline.conftest import invoke, request
+
+from refbus.kernel.errors import BusError, TimedOut, Unreachable
+from refbus.timeline import worker
+from refbus.timeline.bus import TimelineBus
+from refbus.timeline.natsclient import Client
+from refbus.timeline.server import NatsServer
+
+OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    """One to kill."""
+    folder = tmp_path / "nats"
+    folder.mkdir()
+    with NatsServer(folder) as started:
+        yield started
+
+
+def open_on(server: NatsServer, store: Path, **options: int) -> TimelineBus:
+    """A session on that server."""
+    return TimelineBus(store, backend="nats", nats_url=server.url, **options)  # type: ignore[arg-type]
+
+
+def kills(server: NatsServer, store: Path, times: int) -> None:
+    """Callers call, workers answer, and the server is killed and started again on the same store, so many times."""
+    stop = threading.Event()
+    acknowledged: dict[int, str] = {}
+    undecided: set[int] = set()
+
+    def call() -> None:
+        with open_on(server, store) as bus:
+            n = 0
+            while not stop.is_set():
+                n += 1
+                try:
+                    answer = bus.call_service("main", "s1", "ada", "infer", "ollama", "chat", n, n, 2_000)
+                    assert answer["payload"] == n + 1
+                    acknowledged[n] = answer["hash"]
+                except (TimedOut, Unreachable):
+                    undecided.add(n)
+
+    def work() -> None:
+        with open_on(server, store, ack_wait_ms=1_000) as bus:
+            one = worker.service(bus, "infer", "ollama", lambda message: message["payload"] + 1)
+            while not stop.is_set():
+                with contextlib.suppress(BusError):  # the server is away: what was taken comes again
+                    one.step(200)
+
+    threads = [threading.Thread(target=one) for one in (call, work, work)]
+    for thread in threads:
+        thread.start()
+    for kill in range(times):
+        seen = len(acknowledged)
+        while len(acknowledged) < seen + 10:
+            assert all(thread.is_alive() for thread in threads), f"after {kill} kills"
+            stop.wait(0.02)
+        server.kill()
+        server.start()
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    with open_on(server, store) as bus:
+        assert bus.verify()["ok"]
+        logged = {message["hash"] for message in bus.log("main", limit=100_000)["messages"]}
+        assert set(acknowledged.values()) <= logged
+        for n in undecided - acknowledged.keys():
+            with contextlib.suppress(TimedOut):  # a definite time-out, or the answer
+                assert bus.call_service("main", "s1", "ada", "infer", "ollama", "chat", n, n, 0)["payload"] == n + 1
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(server: NatsServer, store: Path) -> None:
+    """Twice here."""
+    kills(server, store, 2)
+
+
+@pytest.mark.nightly
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed_often(server: NatsServer, store: Path) -> None:
+    """Twenty times."""
+    kills(server, store, 20)
+
+
+def test_a_server_that_stays_away_is_told(server: NatsServer, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the session's patience, with nobody knowing what happened; and the session lives on."""
+    monkeypatch.setattr("refbus.timeline.jetstream.PATIENCE_S", 0.5)
+    with open_on(server, store) as bus:
+        bus.send(invoke(), "x")
+        server.kill()
+        with pytest.raises(Unreachable):
+            bus.send(request(), "y")
+        server.start()
+        monkeypatch.setattr("refbus.timeline.jetstream.PATIENCE_S", 20.0)
+        assert next(message["payload"] for message in bus.log("main")["messages"]) == "x"
+        bus.send(request(), "y")
+        assert bus.verify()["ok"]
+
+
+def test_a_stranger_who_knows_only_the_subjects_takes_part(server: NatsServer, store: Path) -> None:
+    """Its requests are worked on, its answers heard, and what follows is chained to them (the seed's table)."""
+    with open_on(server, store) as bus:
+        bus.send(invoke(), "before")
+        stranger = Client(server.url)
+        stranger.ask("vlinder.main.s1.req.ada.infer.ollama.chat.1", b'{"q": 1}')
+        taken = bus.fetch(OLLAMA, wait_ms=5_000)["message"]
+        assert taken is not None and (taken["key"], taken["payload"], taken["number"]) == (request(), {"q": 1}, 2)
+        stranger.ask("vlinder.main.s1.res.infer.ollama.ada.chat.1", b'{"a": 1}')
+        answer = bus.call_service("main", "s1", "ada", "infer", "ollama", "chat", 1, {"q": 1})
+        assert (answer["payload"], answer["number"], answer["replayed"]) == ({"a": 1}, 3, True)
+        assert bus.send(request(sequence=2), "after")["number"] == 4
+        bus.reply(invoke(), "end")
+        stranger.ask("vlinder.main.s1.fork.someone", b"no JSON at all")
+        stranger.close()
+        messages = bus.log("main")["messages"]
+        assert [message["previous"] for message in messages] == ["0" * 64, *(m["hash"] for m in messages[:-1])]
+        assert [message["number"] for message in bus.log("main", after=2, limit=2)["messages"]] == [3, 4]
+        assert len(bus.replay("main", "s1")["messages"]) == 6
+        assert bus.verify()["ok"]
+
+
+def test_more_than_a_page_is_read_whole(server: NatsServer, store: Path) -> None:
+    """In order, from any number on, of one submission."""
+    with open_on(server, store) as bus:
+        for n in range(1_201):
+            bus.send(request(submission=f"s{n % 2}", sequence=n))
+        assert [message["number"] for message in bus.log("main", limit=2_000)["messages"]] == list(range(1, 1_202))
+        assert [message["number"] for message in bus.log("main", after=1_100)["messages"]] == list(range(1_101, 1_202))
+        assert len(bus.replay("main", "s0")["messages"]) == 601
+        assert bus.fork("side", "s0", "ada", "main", 777)["number"] == 778
+        assert bus.verify()["checked"] == 1_202

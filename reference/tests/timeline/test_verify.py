@@ -1,0 +1,170 @@
+"""A changed byte anywhere in the record is found."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference.tests.timeline.conftest import OpenBus, delegation, invoke, request
+
+from refbus.kernel.errors import BusError, Corrupt, InvalidArgument
+from refbus.timeline.bus import TimelineBus
+from refbus.timeline.message import link
+
+# All that is stored, but position: that is the order of arrival over all timelines, and only its order means anything.
+COLUMNS = ["timeline", "number", "submission", "type", "subject", "nonce", "state", "payload", "time_us", "previous"]
+COLUMNS += ["hash"]
+HEADS = ["timeline", "parent", "at", "number", "hash"]
+
+
+def grow(bus: TimelineBus) -> None:
+    """A record with every type of message and two timelines."""
+    bus.send(invoke(), {"ask": "what?"})
+    bus.send(request(), {"q": 1})
+    bus.reply(request(), {"a": 1})
+    bus.send(delegation(), "task", "n1")
+    bus.reply(delegation(), "done", "n1", {"k": 1})
+    bus.fork("side", "s1", "ada", "main", 3)
+    bus.send(request("side", sequence=2), {"q": 2})
+    bus.reply(invoke(), "bye", state=[1])
+
+
+def changed(value: Any, data: st.DataObject) -> Any:
+    """The value with one byte changed; a number, another."""
+    if isinstance(value, int):
+        return value ^ (1 << data.draw(st.integers(0, 20)))
+    at = data.draw(st.integers(0, len(value) - 1))
+    other = data.draw(st.sampled_from("abx019.%{}\"' ").filter(lambda char: char != value[at]))
+    return value[:at] + other + value[at + 1 :]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_changed_byte_is_found_wherever_it_is(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """In any column of any message, and of any head."""
+    folder = tmp_path_factory.mktemp("tampered")
+    with TimelineBus(folder) as bus:
+        grow(bus)
+        assert bus.verify() == {"ok": True, "checked": 8, "faults": []}
+        with contextlib.closing(sqlite3.connect(folder / "timeline.db", isolation_level=None)) as db:
+            table, columns = data.draw(st.sampled_from([("messages", COLUMNS), ("timelines", HEADS)]))
+            column = data.draw(st.sampled_from(columns))
+            rows = (
+                db.execute(f"SELECT rowid, {column} FROM messages WHERE {column} IS NOT NULL").fetchall()
+                if (table == "messages")
+                else db.execute(f"SELECT timeline, {column} FROM timelines WHERE {column} IS NOT NULL").fetchall()
+            )
+            row, value = data.draw(st.sampled_from(rows))
+            key = "rowid" if table == "messages" else "timeline"
+            with contextlib.suppress(sqlite3.IntegrityError):  # two alike are refused by the file itself
+                db.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (changed(value, data), row))
+                assert not bus.verify()["ok"], (table, column, row, value)
+
+
+def test_a_message_that_was_taken_away_is_found(bus: TimelineBus, backend: str, store: Path) -> None:
+    """In the middle by the gap, at the end by the head. JetStream: the stream denies it, so a copy is made without."""
+    grow(bus)
+    if backend == "sqlite":
+        for number in (2, 6):
+            with contextlib.closing(sqlite3.connect(store / "timeline.db", isolation_level=None)) as db:
+                db.execute("DELETE FROM messages WHERE timeline = 'main' AND number = ?", (number,))
+            assert not bus.verify("main")["ok"]
+    else:
+        rewritten(bus, lambda seq, _headers, data: None if seq == 2 else data)
+        assert not bus.verify("main")["ok"]
+
+
+@pytest.mark.parametrize("field", ["payload", "hash", "previous", "number", "time", "nonce", "state"])
+def test_a_changed_byte_in_a_stream_is_found(bus: TimelineBus, backend: str, field: str) -> None:
+    """The server guards its files; this is somebody who may write to it."""
+    if backend == "sqlite":
+        return  # the property above
+    grow(bus)
+    header = {"hash": "Hash", "previous": "Previous", "number": "Number", "time": "Time-Us", "nonce": "Nonce"}
+    name = f"Timeline-{header.get(field, 'State')}"
+    tampered = []
+
+    def tamper(seq: int, headers: dict[str, str], data: bytes) -> bytes:
+        if field == "payload" and seq == 2:
+            return data.replace(b"1", b"2")
+        if field != "payload" and name in headers and not tampered:
+            tampered.append(seq)
+            headers[name] = ("1" if headers[name][0] != "1" else "2") + headers[name][1:]
+        return data
+
+    rewritten(bus, tamper)
+    assert not bus.verify()["ok"]
+
+
+def rewritten(bus: TimelineBus, change: Callable[[int, dict[str, str], bytes], bytes | None]) -> None:
+    """The stream, made anew with what `change` leaves of each message."""
+    queue: Any = bus.store.queue
+    kept = queue._page(1, "vlinder.>")
+    queue.client.ask("$JS.API.STREAM.DELETE.VLINDER", b"", 10.0)
+    queue._ensure_stream()
+    for raw in kept:
+        headers = {name: value for name, value in raw.headers.items() if name.startswith("Timeline-")}
+        data = change(raw.seq, headers, raw.data)
+        if data is not None:
+            queue.client.ask(raw.subject, data, headers=headers)
+
+
+def test_the_unchanged_copy_of_a_stream_is_sound(bus: TimelineBus, backend: str) -> None:
+    """So the test above finds the change, not the copy."""
+    grow(bus)
+    if backend == "nats":
+        rewritten(bus, lambda _seq, _headers, data: data)
+    assert bus.verify() == {"ok": True, "checked": 8, "faults": []}
+
+
+def test_a_record_that_was_written_anew_is_found_by_a_head_kept_elsewhere(open_bus: OpenBus) -> None:
+    """Without one, a forger who computes every hash is not."""
+    bus = open_bus()
+    head = bus.send(invoke(), "x")["hash"]
+    assert bus.verify("main", head)["ok"]
+    assert bus.verify("main", "0" * 64)["faults"][0]["number"] == 1
+    with pytest.raises(InvalidArgument):
+        bus.verify(head=head)
+
+
+def test_moving_bytes_between_fields_changes_the_hash() -> None:
+    """Each field has its length in front (T6)."""
+    one = link(1, "a", "bc", None, "d", 1, "0" * 64)
+    assert one != link(1, "ab", "c", None, "d", 1, "0" * 64)
+    assert one != link(1, "a", None, "bc", "d", 1, "0" * 64)
+    assert one != link(11, "a", "bc", None, "d", 1, "0" * 64)
+
+
+def test_a_replay_is_every_byte_and_refuses_what_was_changed(bus: TimelineBus, backend: str, store: Path) -> None:
+    """Twice the same, equal to the log; and no damaged byte is played."""
+    grow(bus)
+    replayed = bus.replay("main", "s1")
+    assert replayed == bus.replay("main", "s1")
+    assert replayed["messages"] == bus.log("main", "s1")["messages"]
+    assert replayed["complete"] == bus.log("main")["messages"][-1]
+    if backend == "sqlite":
+        with contextlib.closing(sqlite3.connect(store / "timeline.db", isolation_level=None)) as db:
+            db.execute("UPDATE messages SET payload = '{\"q\": 2}' WHERE subject LIKE '%.req.%' AND number = 2")
+        with pytest.raises(Corrupt):
+            bus.replay("main", "s1")
+        assert bus.log("main")["messages"][1]["payload"] == {"q": 2}
+
+
+def test_a_damaged_message_hides_no_other(bus: TimelineBus, backend: str, store: Path) -> None:
+    """It says that it is damaged."""
+    grow(bus)
+    if backend == "sqlite":
+        with contextlib.closing(sqlite3.connect(store / "timeline.db", isolation_level=None)) as db:
+            db.execute("UPDATE messages SET payload = '{' WHERE number = 2")
+    else:
+        rewritten(bus, lambda seq, _headers, data: b"{" if seq == 2 else data)
+    messages = bus.log("main")["messages"]
+    assert ["payload_error" in message for message in messages] == [False, True, False, False, False, False]
+    with pytest.raises(BusError):
+        bus.replay("main", "s1")
