@@ -12,11 +12,8 @@ import io
 import json
 import os
 import select
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -29,8 +26,6 @@ from busproof.adapters.doors import SCHEMES, BusSpecError
 from busproof.words import reason, say
 
 if TYPE_CHECKING:
-    from busproof.fleet import Fleet
-    from busproof.protocol import HelloReply
     from busproof.report.lines import Report
 
 _BUSES = "\n".join(f"  {name + ':' + scheme.takes:<20} {scheme.says}" for name, scheme in SCHEMES.items())
@@ -146,6 +141,12 @@ def _run_elsewhere(command: str, argv: list[str]) -> int:
         return 2
 
 
+def _budget(text: str) -> float:
+    from busproof.check import budget
+
+    return budget(text)
+
+
 def _jobs(text: str) -> str:
     if text == "auto" or (text.isdecimal() and 1 <= int(text) <= JOBS_MAX):
         return text
@@ -189,6 +190,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "-j", "--jobs", type=_jobs, default="auto", help="processes (default: as many as cores, at most 4)"
     )
+    check.add_argument("--budget", type=_budget, metavar="TIME", help="start nothing after 90s, 10m, 2h: could-not-run")
+    check.add_argument("--quiet", action="store_true", help="the verdict alone, without evidence")
+    check.add_argument("--json", action="store_true", help="the report's footer as JSON on stdout, nothing else")
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
             "explore": "search for a difference from the model of its system, and shrink what is found",
@@ -218,120 +222,16 @@ def _parser() -> argparse.ArgumentParser:
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
     listing = add("list", _list, "list the requirements of a system and what checks them")
     listing.add_argument("system", **_SYSTEM, help="%(choices)s")
+    listing.add_argument("--json", action="store_true", help="as JSON, with every field")
+    explaining = add("explain", _explain, "say what a requirement demands, what decides it, and which buses break it")
+    explaining.add_argument("row", metavar="ROW", help="its id, such as worker.lease.12")
     return parser
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Start pytest on the kit's own suite, apart from the user's conftest and settings."""
-    from busproof.report import lines, terminal
+    from busproof.check import check
 
-    out: Path = args.out.resolve()
-    problem = _unplayable(args)
-    if problem:
-        say(f"busproof: {problem}", sys.stderr)
-        return 2
-    shutil.rmtree(out / "parts", ignore_errors=True)
-    (out / "report.jsonl").unlink(missing_ok=True)
-    (out / "parts").mkdir(parents=True, exist_ok=True)
-    jobs = str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else args.jobs
-    options = [
-        "-c",
-        os.devnull,
-        f"--rootdir={out}",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--tb=no",
-        "-r",
-        "N",
-        "--no-header",
-        "--capture=sys",  # so that a machine can tell how far it is; the bus's own words go to a pipe
-        "-n",
-        "0" if args.only and len(args.only) == 1 and "." in args.only[0] else jobs,
-        "--dist",
-        "worksteal",
-        "--pyargs",
-        "busproof.pytest_suite",
-        "--busproof-out",
-        str(out),
-        "--busproof-system",
-        args.system,
-        "--busproof-bus",
-        args.bus,
-        "--busproof-mixed-with",
-        _partner(args),
-        "--busproof-profile",
-        args.profile or "",
-        "--busproof-known",
-        args.known or "",
-        *(f"--busproof-only={name}" for name in args.only),
-        *(["--busproof-nightly"] if args.nightly else []),
-        *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
-    ]
-    bus = args.bus or "the reference"
-    say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {jobs} processes", sys.stderr)
-    # The user's bus may be a module of the folder that they stand in.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-m", "pytest", *options], env=environment, check=False)
-    try:
-        report = lines.load(out / "report.jsonl")
-    except lines.ReportError as error:
-        why = f"the run ended without a report (pytest exit {done.returncode})"
-        say(f"busproof: {why}: {reason(error)}", sys.stderr)
-        return 2
-    terminal.render(report, report_path=str(out / "report.html"))
-    return int(report.footer["exit_code"])
-
-
-def _unplayable(args: argparse.Namespace) -> str:
-    """Why the command line cannot lead to a run; empty if it can."""
-    from busproof import known
-    from busproof.catalogue import catalogue
-    from busproof.fleet import Fleet, reference
-
-    if args.bus.startswith("sqlite:"):
-        return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
-    rows = catalogue(args.system).values()
-    names = {"history", "corpus", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
-    unknown = [name for name in args.only if name not in names]
-    if unknown:
-        return f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"
-    try:
-        if args.known:
-            known.load(Path(args.known))
-    except ValueError as error:
-        return reason(error)
-    try:
-        hello = _first_answers(Fleet([args.bus or reference(args.system)], system=args.system))
-    except (OSError, BusSpecError) as error:
-        return reason(error)
-    except Exception as error:  # of the user's own module, too
-        what = reason(error) if isinstance(error, DoorError) else f"{type(error).__name__}: {reason(error)}"
-        if not args.bus:
-            return f"the reference does not start: {what}"
-        return f"{what}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
-    if args.system not in hello.systems:
-        return f"the bus says that it is {hello.systems!a}, not {args.system}"
-    args.features = hello.features
-    return ""
-
-
-def _first_answers(fleet: Fleet) -> HelloReply:
-    """What the bus declares, if it can open and leave a store: of one that cannot, no row says anything."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="busproof-") as store:
-            fleet.give_back(fleet.door(0, Path(store), {}), retired=False)
-    finally:
-        fleet.close()
-    return fleet.hello
-
-
-def _partner(args: argparse.Namespace) -> str:
-    """Who shares the store in the mixed fleet; empty for none."""
-    if args.mixed_with is not None:
-        return "" if args.mixed_with == "none" else str(args.mixed_with)
-    is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])
-    return "sqlite:" if is_sqlite else ""
+    return check(args)
 
 
 def _doctor(args: argparse.Namespace) -> int:
@@ -395,8 +295,18 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from busproof.catalogue import catalogue
+    from busproof import explain
 
-    for row in catalogue(args.system).values():
-        print(f"{row.id:<20} {row.level:<8} {row.check or 'excluded':<32} {row.text}")
+    print(explain.as_json(args.system) if args.json else "\n".join(explain.listing(args.system)))
+    return 0
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from busproof import explain
+
+    try:
+        print("\n".join(explain.explain(args.row)))
+    except KeyError:
+        say(f"busproof: no requirement has the id {args.row}; `busproof list SYSTEM` shows them all", sys.stderr)
+        return 2
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from busproof.adapters.doors import BusSpecError, open_door
 from busproof.protocol import CONTRACTS, HelloReply
 from busproof.warm import Warm
 
-__all__ = ["BusSpecError", "Fleet", "open_door", "reference"]
+__all__ = ["BudgetSpent", "BusSpecError", "Fleet", "open_door", "reference"]
 
 
 def reference(system: str) -> str:
@@ -29,6 +30,10 @@ def warm_for(systems: Iterable[str]) -> Warm:
     return Warm(list(dict.fromkeys(modules)))
 
 
+class BudgetSpent(Exception):
+    """The time that the user gave the run is over: no session is opened any more."""
+
+
 class Fleet:
     """Sessions on one or several implementations, reused from store to store.
 
@@ -39,6 +44,7 @@ class Fleet:
     def __init__(self, specs: list[str], *, system: str) -> None:
         self._household = Household()
         self.specs, self.system = specs, system
+        self.ends_at: float | None = None  # Unix seconds; after it `door` raises BudgetSpent
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -58,7 +64,9 @@ class Fleet:
         return first.model_copy(update={"nouns": nouns, "features": features, "clock": "manual" if manual else "wall"})
 
     def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
-        """A door opened on the store, warm if one is idle."""
+        """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening."""
+        if self.ends_at is not None and time.time() > self.ends_at:
+            raise BudgetSpent
         spec = self.specs[agent_index % len(self.specs)]
         door = self._idle_on(spec, store) or self._fresh(spec)
         self._spec_of[id(door)] = spec

@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--busproof-profile", default="", help="demand the nouns of this profile: core or full")
     group.addoption("--busproof-seed", type=int, default=None, help="seed of workload and machines")
     group.addoption("--busproof-known", default="", metavar="FILE", help="known failures")
+    group.addoption("--busproof-ends-at", type=float, default=None, metavar="UNIX_S", help="start nothing after it")
     group.addoption("--busproof-nightly", action="store_true", help="10,000 examples instead of a few")
 
 

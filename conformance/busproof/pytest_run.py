@@ -38,6 +38,7 @@ class Run:
     seed: int | None
     known_file: str
     nightly: bool
+    ends_at: float | None = None  # Unix seconds
     report: lines.Report | None = None
     _fleets: dict[str, Fleet] = field(default_factory=dict)
     _warm: Warm | None = None
@@ -55,6 +56,7 @@ class Run:
             seed=options.busproof_seed,
             known_file=options.busproof_known,
             nightly=options.busproof_nightly,
+            ends_at=options.busproof_ends_at,
         )
 
     def items(self) -> list[tuple[str, str]]:
@@ -81,6 +83,7 @@ class Run:
             if label == "mixed":
                 specs.append(self._reference() if self.mixed_with == "reference" else self.mixed_with)
             self._fleets[label] = Fleet(specs, system=self.system)
+            self._fleets[label].ends_at = self.ends_at
         return self._fleets[label]
 
     def _reference(self) -> str:
@@ -95,7 +98,9 @@ class Run:
         results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
         part = self.out / "parts" / f"{label}-{item}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
+        whole = part.with_suffix(".new")
+        whole.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
+        whole.replace(part)  # whoever watches the folder sees it whole
         return results
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
 from busproof.explore import corpus
-from busproof.fleet import Fleet
+from busproof.fleet import BudgetSpent, Fleet
 from busproof.history import Event, scan
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
 from busproof.systems import SYSTEMS, play, run_checks
@@ -57,9 +57,17 @@ def item_names(system: str) -> list[str]:
 def run_item(
     fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
 ) -> list[RowResult]:
-    """Play one item and decide its rows."""
+    """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run."""
+    try:
+        return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
+    except BudgetSpent:
+        why = "the time of --budget was over before it was decided"
+        return [_result(row, "could-not-run", why, fleet=label) for row in rows_of(fleet.system, item)]
+
+
+def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowResult]:
     if item == CORPUS:
-        return [result.model_copy(update={"fleet": label}) for result in _run_corpus(fleet)]
+        return _run_corpus(fleet)
     rows = rows_of(fleet.system, item)
     results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
     open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
@@ -71,7 +79,7 @@ def run_item(
                 results += _run_machine(fleet, item, open_rows, profile, seed)
             case _:
                 results += _run_scenario(fleet, SYSTEMS[fleet.system].scenarios[item], open_rows)
-    return [result.model_copy(update={"fleet": label}) for result in results]
+    return results
 
 
 def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
@@ -87,8 +95,8 @@ def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     return None
 
 
-def _result(row: Requirement, outcome: Outcome, why: str = "", **more: Any) -> RowResult:
-    return RowResult(requirement=row.id, outcome=outcome, check=row.check or "", fleet="", why=why, **more)
+def _result(row: Requirement, outcome: Outcome, why: str = "", fleet: str = "", **more: Any) -> RowResult:
+    return RowResult(requirement=row.id, outcome=outcome, check=row.check or "", fleet=fleet, why=why, **more)
 
 
 def _broken(row: Requirement) -> Outcome:
@@ -101,6 +109,8 @@ def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> 
         with stage(fleet, run=scenario.name, options=scenario.options, alone=scenario.alone) as ctx:
             try:
                 scenario.play(ctx)
+            except BudgetSpent:
+                raise
             except Exception as error:
                 ended = _what_ended_it(error)
             return _decide(rows, ctx, ended)

@@ -106,7 +106,7 @@ def test_a_reference_that_cannot_start_is_told_before_anything_is_judged(
 ) -> None:
     """A missing package would break every row, and none of them would say why."""
     program = f"exec:{sys.executable} -c \"raise SystemExit('no such package')\""
-    monkeypatch.setattr("busproof.fleet.reference", lambda system: program)
+    monkeypatch.setattr("busproof.check.reference", lambda system: program)
     assert cli.main(["check", "worker", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "the reference does not start" in told

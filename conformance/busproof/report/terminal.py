@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from typing import IO, Any
 
 from busproof.catalogue import catalogue
@@ -12,6 +13,7 @@ from busproof.report.lines import Report
 from busproof.words import one_line
 
 WIDTH = 100
+IDS_SHOWN = 24
 _COLOURS = {
     "invalid": "31",
     "fail": "31",
@@ -23,8 +25,11 @@ _COLOURS = {
 }
 
 
-def render(report: Report, out: IO[str] | None = None, *, report_path: str = "") -> None:
-    """Print it. Colours only for a terminal without NO_COLOR; what the bus said has none, and no lines of its own."""
+def render(report: Report, out: IO[str] | None = None, *, report_path: str = "", brief: bool = False) -> None:
+    """Print it; `brief`: without the evidence.
+
+    Colours only for a terminal without NO_COLOR. What the bus said has none, and no lines of its own.
+    """
     report = Report(_told(report.header), _told(report.rows), _told(report.footer))
     out = out or sys.stdout
     has_colour = out.isatty() and "NO_COLOR" not in os.environ
@@ -34,15 +39,13 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "")
 
     header, footer = report.header, report.footer
     hello = header["hello"]
-    lines = [""]
-    alone = {(row["requirement"], row["outcome"]) for row in report.rows if row["fleet"] == "bus"}
-    for row in report.rows:
-        # What already shows on the bus alone is not told again for the mixed fleet.
-        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
-        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
-            lines += _broken(row, header, paint)
+    lines = [] if brief else [""]
+    if not brief:
+        for cause in causes(report.rows):
+            lines += _broken(cause[0], header, paint)
+            lines += _same_cause(cause[1:])
     warnings = [row for row in report.rows if row["outcome"] == "warn" and row["fleet"] == "bus"]
-    if warnings:
+    if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {_cut(row['why'])}" for row in warnings]
         lines += [""]
@@ -58,6 +61,28 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "")
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
+
+
+def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows that did not hold, those with the same evidence together: one fault of a bus breaks many rows.
+
+    What already shows on the bus alone is not told again for the mixed fleet.
+    """
+    alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
+        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
+            found.setdefault((row["outcome"], row["why"]), []).append(row)
+    return list(found.values())
+
+
+def _same_cause(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    ids = list(dict.fromkeys(row["requirement"] for row in rows))
+    told = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
+    return [f"     the same of {len(ids)} more:", *(f"       {line}" for line in textwrap.wrap(told, WIDTH)), ""]
 
 
 def _told(value: Any) -> Any:

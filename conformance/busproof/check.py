@@ -1,0 +1,188 @@
+"""`busproof check`: the kit's suite under pytest, apart from the user's own settings, and the verdict for people."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from busproof import __version__, known
+from busproof.adapters.base import DoorError
+from busproof.adapters.doors import BusSpecError
+from busproof.catalogue import catalogue
+from busproof.fleet import Fleet, reference
+from busproof.protocol import HelloReply
+from busproof.pytest_run import Run
+from busproof.report import lines, terminal
+from busproof.report.live import Live
+from busproof.words import reason, say
+
+LOOK_S = 0.25
+INTERRUPTED_S = 30.0  # pytest ends its workers and writes what is known
+SLOW_S = 2.0  # a bus that takes as long to open has a right to a word about it
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def budget(text: str) -> float:
+    """Seconds of `90s`, `10m`, `1.5h`."""
+    said = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not said:
+        raise argparse.ArgumentTypeError(f"{text!a} is no time such as 90s, 10m or 1.5h")
+    return float(said[1]) * _UNITS[said[2]]
+
+
+def check(args: argparse.Namespace) -> int:
+    """Judge a bus. The exit code is that of its report, or 2 without one."""
+    out: Path = args.out.resolve()
+    problem = _unplayable(args)
+    if problem:
+        say(f"busproof: {problem}", sys.stderr)
+        return 2
+    shutil.rmtree(out / "parts", ignore_errors=True)
+    (out / "report.jsonl").unlink(missing_ok=True)
+    (out / "parts").mkdir(parents=True, exist_ok=True)
+    bus = args.bus or "the reference"
+    if not args.quiet:
+        say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {_jobs(args)} processes", sys.stderr)
+    is_cut = _run_pytest(args, out)
+    try:
+        report = lines.load(out / "report.jsonl")
+    except lines.ReportError as error:
+        if is_cut:
+            raise KeyboardInterrupt from error
+        say(f"busproof: the run ended without a report ({out / 'pytest.log'} says more): {reason(error)}", sys.stderr)
+        return 2
+    if is_cut:
+        say("busproof: interrupted; this is what was decided by then", sys.stderr)
+    if args.json:
+        print(json.dumps({"report": str(out / "report.jsonl"), **report.footer}))
+    else:
+        terminal.render(report, report_path=str(out / "report.html"), brief=args.quiet)
+    return int(report.footer["exit_code"])
+
+
+def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
+    """Run the suite and show how far it is. True if the user cut it short."""
+    # The user's bus may be a module of the folder that they stand in.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "pytest", *_options(args, out)]
+    run = Run(
+        out=out,
+        system=args.system,
+        bus=args.bus,
+        mixed_with=_partner(args),
+        only=args.only,
+        profile=args.profile or "",
+        seed=args.seed,
+        known_file=args.known or "",
+        nightly=args.nightly,
+    )
+    with (
+        (out / "pytest.log").open("wb") as log,
+        Live(out / "parts", len(run.items()), quiet=args.quiet or args.json) as live,
+    ):
+        pytest = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            while _is_running(pytest):
+                live.look()
+            live.look()
+        except KeyboardInterrupt:  # pytest got it as well, and writes its report
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                pytest.wait(INTERRUPTED_S)
+            pytest.kill()
+            pytest.wait()
+            return True
+    return False
+
+
+def _is_running(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(LOOK_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _jobs(args: argparse.Namespace) -> str:
+    return str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else str(args.jobs)
+
+
+def _options(args: argparse.Namespace, out: Path) -> list[str]:
+    is_one_item = args.only and len(args.only) == 1 and "." in args.only[0]
+    return [
+        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
+        *("-q", "--tb=short", "-r", "N", "--no-header"),
+        *("-n", "0" if is_one_item else _jobs(args), "--dist", "worksteal"),
+        *("--pyargs", "busproof.pytest_suite"),
+        *("--busproof-out", str(out)),
+        *("--busproof-system", args.system),
+        *("--busproof-bus", args.bus),
+        *("--busproof-mixed-with", _partner(args)),
+        *("--busproof-profile", args.profile or ""),
+        *("--busproof-known", args.known or ""),
+        *(f"--busproof-only={name}" for name in args.only),
+        *(["--busproof-nightly"] if args.nightly else []),
+        *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
+        *([f"--busproof-ends-at={time.time() + args.budget}"] if args.budget is not None else []),
+    ]
+
+
+def _unplayable(args: argparse.Namespace) -> str:
+    """Why the command line cannot lead to a run; empty if it can."""
+    if args.bus.startswith("sqlite:"):
+        return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
+    rows = catalogue(args.system).values()
+    names = {"history", "corpus", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
+    unknown = [name for name in args.only if name not in names]
+    if unknown:
+        return f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"
+    try:
+        if args.known:
+            known.load(Path(args.known))
+    except ValueError as error:
+        return reason(error)
+    began = time.monotonic()
+    try:
+        hello = _first_answers(Fleet([args.bus or reference(args.system)], system=args.system))
+    except (OSError, BusSpecError) as error:
+        return reason(error)
+    except Exception as error:  # of the user's own module, too
+        what = reason(error) if isinstance(error, DoorError) else f"{type(error).__name__}: {reason(error)}"
+        if not args.bus:
+            return f"the reference does not start: {what}"
+        return f"{what}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
+    if args.system not in hello.systems:
+        return f"the bus says that it is {hello.systems!a}, not {args.system}"
+    args.features = hello.features
+    took_s = time.monotonic() - began
+    if took_s > SLOW_S and args.budget is None and args.bus:
+        say(
+            f"busproof: this bus took {took_s:.0f} s to start and open a store; --budget 10m bounds the run", sys.stderr
+        )
+    return ""
+
+
+def _first_answers(fleet: Fleet) -> HelloReply:
+    """What the bus declares, if it can open and leave a store: of one that cannot, no row says anything."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="busproof-") as store:
+            fleet.give_back(fleet.door(0, Path(store), {}), retired=False)
+    finally:
+        fleet.close()
+    return fleet.hello
+
+
+def _partner(args: argparse.Namespace) -> str:
+    """Who shares the store in the mixed fleet; empty for none."""
+    if args.mixed_with is not None:
+        return "" if args.mixed_with == "none" else str(args.mixed_with)
+    is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])
+    return "sqlite:" if is_sqlite else ""

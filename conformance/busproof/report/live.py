@@ -1,0 +1,105 @@
+"""`busproof check` while it runs: rows decided, failures as they come, the rate and what is left.
+
+The view reads what the run leaves in OUT/parts, so it needs no channel to pytest. At a terminal it is one line that
+moves, above it each row that broke; in a pipe only the rows that broke are told, and how far it is once a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import IO, Any
+
+from busproof.words import one_line
+
+_TOLD = ("fail", "warn", "could-not-run", "inconclusive")
+TELL_S = 60.0  # how often a pipe hears how far the run is
+ESTIMATE_AFTER = 0.05  # of the items; before that a rate says little
+
+
+class Live:
+    """The view of one run. `look()` reads what is new; use it as a context."""
+
+    def __init__(self, parts: Path, items: int, *, out: IO[str] | None = None, quiet: bool = False) -> None:
+        self._parts, self._items, self._quiet = parts, items, quiet
+        self._out = out or sys.stderr
+        self._is_terminal = self._out.isatty() and not quiet
+        self._began = self._told = time.monotonic()
+        self._seen: set[str] = set()
+        self._outcomes: Counter[str] = Counter()
+        self._broken: set[str] = set()
+        self._status: Any = None
+
+    def __enter__(self) -> Live:
+        if self._is_terminal:
+            from rich.console import Console
+
+            self._console = Console(file=self._out, no_color="NO_COLOR" in os.environ, highlight=False)
+            self._status = self._console.status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def look(self) -> None:
+        """Read the parts that came since, tell what broke in them, and say how far it is."""
+        for path in sorted(self._parts.glob("*.json")):
+            if path.name not in self._seen and (rows := _rows(path)) is not None:
+                self._seen.add(path.name)
+                for row in rows:
+                    self._count(row)
+        now = time.monotonic()
+        if self._status is not None:
+            from rich.markup import escape
+
+            self._status.update(escape(self.line()))
+        elif not self._quiet and now - self._told > TELL_S:
+            self._told = now
+            print(self.line(), file=self._out, flush=True)
+
+    def line(self) -> str:
+        """How far it is, in one line."""
+        outcomes = self._outcomes
+        told = [f"{outcomes['pass']} rows pass"]
+        told += [
+            f"{outcomes[name]} {name}" for name in ("fail", "warn", "could-not-run", "inconclusive") if outcomes[name]
+        ]
+        done, spent_s = len(self._seen) / max(self._items, 1), time.monotonic() - self._began
+        left = f", about {_duration(spent_s / done - spent_s)} left" if ESTIMATE_AFTER < done < 1 else ""
+        return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(spent_s)}{left}"
+
+    def _count(self, row: dict[str, Any]) -> None:
+        self._outcomes[row["outcome"]] += 1
+        if row["outcome"] != "fail" or row["requirement"] in self._broken or self._quiet:
+            return
+        self._broken.add(row["requirement"])
+        text = one_line(f"fail {row['requirement']}: {row['why']}")
+        text = text if len(text) <= 160 else text[:159] + "…"
+        if self._status is not None:
+            from rich.text import Text
+
+            self._console.print(Text(text, style="red"), soft_wrap=True)
+        else:
+            print(text, file=self._out, flush=True)
+
+
+def _rows(path: Path) -> list[dict[str, Any]] | None:
+    """The rows of a part; None while it is being written."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    """12 s, 3 min, 1.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

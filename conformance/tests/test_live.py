@@ -1,0 +1,100 @@
+"""What a user sees while a check runs, and what a budget of time leaves out."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import pty
+from pathlib import Path
+
+import pytest
+
+from busproof import check, cli
+from busproof.report.live import Live
+from busproof.report.terminal import causes
+
+
+def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
+    """An item's rows, as a worker leaves them."""
+    told = [{"requirement": row, "outcome": outcome, "why": "it\x1b[2J was\nso"} for row, outcome in rows]
+    (folder / f"{name}.json").write_text(json.dumps(told))
+
+
+def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
+    """What passes is not told; a part that is being written is read when it is whole."""
+    out = io.StringIO()
+    with Live(tmp_path, 3, out=out) as live:
+        part(tmp_path, "bus-a", ("worker.log.01", "pass"), ("worker.log.02", "fail"))
+        (tmp_path / "bus-b.json").write_text('[{"requi')
+        live.look()
+        part(tmp_path, "mixed-a", ("worker.log.02", "fail"))
+        live.look()
+        assert live.line().startswith("2 of 3 items, 1 rows pass, 2 fail; ")
+    assert out.getvalue() == "fail worker.log.02: it\\x1b[2J was\\nso\n"
+
+
+def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
+    """On one line that moves, below the rows that broke."""
+    reader, writer = pty.openpty()
+    with os.fdopen(writer, "w") as terminal, Live(tmp_path, 2, out=terminal) as live:
+        part(tmp_path, "bus-a", ("worker.log.02", "fail"))
+        live.look()
+        told = ""
+        while "1 of 2 items, 0 rows pass, 1 fail" not in told:  # it is drawn twelve times a second
+            told += os.read(reader, 65536).decode()
+    os.close(reader)
+    assert "fail worker.log.02: it\\x1b[2J was\\nso" in told
+
+
+def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2: a row that did not run is never green. JSON on stdout holds the counts, and nothing else is there."""
+    argv = ["check", "worker", "--only", "route", "--mixed-with", "none", "--budget", "0s", "--json"]
+    assert cli.main([*argv, "--out", str(tmp_path)]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == "unknown" and set(told["counts"]) == {"could-not-run"}
+    rows = [json.loads(line) for line in Path(told["report"]).read_text().splitlines()][1:-1]
+    assert {row["why"] for row in rows} == {"the time of --budget was over before it was decided"}
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("0s", 0)])
+def test_a_budget_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    assert check.budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "-1m", "1d", "1e3s", "ten m"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        check.budget(text)
+
+
+def test_rows_with_the_same_evidence_are_one_cause() -> None:
+    """And what shows on the bus alone is not told again for the mixed fleet."""
+    told = [("a", "fail", "x", "bus"), ("b", "fail", "x", "bus"), ("c", "fail", "y", "bus"), ("d", "pass", "", "bus")]
+    told += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
+    rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in told]
+    assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "b"], ["c", "e"]]
+
+
+def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """What it demands, what decides it, a bus that breaks it, how to run it; an unknown id is 2 and one line."""
+    assert cli.main(["explain", "worker.lease.12"]) == 0
+    told = capsys.readouterr().out
+    for words in ("renew is refused once retaken", "W9", "lease/anyone_renews.py", "--only lease.renew_after_retake"):
+        assert words in told
+    assert cli.main(["explain", "worker.lease.99"]) == cli.main(["explain", "x"]) == 2
+    assert "no requirement has the id" in capsys.readouterr().err
+
+
+def test_every_row_of_every_system_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list names them, as text and as JSON."""
+    for system in cli._SYSTEM["choices"]:
+        assert cli.main(["list", system, "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        for row in rows:
+            assert cli.main(["explain", row["id"]]) == 0
+        capsys.readouterr()
+        assert cli.main(["list", system]) == 0
+        listed = capsys.readouterr().out
+        assert all(f"  {row['id']} " in listed for row in rows)
