@@ -131,19 +131,23 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
         return "fail", f"the bus did not answer: {error}"
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(place.filename).name}:{place.lineno}"
+    if isinstance(error, (LookupError, TypeError, AttributeError)):
+        what = f"{type(error).__name__}: {error}"
+        return "could-not-run", f"the script needs an answer of another shape than came, at {where} ({what})"
     return "could-not-run", f"the script broke at {where} ({type(error).__name__}: {error})"
 
 
 def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
     """A row passes only where its script ran to its end: there may have been more to expect of it.
 
-    A break is the fault of the rows that were not reached; the others are left undecided. Where all were reached,
-    it is theirs.
+    Where a row broke before the script did, the rows that were not reached are blocked by it. Where none had, the
+    break is the fault of the rows that were not reached, or, if all were, of them all.
     """
     events = ctx.history()
     broken = {finding.requirement: finding for finding in reversed(ctx.findings) if not finding.ok}
     reached = {finding.requirement for finding in ctx.findings}
-    has_culprit = bool(broken) or any(row.id not in reached for row in rows)
+    first = next((finding.requirement for finding in ctx.findings if not finding.ok), "")
+    is_all_reached = all(row.id in reached for row in rows)
     results = []
     for row in rows:
         if row.id in broken:
@@ -151,9 +155,13 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
         elif ended is None:
             undecided = _result(row, "could-not-run", "the script ended without deciding this row")
             results.append(_result(row, "pass") if row.id in reached else undecided)
-        elif ended[0] != "fail":
+        elif first and row.id not in reached:
+            results.append(
+                _result(row, "inconclusive", f"blocked by {first}, after which the script broke: {ended[1]}")
+            )
+        elif ended[0] != "fail" and not first:
             results.append(_result(row, *ended))
-        elif row.id in reached and has_culprit:
+        elif first or (row.id in reached and not is_all_reached):
             results.append(_result(row, "inconclusive", f"the script broke before its end: {ended[1]}"))
         else:
             results.append(_failed(row, events, Finding(row.id, False, ended[1], len(events))))

@@ -33,8 +33,11 @@ def line_of(r, result):
     return json.dumps({"jsonrpc": "2.0", "id": r.get("id"), "result": result}).encode() + b"\\n"
 def answer(r, result):
     tell(line_of(r, result))
-HELLO = {"protocol": "1", "name": "x", "version": "1", "language": "?", "systems": ["worker"], "nouns": ["log"]}
 """
+HELLO = {  # scheme → what a sound adapter answers first
+    "exec": '{"protocol": "1", "name": "x", "version": "1", "language": "?", "systems": ["worker"], "nouns": ["log"]}',
+    "mcp": '{"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}',
+}
 SLEEP = "time.sleep(600)\n"
 
 BROKEN = {
@@ -165,13 +168,20 @@ def check(tmp_path: Path, system: str, scheme: str, program: str, item: str) -> 
     return code
 
 
+@pytest.mark.parametrize("scheme", HELLO)
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_adapter_decides_nothing(
-    kind: str, tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    kind: str,
+    scheme: str,
+    tmp_path: Path,
+    mark: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Exit 2, a word about it, the way to the doctor, and nothing left."""
     monkeypatch.setenv("BUSPROOF_PATIENCE", "0.05")
-    assert check(tmp_path, "worker", "exec", BARE + BROKEN[kind], ACK) == 2
+    system, item = {"exec": ("worker", ACK), "mcp": ("topics", "log.exchange")}[scheme]
+    assert check(tmp_path, system, scheme, f"{BARE}HELLO = {HELLO[scheme]}\n{BROKEN[kind]}", item) == 2
     assert_plain(capfd.readouterr().err)
     assert still_there(mark) == []
 

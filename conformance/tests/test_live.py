@@ -50,7 +50,7 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
 
 def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 2: a row that did not run is never green. JSON on stdout holds the counts, and nothing else is there."""
-    argv = ["check", "worker", "--only", "route", "--mixed-with", "none", "--budget", "0s", "--json"]
+    argv = ["check", "worker", "--only", "route.broadcast_reaches_all", "--mixed-with", "none", "--budget", "0s", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 2
     told = json.loads(capsys.readouterr().out)
     assert told["verdict"] == "unknown" and set(told["counts"]) == {"could-not-run"}

@@ -24,7 +24,8 @@ REFBUS = Path(__file__).parents[2] / "reference" / "refbus"
 
 # How a report says that a bus broke down, rather than did what it should not.
 BREAKDOWN = re.compile(
-    r"\bINTERNAL\b|did not answer|no answer to \S+ in |ended before it answered|the script broke at|could not be opened"
+    r"\bINTERNAL\b|did not answer|no answer to \S+ in |ended before it answered|could not be opened"
+    r"|the script broke at|the script needs an answer"
 )
 
 

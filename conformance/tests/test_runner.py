@@ -87,6 +87,30 @@ def test_what_was_seen_to_be_broken_stays_so(decide) -> None:
     assert found[SECOND] == ("fail", "seen")
 
 
+@pytest.mark.parametrize("error", [Lost("no answer"), IndexError("list index out of range")])
+def test_a_row_that_an_earlier_one_kept_from_being_asked_is_blocked_by_it(decide, error: Exception) -> None:
+    """It is no failure of its own."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(FIRST, False, "seen")
+        raise error
+
+    found = decide(PAIR, play)
+    assert found[FIRST] == ("fail", "seen")
+    outcome, why = found[SECOND]
+    assert outcome == "inconclusive" and why.startswith(f"blocked by {FIRST}")
+
+
+def test_an_answer_of_another_shape_is_told_in_words(decide) -> None:
+    """Not as an error of our script alone."""
+
+    def play(ctx: Ctx) -> None:
+        raise IndexError("list index out of range")
+
+    outcome, why = decide(ALONE, play)[OF_ONE]
+    assert outcome == "could-not-run" and why.startswith("the script needs an answer of another shape")
+
+
 def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are inconclusive, and the run goes on."""
 

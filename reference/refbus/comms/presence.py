@@ -10,7 +10,7 @@ from typing import Never, TypedDict, cast
 
 from refbus.comms.store import Store
 from refbus.kernel import iso
-from refbus.kernel.errors import InvalidArgument, NotFound
+from refbus.kernel.errors import NotFound
 from refbus.kernel.rules import delivery
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
@@ -40,8 +40,7 @@ class Presence:
     def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Never]:
         """Say that the agent lives, and what it does. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
-        if limits.text("status", status) not in STATUSES:
-            raise InvalidArgument(f"status must be one of {', '.join(STATUSES)}, not {status!r:.40}")
+        limits.one_of("status", status, STATUSES)
         if current_task is not None:
             limits.text("current_task", current_task)
         self.store.db.write(

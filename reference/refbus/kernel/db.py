@@ -32,6 +32,7 @@ BUSY_TIMEOUT_MS = 5000
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 # After one of these a connection may stay broken for good, even when the disk has recovered: it is replaced.
+_NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE}  # the -shm file of an opening store cannot grow
 _POISONS = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 # Of these, the ones that may be the connection's fault alone and are worth one more attempt on a new one.
 _STALE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
@@ -286,7 +287,7 @@ def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
     says = f"{error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
     if code in _BUSY:
         return Busy(says)
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or getattr(error, "sqlite_errorcode", 0) in _NO_ROOM:
         return DiskFull(says)  # the commit record is the last thing written: without space there is none
     if code in (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH):
         return InvalidArgument(says)

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Block, Database
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.schema import Schema
 from refbus.kernel.transaction import Transaction
 from refbus.kernel.wake import Waiters
@@ -33,8 +33,7 @@ class Store:
     def __init__(
         self, path: Path, *, clock: Clock | None = None, synchronous: str = "NORMAL", pragmas: Sequence[str] = ()
     ) -> None:
-        if synchronous not in ("NORMAL", "FULL"):
-            raise InvalidArgument(f"synchronous must be NORMAL or FULL, not {synchronous!a:.40}")
+        limits.one_of("synchronous", synchronous, ("NORMAL", "FULL"))
         self.clock = clock or Clock()
         self.path = path
         self.db = Database(path, synchronous=synchronous, pragmas=pragmas)

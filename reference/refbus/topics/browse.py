@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypedDict, cast
 
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
 from refbus.topics.message import Message, as_messages
@@ -48,6 +49,8 @@ class Browse:
 
         Errors: TOPIC_NOT_FOUND.
         """
+        if topic_id is not None:
+            limits.text("topic_id", topic_id)
         with self._store.snapshot() as tx:
             rows = tx.dicts(_OVERVIEW, {"topic": topic_id})
         if topic_id is not None and not rows:
@@ -65,8 +68,14 @@ class Browse:
     ) -> list[Shown]:
         """The first messages after a seq, or the newest ones; of one sender or type, if asked for. In seq order.
 
-        Errors: TOPIC_NOT_FOUND.
+        Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND.
         """
+        if after is not None:
+            limits.integer("after", after)
+        limits.integer("limit", limit, 1)
+        for what, value in (("sender", sender), ("message_type", message_type)):
+            if value is not None:
+                limits.body(what, value, limits.TEXT_CHARS_MAX)
         values = {"topic": topic_id, "after": after, "limit": limit, "sender": sender, "type": message_type}
         with self._store.snapshot() as tx:
             self._refuse_unknown(tx, topic_id)
@@ -90,6 +99,7 @@ class Browse:
 
     @staticmethod
     def _refuse_unknown(tx: Transaction, topic_id: str) -> None:
+        limits.text("topic_id", topic_id)
         if tx.row("SELECT 1 FROM topics WHERE topic_id = ?", (topic_id,)) is None:
             raise no_topic(topic_id)
 

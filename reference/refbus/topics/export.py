@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.topics.message import Message, as_messages
 from refbus.topics.route import Route, TopicRow, no_topic
@@ -49,7 +50,9 @@ class Export:
             )
 
     def messages(self, topic_id: str, after: int = 0) -> Iterator[Message]:
-        """All messages of a topic after a seq, in seq order. Errors: TOPIC_NOT_FOUND."""
+        """All messages of a topic after a seq, in seq order. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("topic_id", topic_id)
+        limits.integer("after", after)
         while True:
             with self._store.snapshot() as tx:
                 self._route.topic(tx, topic_id)
@@ -60,7 +63,8 @@ class Export:
             after = rows[-1][2]
 
     def topic_row(self, topic_id: str) -> TopicRow:
-        """What topic_list says of one topic. Errors: TOPIC_NOT_FOUND."""
+        """What topic_list says of one topic. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("topic_id", topic_id)
         for topic in self._route.topic_list("all")["topics"]:
             if topic["topic_id"] == topic_id:
                 return topic

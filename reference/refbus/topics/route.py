@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from refbus.kernel.errors import InvalidArgument, TopicNotFound
+from refbus.kernel.errors import TopicNotFound
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
@@ -68,7 +68,7 @@ class Route:
         """
         if name is not None:
             limits.text("name", name)
-        _one_of("mode", mode, ("reuse", "new"))
+        limits.one_of("mode", mode, ("reuse", "new"))
         metadata_json = metadata_text("metadata", metadata)
         with self._store.transaction() as tx:
             found = None if mode == "new" or name is None else _newest(tx, name, "open")
@@ -82,7 +82,7 @@ class Route:
 
     def topic_list(self, status: str = "open") -> TopicList:
         """Topics, the newest first; `status` is open, closed or all. Errors: INVALID_ARGUMENT."""
-        _one_of("status", status, ("open", "closed", "all"))
+        limits.one_of("status", status, ("open", "closed", "all"))
         with self._store.snapshot() as tx:
             rows = tx.rows(_LIST, {"status": status})
         return {"topics": [_topic_row(row) for row in rows]}
@@ -118,13 +118,15 @@ class Route:
 
     def topic_rename(self, topic_id: str, name: str) -> Topic:
         """Give a topic another name. Its id, and who has joined, stay. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("topic_id", topic_id)
         limits.text("name", name)
         with self._store.transaction() as tx:
             tx.execute("UPDATE topics SET name = ? WHERE topic_id = ?", (name, topic_id))
             return self.topic(tx, topic_id)
 
     def topic_delete(self, topic_id: str) -> Topic:
-        """Remove a topic with everything on it; its members get TOPIC_NOT_FOUND. Errors: TOPIC_NOT_FOUND."""
+        """Remove a topic with all on it; its members get TOPIC_NOT_FOUND. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("topic_id", topic_id)
         with self._store.transaction() as tx:
             topic = self.topic(tx, topic_id)
             is_indexed = tx.row("SELECT 1 FROM sqlite_master WHERE name = 'search_index'") is not None
@@ -180,11 +182,6 @@ def _free_id(tx: Transaction) -> str:
         topic_id = new_id()
         if tx.row("SELECT 1 FROM topics WHERE topic_id = ?", (topic_id,)) is None:
             return topic_id
-
-
-def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidArgument(f"{what} must be one of {', '.join(known)}, not {value!a:.40}")
 
 
 _CREATE = """

@@ -66,8 +66,7 @@ class Search:
         words = _shown(limits.body("query", query, limits.TEXT_CHARS_MAX)).split()
         if not words:
             raise InvalidArgument("query must hold a word")
-        if mode not in MODES:
-            raise InvalidArgument(f"mode must be one of {', '.join(MODES)}, not {mode!a:.40}")
+        limits.one_of("mode", mode, MODES)
         limits.integer("limit", limit, 1, LIMIT_MAX)
         limits.flag("include_content", include_content)
         for what, value in (("topic_id", topic_id), ("model", model)):

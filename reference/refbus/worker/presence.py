@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import presence
 from refbus.worker.replies import Agents, Nothing, StatusRows
@@ -69,8 +68,7 @@ class Presence:
 def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:
     """Refuse what is no heartbeat."""
     limits.name("agent_id", agent_id)
-    if limits.text("status", status) not in presence.STATUSES:
-        raise InvalidArgument(f"status must be one of {', '.join(presence.STATUSES)}, not {status!r:.40}")
+    limits.one_of("status", status, presence.STATUSES)
     if current_task is not None:
         limits.text("current_task", current_task)
     if progress is not None:

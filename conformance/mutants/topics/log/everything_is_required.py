@@ -3,7 +3,7 @@
 from refbus.topics.mcp.server import main
 from refbus.topics.mcp.tools import TOOLS
 
-KILLED_BY = ("topics.log.01", "topics.log.03", "topics.log.04")
+KILLED_BY = ("topics.log.03", "topics.log.04")
 CONTROL = "log.ping"
 
 for tool in TOOLS.values():

@@ -7,6 +7,7 @@ task) moreover holds no `/`, `\\` or `..`, because names become parts of paths s
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from refbus.kernel import jsontext
@@ -63,6 +64,15 @@ def flag(what: str, value: object) -> bool:
     """True or false; 0 and 1 are none."""
     if type(value) is not bool:
         raise InvalidArgument(f"{what} must be true or false, not {_kind(value)}")
+    return value
+
+
+def one_of(what: str, value: object, known: Collection[str]) -> str:
+    """One of a few words."""
+    if type(value) is not str:
+        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
+    if value not in known:
+        raise InvalidArgument(f"{what} must be one of {', '.join(known)}, not {value!a:.40}")
     return value
 
 
