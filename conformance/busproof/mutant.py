@@ -54,6 +54,8 @@ class Mutant:
 def mutants(system: str) -> dict[str, Mutant]:
     """All mutants of a system, by name. Raises ValueError where one is told wrongly."""
     folder = _folder() / system
+    if not folder.is_dir():
+        return {}
     controls = tomllib.loads((folder / "controls.toml").read_text(encoding="utf-8"))
     found: dict[str, Mutant] = {}
     for path in sorted(folder.glob("*/*.py")):
