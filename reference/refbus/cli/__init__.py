@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 
 from refbus import __version__
-from refbus.cli import comms, topics, worker
+from refbus.cli import comms, timeline, topics, worker
 from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
 
-SYSTEMS = {"worker": worker, "comms": comms, "topics": topics}
+SYSTEMS = {"worker": worker, "comms": comms, "timeline": timeline, "topics": topics}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
     except ImportError as error:
-        print(f"refbus: {error.name} is missing: pip install 'busproof[web]'", file=sys.stderr)
+        extra = "nats" if error.name == "nats" else "web"
+        print(f"refbus: {error.name} is missing: pip install 'busproof[{extra}]'", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end

@@ -16,7 +16,7 @@ from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import Message
 from refbus.timeline.run import Run, is_result, reply_of
 
-WAIT_MS = 1000
+WAIT_MS = 250  # between two looks at whether to stop
 
 Work = Callable[[Message], tuple[Any, Any]]  # payload and state
 

@@ -1,0 +1,119 @@
+"""`refbus timeline …`: every command, as one would type it, on both backends."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus import cli
+
+Run = Callable[..., list[Any]]
+REQUEST = "vlinder.main.s1.req.ada.infer.ollama.chat.1"
+ANSWER = "import json, sys; print(json.dumps({'got': json.load(sys.stdin)}))"
+
+
+@pytest.fixture
+def run(backend: str, store: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on the store; its lines of JSON."""
+
+    def run_(*words: str, code: int = 0) -> list[Any]:
+        assert cli.main(["timeline", "--store", str(store), *words]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_
+
+
+def test_a_message_from_hand_to_hand(run: Run) -> None:
+    """Send, fetch, give back, fetch, answer, acknowledge, look."""
+    (sent,) = run("send", REQUEST, '{"q": 1}')
+    assert (sent["number"], sent["duplicate"]) == (1, False)
+    (taken,) = run("fetch", "request", "service=infer", "backend=ollama")
+    assert taken["payload"] == {"q": 1}
+    run("nak", taken["delivery"])
+    (again,) = run("fetch", "request", "service=infer", "backend=ollama", "--wait", "5")
+    run("reply", taken["subject"], '{"a": 1}')
+    run("ack", again["delivery"])
+    assert run("fetch", "request", "service=infer", "backend=ollama") == []
+    assert [message["payload"] for message in run("log")] == [{"q": 1}, {"a": 1}]
+    assert len(run("fetch", "request", "--group", "watch")) == 1
+
+
+def test_a_command_answers_as_a_worker(run: Run, store: Path) -> None:
+    """Its stdin is the payload, its stdout the answer."""
+    words = ["timeline", "--store", str(store), "work", "--once", "request", "service=infer"]
+    worker = threading.Thread(target=cli.main, args=([*words, "--", sys.executable, "-c", ANSWER],))
+    worker.start()
+    found = run("call", "--agent", "ada", "--submission", "s1", "infer", "ollama", "chat", "[1]")
+    worker.join()
+    assert [line["payload"] for line in found if "payload" in line] == [{"got": [1]}]
+
+
+def test_calls_of_all_three_kinds_time_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit 1, and what was sent on record."""
+    run("submit", "--submission", "s1", "--wait", "0", "local", "ada", '"hi"', code=1)
+    run("call", "--submission", "s1", "--wait", "0", "--agent", "ada", "infer", "ollama", "chat", code=1)
+    run("delegate", "--submission", "s1", "--wait", "0", "--nonce", "1", "--caller", "ada", "bob", code=1)
+    assert [message["key"]["type"] for message in run("log")] == ["invoke", "request", "delegate"]
+    run("reply", "vlinder.main.s1.invoke.cli.local.ada", '"bye"', "--state", "{}")
+    run("reply", "--nonce", "1", "vlinder.main.s1.delegate.ada.bob")
+    (answer,) = run("submit", "--submission", "s1", "local", "ada", '"hi"')
+    assert (answer["submission"], answer["payload"], answer["replayed"]) == ("s1", "bye", True)
+    assert run("state", "main", "ada")[0]["number"] == 4
+
+
+def test_the_record_is_shown_forked_and_verified(run: Run, capsys: pytest.CaptureFixture[str], store: Path) -> None:
+    """With a picture."""
+    run("send", REQUEST)
+    run("reply", REQUEST)
+    (forked,) = run("fork", "side", "main", "1")
+    assert forked["number"] == 2
+    assert [(row["timeline"], row["parent"]) for row in run("timelines")] == [("main", None), ("side", "main")]
+    assert [message["number"] for message in run("log", "side", "--after", "1", "--limit", "1")] == [2]
+    assert len(run("log", "main", "--submission", "s1")) == 2
+    assert len(run("replay", "main", "s1")) == 2
+    (verified,) = run("verify", "main")
+    assert verified["ok"]
+    assert run("dump")[0]["integrity"] == "ok"
+    with pytest.raises(SystemExit, match="1"):
+        cli.main(["timeline", "--store", str(store), "verify", "main", "--head", "0"])
+    capsys.readouterr()
+    assert cli.main(["timeline", "--store", str(store), "log", "--graph"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "|-."
+
+
+def test_subjects_both_ways(run: Run) -> None:
+    """A key, a filter, a group."""
+    assert run("key", REQUEST)[0]["sequence"] == 1
+    assert run("subject", "request", "service=infer", "backend=ollama") == [
+        {"subject": "vlinder.*.*.req.*.infer.ollama.>", "consumer": "vlinder+=+=+req+=+infer+ollama+=="}
+    ]
+    assert run("subject", "request", "sequence=1")[0]["subject"].endswith(".1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("send", "vlinder.x"),
+        ("send", REQUEST, "{"),
+        ("fetch", "request", "agent_name=a"),
+        ("fetch", "request", "service=infer", "rm"),
+        ("work", "request", "service=infer"),
+        ("log", "nowhere"),
+        ("fork", "side", "nowhere", "0"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(run: Run, words: tuple[str, ...]) -> None:
+    """With exit 1."""
+    run(*words, code=1)
+
+
+def test_a_look_at_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    """A mistyped path must not look like an empty bus."""
+    assert cli.main(["timeline", "--store", str(tmp_path / "typo"), "log"]) == 1
+    assert list(tmp_path.iterdir()) == []
