@@ -4,8 +4,8 @@ A single statement is a transaction of its own (`write`): SQLite takes the lock 
 to upgrade, and it costs a third of BEGIN, statement, COMMIT. What must judge a loaded row before it stores uses
 `transaction`, which is BEGIN IMMEDIATE for the same reason.
 
-What is written into a file that was removed or replaced is lost, and SQLite does not say so. Each statement and each
-transaction therefore looks first whether the path still leads to the file that is open.
+Whoever writes, or begins to wait, looks whether the path still leads to the file that is open (`sight`): a single
+statement before it, a transaction once it has the lock. Reads do not: they promise nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from refbus.kernel.errors import BusError, Busy, Corrupt, DiskFull, Internal, InvalidArgument, IoError, PayloadTooLarge
 from refbus.kernel.files import FILE_MODE
 from refbus.kernel.rules import retry
+from refbus.kernel.sight import Identity, Sight, identity
 
 Seen = TypeVar("Seen")
 
@@ -42,11 +43,11 @@ class Database:
     """One file, one persistent connection for each thread that uses it."""
 
     def __init__(self, path: Path, *, synchronous: str = "NORMAL", pragmas: Sequence[str] = ()) -> None:
-        self.path, self._name, self._wal = path, str(path), f"{path}-wal"
+        self.path, self._name = path, str(path)
         self._synchronous, self._pragmas = synchronous, pragmas
         self._local = threading.local()
         self._open: dict[threading.Thread, sqlite3.Connection] = {}
-        self._file: _Identity | None = None  # what the path led to when the first connection was made
+        self._file: Identity | None = None  # what the path led to when the first connection was made
         self._lock = threading.Lock()
         _databases.add(self)
 
@@ -55,13 +56,14 @@ class Database:
         attempt = 0
         while True:
             connection = self.connection()
+            self.refuse_another_file()
             try:
                 return connection.execute(sql, values)
             except sqlite3.Error as error:
                 attempt = self._retry_or_raise(error, attempt, definite=False)
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
-        """All rows of one statement, read or RETURNING."""
+        """All rows of one statement that reads."""
         attempt = 0
         while True:
             connection = self.connection()
@@ -79,17 +81,20 @@ class Database:
 
     def version(self) -> int:
         """A number that changes when anybody else commits, as this thread's connection sees it."""
-        return int(self.row("PRAGMA data_version")[0])
+        number = self.row("PRAGMA data_version")[0]
+        self.refuse_another_file()  # in which nobody commits
+        return int(number)
 
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Block[sqlite3.Connection]:
         """Everything in the block or nothing of it."""
         return Block(self, begin, lambda connection: connection)
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection, if the path still leads to its file; a definite IO_ERROR if not."""
-        connection = self._connection()
-        self._refuse_another_file()
-        return connection
+        """This thread's connection. Whoever writes through it looks first, as `write` does."""
+        try:
+            return self._local.connection  # type: ignore[no-any-return]
+        except AttributeError:
+            return self._connect()
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -99,15 +104,9 @@ class Database:
             self._open.clear()
             self._local, self._file = threading.local(), None
 
-    def _connection(self) -> sqlite3.Connection:
-        try:
-            return self._local.connection  # type: ignore[no-any-return]
-        except AttributeError:
-            return self._connect()
-
-    def _refuse_another_file(self) -> None:
-        """Asked by paths, about 1 µs each: the log beside the file counts, too, for it holds the newest commits."""
-        if self._local.files != (_identity(self._name), _identity(self._wal)):
+    def refuse_another_file(self) -> None:
+        """Raise a definite IO_ERROR unless the path still leads to the file that this thread's connection has open."""
+        if not self._local.sight.is_still_true():
             raise self._gone()
 
     def _gone(self) -> IoError:
@@ -150,8 +149,8 @@ class Database:
                 if connection is not None:
                     connection.close()
                 attempt = self._retry_or_raise(error, attempt, definite=True)
-        files = (_identity(self._name), _identity(self._wal))
-        if files[0] != file:
+        sight = Sight(self._name)
+        if sight.file != file:
             connection.close()
             raise self._gone()
         with self._lock:
@@ -159,10 +158,10 @@ class Database:
                 self._open.pop(thread).close()
             self._open[threading.current_thread()] = connection
             self._file = file
-        self._local.connection, self._local.files = connection, files
+        self._local.connection, self._local.sight = connection, sight
         return connection
 
-    def _existing_file(self) -> _Identity | None:
+    def _existing_file(self) -> Identity | None:
         """Make an empty file where there is none yet, readable for its owner alone; SQLite's own would follow umask.
 
         Never opened for that: to close it would take back the locks of this process's connections.
@@ -170,19 +169,19 @@ class Database:
         if self._file is None:
             with contextlib.suppress(OSError):  # it is there, or SQLite says why it cannot be
                 os.mknod(self.path, stat.S_IFREG | FILE_MODE)
-            return _identity(self._name)
-        if _identity(self._name) != self._file:
+            return identity(self._name)
+        if identity(self._name) != self._file:
             raise self._gone()
         return self._file
 
     def _begin(self, begin: str) -> sqlite3.Connection:
         attempt = 0
         while True:
-            connection = self._connection()
+            connection = self.connection()
             try:
                 connection.execute(begin)
-                self._refuse_another_file()  # also one that came while this waited for the lock
                 if begin == "BEGIN IMMEDIATE":
+                    self.refuse_another_file()  # also one that came while this waited for the lock
                     self._refuse_read_only(connection)
             except sqlite3.Error as error:
                 attempt = self._retry_or_raise(error, attempt, definite=True)
@@ -298,18 +297,6 @@ def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
     if code in _POISONS or code in (sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return IoError(says, definite=definite or code in _STALE)
     return Internal(says, definite=definite)
-
-
-_Identity = tuple[int, int]
-
-
-def _identity(path: str) -> _Identity | None:
-    """What tells one file from another: its device and its inode. None where there is no file."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _primary_code(error: sqlite3.Error) -> int:

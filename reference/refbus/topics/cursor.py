@@ -197,6 +197,7 @@ class SyncCall:
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
         with self._not_definite_any_more(), self.cursor.store.snapshot() as tx:
+            self.cursor.store.db.refuse_another_file()  # nobody writes there any more
             return self.sees_news(tx)
 
     def sees_news(self, tx: Transaction) -> bool:

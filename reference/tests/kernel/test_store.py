@@ -242,7 +242,6 @@ def log_removed(path: Path) -> None:
 REMOVALS = [Path.unlink, moved_away, replaced, folder_moved, log_removed]
 CALLS = {
     "write": lambda store: store.db.write("INSERT INTO jobs VALUES (1, 'lost')"),
-    "rows": lambda store: store.db.rows("INSERT INTO jobs VALUES (1, 'lost') RETURNING id"),
     "transaction": lambda store: insert(store),
     "version": lambda store: store.version(),
     "wait_for": lambda store: store.wait_for(lambda: None, 30),
@@ -277,6 +276,18 @@ def test_a_file_that_is_no_longer_where_it_was_is_refused_definitely(
                     attempt()
                 assert refused.value.definite
         assert (sorted(folder.iterdir()) if folder.exists() else None) == there
+
+
+def test_a_read_of_a_file_that_has_gone_answers_from_it(path: Path) -> None:
+    """It promises nothing, and costs no look: whoever writes next, or waits, is told."""
+    with Store(path) as store:
+        store.open(SCHEMA)
+        insert(store)
+        path.unlink()
+        with store.snapshot() as tx:
+            assert tx.row("SELECT count(*) FROM jobs") == store.db.row("SELECT count(*) FROM jobs") == (1,)
+        with pytest.raises(IoError):
+            insert(store)
 
 
 def test_a_file_that_is_put_back_is_used_on(path: Path) -> None:

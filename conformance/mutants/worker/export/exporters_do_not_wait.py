@@ -7,7 +7,7 @@ from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 from refbus.worker.message import as_row
 
-KILLED_BY = ("worker.export.10", "worker.export.11")
+KILLED_BY = ("worker.export.10",)
 
 
 class Mutant(WorkerBus):
