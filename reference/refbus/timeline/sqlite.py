@@ -46,18 +46,25 @@ class SqliteQueue:
             if last is not None and origin is not None:
                 raise IdConflict(f"timeline {draft.key.timeline!r:.100} exists")
             node = chained(draft, Place(*last) if last else start or Place(), tx.now_us)
-            _insert(tx, draft, node)
-            if last is None:
-                tx.execute(
-                    "INSERT INTO timelines (timeline, parent, at, number, hash) VALUES (?, ?, ?, ?, ?)",
-                    (draft.timeline, *(origin or (None, None)), node.number, node.hash),
-                )
-            else:
-                tx.execute(
-                    "UPDATE timelines SET number = ?, hash = ? WHERE timeline = ?",
-                    (node.number, node.hash, draft.timeline),
-                )
+            self.insert(tx, draft, node)
+            self.set_head(tx, Branch(draft.timeline, origin, node.place))
             return node, False
+
+    def insert(self, tx: Transaction, draft: Draft, node: Node) -> None:
+        """The message's row."""
+        tx.execute(
+            "INSERT INTO messages (timeline, submission, type, number, subject, nonce, state, payload, time_us,"
+            " previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (draft.timeline, token.encode(draft.key.submission), keys.TOKENS[type(draft.key)], *node),
+        )
+
+    def set_head(self, tx: Transaction, branch: Branch) -> None:
+        """The timeline ends there now; where it began is said once."""
+        tx.execute(
+            "INSERT INTO timelines (timeline, parent, at, number, hash) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (timeline) DO UPDATE SET number = excluded.number, hash = excluded.hash",
+            (branch.timeline, *(branch.origin or (None, None)), *branch.last),
+        )
 
     def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
         """See Queue."""
@@ -143,14 +150,6 @@ class SqliteQueue:
 def _find(tx: Transaction, subject: str, nonce: str | None) -> Node | None:
     row = tx.row(_FIND, (subject, nonce or ""))
     return None if row is None else Node(*row)
-
-
-def _insert(tx: Transaction, draft: Draft, node: Node) -> None:
-    tx.execute(
-        "INSERT INTO messages (timeline, submission, type, number, subject, nonce, state, payload, time_us, previous,"
-        " hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (draft.timeline, token.encode(draft.key.submission), keys.TOKENS[type(draft.key)], *node),
-    )
 
 
 def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
