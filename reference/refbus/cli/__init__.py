@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 
 from refbus import __version__
-from refbus.cli import comms, timeline, topics, worker
+from refbus.cli import comms, relay, timeline, topics, worker
 from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
 
-SYSTEMS = {"worker": worker, "comms": comms, "timeline": timeline, "topics": topics}
+SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ one. Between passes nothing happens: whoever wants a service that runs by itself
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +31,9 @@ from refbus.relay.scan import Scanner
 from refbus.relay.spawn import Spawns
 from refbus.relay.status import Status
 from refbus.relay.store import Store
+
+# A program that sets up no log gets none on its standard error.
+logging.getLogger("refbus.relay").addHandler(logging.NullHandler())
 
 
 class RelayBus:

@@ -63,8 +63,8 @@ class Delivery:
         newest: dict[str, int] = {}
         moves = []
         for number, (copy, stat) in enumerate(zip(copies, stats, strict=True)):
-            newest[copy.recipient] = time_ns = self._next_ns(tx, copy.recipient, newest.get(copy.recipient))
-            name = names.file_name(time_ns, copy.uuid)
+            name = self._free_name(tx, copy, newest.get(copy.recipient))
+            newest[copy.recipient] = names.time_ns(name)
             row = tx.execute(
                 "INSERT INTO messages (message_id, agent_name, direction, file_path, file_size, file_mtime_ns, "
                 "file_inode, checksum, status, message_type, target, discovered_at) "
@@ -143,15 +143,24 @@ class Delivery:
                 raise
             return False
 
-    def _next_ns(self, tx: Transaction, recipient: str, newest: int | None) -> int:
-        """Names in an inbox rise, also where the clock stands or goes back."""
+    def _free_name(self, tx: Transaction, copy: Copy, newest: int | None) -> str:
+        """Names in an inbox rise, also where the clock stands or goes back.
+
+        Its id must be free: who writes to itself may have used the name already.
+        """
         if newest is None:
             row = tx.row(
                 "SELECT file_path FROM messages WHERE agent_name = ? AND direction = 'inbox' ORDER BY id DESC LIMIT 1",
-                (recipient,),
+                (copy.recipient,),
             )
             newest = -1 if row is None else names.time_ns(row[0].rpartition("/")[2])
-        return max(tx.now_us * 1_000, newest + 1)
+        time_ns = max(tx.now_us * 1_000, newest + 1)
+        while True:
+            name = names.file_name(time_ns, copy.uuid)
+            id_ = names.message_id(copy.recipient, name)
+            if tx.row("SELECT 1 FROM messages WHERE message_id = ?", (id_,)) is None:
+                return name
+            time_ns += 1
 
 
 def begin(tx: Transaction, kind: str, payload: dict[str, Any]) -> int:

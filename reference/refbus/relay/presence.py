@@ -84,7 +84,10 @@ class Presence:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            return False
+        with self._store.transaction() as tx:
+            for refusal in self._obstacles(name):
+                self._audit.add(tx, refusal.event, refusal.path, None, refusal.stat)
+        return False
 
     def states(self, tx: Transaction) -> list[AgentState]:
         """All agents by name."""

@@ -106,16 +106,26 @@ class Processes:
     def end(self, tokens: set[str], grace_ms: int) -> None:
         """SIGTERM to all that carry a token, and SIGKILL to what is left after the grace."""
         deadline = time.monotonic() + grace_ms / 1000
-        _signal(members(tokens), signal.SIGTERM)
-        while living := self._living(tokens):
+        living = members(tokens)
+        ended = list(living)
+        _signal(living, signal.SIGTERM)
+        while living:
+            time.sleep(_LOOK_S)
+            self._collect()
+            living = members(tokens)
+            ended += living
             if time.monotonic() >= deadline:
                 _signal(living, signal.SIGKILL)
-            time.sleep(_LOOK_S)
+        for process in ended:
+            # One that is about to be gone carries no token any more, and yet must be collected.
+            child = self._children.pop(process.pid, None)
+            if child is not None:
+                child.wait()
 
-    def _living(self, tokens: set[str]) -> list[psutil.Process]:
+    def _collect(self) -> None:
+        """Take note of children that have ended."""
         for pid in [pid for pid, child in self._children.items() if child.poll() is not None]:
             del self._children[pid]
-        return members(tokens)
 
 
 def members(tokens: set[str]) -> list[psutil.Process]:

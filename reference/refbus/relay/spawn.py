@@ -49,12 +49,17 @@ class Spawns:
         """Start a process. Raises bad_request, denied, agent_exists, spawn_failed."""
         program = self._program(_fields(message, SPAWN_KEYS, "PROMPT"))
         self._refuse_known(program.name)
-        if self._presence.make_folders(program.name):
-            raise Failure("spawn_failed", "its folder is no folder")
         token = secrets.token_hex(16)
         with self._store.transaction() as tx:
             operation = begin(tx, "spawn", {"message": row.id, "name": program.name, "token": token})
+            # Before its folder: one that is found without a row is an agent that joined by itself.
+            tx.execute(
+                "INSERT OR IGNORE INTO agents (name, registered_at, status) VALUES (?, ?, 'terminated')",
+                (program.name, tx.now_ms),
+            )
         try:
+            if self._presence.make_folders(program.name):
+                raise Failure("spawn_failed", "its folder is no folder")
             started = self._start(program, token)
             self._register(program.name, started.running, token)
             started.go()

@@ -18,21 +18,26 @@ PRAGMAS = ("PRAGMA cache_size = -2000", "PRAGMA temp_store = MEMORY")  # appendi
 
 
 class Store(Base):
-    """An open folder, held against other orchestrators until it is closed."""
+    """An open folder. Unless it is only looked at, it is held against other orchestrators until it is closed."""
 
     def __init__(
-        self, root: Path | str, *, clock: Clock | None = None, synchronous: str = "NORMAL", **options: Any
+        self,
+        root: Path | str,
+        *,
+        clock: Clock | None = None,
+        synchronous: str = "NORMAL",
+        hold: bool = True,
+        **options: Any,
     ) -> None:
         self.root = existing_folder("root", root)
         super().__init__(self.root / tree.LEDGER, clock=clock, synchronous=synchronous, pragmas=PRAGMAS)
+        self.config = config.Config()
         self.lock = Lock(self.root / tree.LOCK)
-        self.lock.take()
+        if hold:
+            self.lock.take()
         try:
-            self.config = config.load(self.root / tree.CONFIG, options)
-            try:
-                tree.make(self.root)
-            except OSError as error:
-                raise of_os_error(error, definite=True) from error
+            if hold:
+                self._prepare(options)
             self.open(SCHEMA)
         except BaseException:
             self.lock.release()
@@ -42,3 +47,11 @@ class Store(Base):
         """Close the ledger, then let another orchestrator in."""
         super().close()
         self.lock.release()
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        """Settings and folders."""
+        self.config = config.load(self.root / tree.CONFIG, options)
+        try:
+            tree.make(self.root)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error

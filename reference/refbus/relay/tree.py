@@ -41,8 +41,12 @@ def make_agent(root: Path, name: str) -> None:
         for part in (OUTBOX, INBOX):
             _ensure(own, part)
         os.fsync(own)
+    # Opened, each of them: what cannot be made may be there, and be a link.
     with folder(root, AGENTS, name, OUTBOX) as outbox:
         _ensure(outbox, PENDING)
+    for parts in ((OUTBOX, PENDING), (INBOX,)):
+        with folder(root, AGENTS, name, *parts):
+            pass
 
 
 @contextlib.contextmanager

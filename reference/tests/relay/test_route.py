@@ -40,6 +40,15 @@ def test_an_agent_may_write_to_itself(relay: RelayBus, agents: Agents) -> None:
     assert agents.bodies("ann") == ["note"]
 
 
+def test_a_copy_takes_no_name_that_its_reader_used(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """Who names its file as the copy to itself would be named stops nobody."""
+    for number in range(3):
+        name = f"{clock.now_ms() * 1_000_000 + number}-0000000a.msg"
+        agents.put("ann", b"TO: ann\n\n%d" % number, name=name)
+    relay.scan()
+    assert agents.bodies("ann") == ["0", "1", "2"]
+
+
 def test_a_broadcast_reaches_all_active_agents_but_its_sender(
     open_relay: OpenRelay, agents: Agents, clock: Clock
 ) -> None:

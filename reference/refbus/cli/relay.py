@@ -1,0 +1,143 @@
+"""`refbus relay COMMAND`: the folder of seed 002 from the shell: run its orchestrator, look at it, write and read."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from refbus.cli.common import Commands, made, print_all, print_one
+from refbus.kernel.msgfile import KINDS, Message
+from refbus.relay import tree
+from refbus.relay.bus import RelayBus
+from refbus.relay.mailbox import Mailbox
+from refbus.relay.view import View
+
+HELP = "the file relay with its orchestrator (seed 002)"
+EPILOG = """\
+The folder is --root, or the environment's AGENT_RELAY_DIR, or ~/.agent-relay. Settings are in its config.json.
+
+  refbus relay run --port 9100 &
+  refbus relay send --as alice --to bob 'done with the parser'
+  refbus relay receive --as bob --take
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where the folder is."""
+    default = Path(os.environ.get("AGENT_RELAY_DIR") or "~/.agent-relay")
+    parser.add_argument("--root", type=Path, default=default, metavar="DIR", help="the folder of the relay")
+
+
+def open_bus(arguments: Any) -> contextlib.AbstractContextManager[Any]:
+    """What the command works with: the orchestrator itself, an agent's mailbox, or a look."""
+    return arguments.opens(arguments)  # type: ignore[no-any-return]
+
+
+def _orchestrator(arguments: Any) -> RelayBus:
+    return RelayBus(_folder(arguments), synchronous=arguments.synchronous)
+
+
+def _mailbox(arguments: Any) -> contextlib.nullcontext[Mailbox]:
+    return contextlib.nullcontext(Mailbox(_folder(arguments), arguments.agent))
+
+
+def _view(arguments: Any) -> View:
+    return View(arguments.root.expanduser().resolve())
+
+
+def _folder(arguments: Any) -> Path:
+    folder: Path = arguments.root.expanduser()
+    return made(folder, folder / tree.LEDGER, arguments)
+
+
+def add_commands(commands: Commands) -> None:
+    """One command for each thing that an operator or an agent does."""
+
+    def add(name: str, opens: Callable[[Any], Any], run: Callable[[Any, Any], None], says: str) -> Any:
+        added = commands.add(name, run, says, takes_agent=opens is _mailbox)
+        added.set_defaults(opens=opens)
+        return added
+
+    running = add("run", _orchestrator, _run, "run the orchestrator until SIGTERM")
+    running.add_argument(
+        "--port", type=int, metavar="PORT", help="/metrics and /health on 127.0.0.1; 0 takes a free one"
+    )
+    running.add_argument(
+        "--no-watch", action="store_true", help="look every quarter of a second, and do not wait for events"
+    )
+    running.add_argument("--log", type=Path, metavar="FILE", help="a file that rotates (default: standard error)")
+    running.add_argument("--log-bytes", type=int, default=10_000_000, metavar="N", help="when it rotates")
+    running.add_argument("--log-keep", type=int, default=5, metavar="N", help="how many old ones are kept")
+    running.add_argument("--log-level", choices=("info", "warning", "error"), default="info")
+    add("scan", _orchestrator, _scan, "make one pass, where no orchestrator runs")
+    add("status", _view, _status, "messages by status, and the agents")
+    add("audit", _view, _audit, "what was refused, removed or is odd")
+    add("dump", _view, _dump, "all tables of the ledger")
+    backup = add("backup", _view, _backup, "copy the ledger into a file while it is used")
+    restore = add("restore", _orchestrator, _restore, "put a copy in the ledger's place, where no orchestrator runs")
+    for command in (backup, restore):
+        command.add_argument("file", type=Path)
+    send = add("send", _mailbox, _send, "put a message into the agent's outbox")
+    send.add_argument("--to", required=True, metavar="ADDRESS", help="an agent, *, #channel, Lead or __orchestrator__")
+    send.add_argument("--kind", choices=KINDS, default="message")
+    send.add_argument("--thread")
+    send.add_argument("--priority", type=int, help="0 to 9, 0 is the highest")
+    send.add_argument("--attach", type=Path, metavar="FILE", help="its content goes with the message")
+    send.add_argument("body", nargs="?", default="", help="text, or - for standard input")
+    receive = add("receive", _mailbox, _receive, "what lies in the agent's inbox")
+    receive.add_argument("--take", action="store_true", help="and remove it")
+
+
+def _run(bus: RelayBus, arguments: Any) -> None:
+    from refbus.relay import journal
+    from refbus.relay.monitor import serving
+    from refbus.relay.service import Service, until_signal
+
+    journal.write_to(arguments.log, bytes_max=arguments.log_bytes, keep=arguments.log_keep, level=arguments.log_level)
+    service = Service(bus, watch=not arguments.no_watch)
+    with contextlib.ExitStack() as stack:
+        if arguments.port is not None:
+            port = stack.enter_context(serving(bus, service, arguments.port))
+            print_one({"metrics": f"http://127.0.0.1:{port}/metrics", "health": f"http://127.0.0.1:{port}/health"})
+        until_signal(service, signal.signal, signal.SIGTERM, signal.SIGINT)
+
+
+def _scan(bus: RelayBus, _arguments: Any) -> None:
+    print_one(bus.scan())
+
+
+def _status(view: View, _arguments: Any) -> None:
+    print_one(view.status())
+
+
+def _audit(view: View, _arguments: Any) -> None:
+    print_all(list(view.audit()["records"]))
+
+
+def _dump(view: View, _arguments: Any) -> None:
+    print_one(view.dump())
+
+
+def _backup(view: View, arguments: Any) -> None:
+    print_one(view.backup(str(arguments.file.absolute())))
+
+
+def _restore(bus: RelayBus, arguments: Any) -> None:
+    print_one(bus.restore(str(arguments.file.absolute())))
+
+
+def _send(mailbox: Mailbox, arguments: Any) -> None:
+    body = sys.stdin.read() if arguments.body == "-" else arguments.body
+    attachment = mailbox.attach(arguments.attach.read_bytes()) if arguments.attach else None
+    message = Message(arguments.to, body, arguments.kind, arguments.thread, arguments.priority, attachment=attachment)
+    print_one(mailbox.send(message))
+
+
+def _receive(mailbox: Mailbox, arguments: Any) -> None:
+    print_all(list(mailbox.receive(take=arguments.take)))

@@ -1,0 +1,125 @@
+"""An agent's side of the folder (3.1, 3.4): it writes whole files into its outbox, and reads those in its inbox.
+
+Nothing here talks to the orchestrator, and none need run: what is written waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import TypedDict
+
+from refbus.kernel import msgfile
+from refbus.kernel.errors import InvalidArgument, PayloadTooLarge, of_os_error
+from refbus.kernel.files import FILE_MODE, existing_folder, write_all
+from refbus.kernel.msgfile import FormatError, Message
+from refbus.relay import blob, names, tree
+
+_READ_BYTES_MAX = 2 * msgfile.BYTES_MAX
+
+
+class Sent(TypedDict):
+    """The id that the ledger will know the message by."""
+
+    message_id: str
+
+
+class Received(TypedDict):
+    """A message of an inbox, and the file that it is."""
+
+    file: str
+    sender: str
+    message_id: str
+    to: str
+    kind: str
+    thread: str | None
+    priority: int | None
+    attachment: str | None
+    body: str
+
+
+class Mailbox:
+    """One agent's outbox and inbox."""
+
+    def __init__(self, root: Path | str, agent: str) -> None:
+        """Make the agent's folders where they are missing. Errors: INVALID_ARGUMENT, IO_ERROR."""
+        self.root = existing_folder("root", root)
+        if not names.is_agent_name(agent):
+            raise InvalidArgument(f"no agent may be called {agent!a:.80}")
+        self.agent = agent
+        try:
+            for part in (tree.AGENTS, tree.ATTACHMENTS):
+                (self.root / part).mkdir(0o700, exist_ok=True)
+            tree.make_agent(self.root, agent)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+
+    def send(self, message: Message) -> Sent:
+        """Put a message into the outbox, whole and durable. Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, DISK_FULL."""
+        try:
+            data = msgfile.format(message)
+            same = msgfile.parse(data)
+        except (FormatError, UnicodeEncodeError) as error:
+            raise InvalidArgument(f"this is no message: {error}") from error
+        if same != message:
+            raise InvalidArgument("a header holds what would end it")
+        if len(data) > msgfile.BYTES_MAX:
+            raise PayloadTooLarge(f"{len(data)} bytes, more than {msgfile.BYTES_MAX}: attach it")
+        name = names.file_name(time.time_ns(), secrets.token_hex(4))
+        try:
+            self._write(name, data)
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+        return {"message_id": names.message_id(self.agent, name)}
+
+    def attach(self, data: bytes) -> str:
+        """Store large content below its hash; returns what a message's `attachment` says. Errors: DISK_FULL."""
+        return blob.attach(self.root, data)
+
+    def receive(self, *, take: bool = False) -> list[Received]:
+        """What lies in the inbox, in the order of delivery; with `take` it is removed."""
+        found: list[Received] = []
+        with tree.folder(self.root, tree.AGENTS, self.agent, tree.INBOX) as inbox:
+            present = [name for name in os.listdir(inbox) if names.is_file_name(name)]
+            for name in sorted(present, key=lambda name: (names.time_ns(name), name)):
+                _, data, _ = tree.read(name, inbox, _READ_BYTES_MAX)
+                sender, id_, message = msgfile.parse_copy(data)
+                found.append(
+                    {
+                        "file": name,
+                        "sender": sender,
+                        "message_id": id_,
+                        "to": message.to,
+                        "kind": message.kind,
+                        "thread": message.thread,
+                        "priority": message.priority,
+                        "attachment": message.attachment,
+                        "body": message.body,
+                    }
+                )
+                if take:
+                    os.unlink(name, dir_fd=inbox)
+        return found
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Temporary file in .pending, fsync, rename, fsync of the folder."""
+        with (
+            tree.folder(self.root, tree.AGENTS, self.agent, tree.OUTBOX) as outbox,
+            tree.folder(self.root, tree.AGENTS, self.agent, tree.OUTBOX, tree.PENDING) as pending,
+        ):
+            try:
+                file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE, dir_fd=pending)
+                try:
+                    write_all(file, data)
+                    os.fsync(file)
+                finally:
+                    os.close(file)
+                os.rename(name, name, src_dir_fd=pending, dst_dir_fd=outbox)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=pending)
+                raise
+            os.fsync(outbox)

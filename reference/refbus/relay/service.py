@@ -1,0 +1,106 @@
+"""An orchestrator that runs by itself: passes when something was written, and every quarter of a second anyway.
+
+The watch only shortens the wait. Where it is missing, blind or late, the next pass finds what there is.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from refbus.kernel.errors import BusError
+from refbus.relay import tree
+from refbus.relay.bus import RelayBus
+from refbus.relay.names import SUFFIX
+
+log = logging.getLogger("refbus.relay.service")
+GAP_S = 0.01  # between passes, however much is written
+PAUSE_S_MAX = 5.0  # after passes that failed
+_STEP_MS, _DEBOUNCE_MS = 5, 20
+
+
+class Service:
+    """The loop around `RelayBus.scan`."""
+
+    def __init__(self, bus: RelayBus, *, watch: bool = True) -> None:
+        self._bus, self._watch = bus, watch
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._last_good = time.monotonic()
+
+    def run(self) -> None:
+        """Until `stop`."""
+        watcher = threading.Thread(target=self._look_out, name="watch", daemon=True) if self._watch else None
+        if watcher is not None:
+            watcher.start()
+        log.info("started", extra={"root": str(self._bus.store.root)})
+        failures = 0
+        while not self._stop.is_set():
+            self._wake.clear()
+            try:
+                self._bus.scan()
+            except BusError as error:
+                failures += 1
+                log.error("pass_failed", extra={"code": error.code, "error": str(error)})
+                self._stop.wait(min(PAUSE_S_MAX, 0.05 * 2**failures))
+                continue
+            failures, self._last_good = 0, time.monotonic()
+            self._rest()
+        log.info("stopped")
+        if watcher is not None:
+            watcher.join(timeout=5)
+
+    def stop(self) -> None:
+        """End after the pass that is under way. A signal handler may call it."""
+        self._stop.set()
+        self._wake.set()
+
+    def health(self) -> tuple[bool, float]:
+        """Is it well, and how many seconds ago was the last good pass?"""
+        age_s = time.monotonic() - self._last_good
+        return age_s < max(10.0, 40 * self._bus.store.config.scan_interval_ms / 1000), age_s
+
+    def _rest(self) -> None:
+        """Until a file that is known has settled; else until the next one comes, or the interval is over."""
+        interval_s = self._bus.store.config.scan_interval_ms / 1000
+        waits_ms = self._bus.scanner.next_ms
+        if waits_ms is not None and waits_ms / 1000 < interval_s:
+            self._stop.wait(max(GAP_S, waits_ms / 1000))
+        else:
+            self._wake.wait(interval_s)
+
+    def _look_out(self) -> None:
+        """Wake the loop when a message file appears in an outbox."""
+        try:
+            from watchfiles import watch
+        except ImportError:
+            log.warning("no_watch", extra={"hint": "pip install 'busproof[relay]'"})
+            return
+        root = self._bus.store.root / tree.AGENTS
+        try:
+            for _ in watch(
+                root,
+                watch_filter=_is_message,
+                step=_STEP_MS,
+                debounce=_DEBOUNCE_MS,
+                stop_event=self._stop,
+                rust_timeout=1_000,
+                ignore_permission_denied=True,
+                raise_interrupt=False,
+            ):
+                self._wake.set()
+        except (OSError, RuntimeError) as error:  # the limit on watches, a folder that went
+            log.warning("no_watch", extra={"error": str(error)})
+
+
+def _is_message(_change: object, path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return name.endswith(SUFFIX) and folder.endswith(f"/{tree.OUTBOX}")
+
+
+def until_signal(service: Service, on: Callable[[int, Callable[[int, object], None]], object], *signals: int) -> None:
+    """Run until one of the signals comes; `on` is signal.signal."""
+    for number in signals:
+        on(number, lambda *_: service.stop())
+    service.run()

@@ -1,0 +1,33 @@
+"""A look at a folder's ledger, with or without an orchestrator: it holds no lock and changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from refbus.kernel.errors import NotFound
+from refbus.relay import tree
+from refbus.relay.audit import Audit
+from refbus.relay.export import Export
+from refbus.relay.presence import Presence
+from refbus.relay.status import Status
+from refbus.relay.store import Store
+
+
+class View:
+    """What can be asked while somebody else runs."""
+
+    def __init__(self, root: Path | str) -> None:
+        """Errors: NOT_FOUND where there is no ledger, SCHEMA_MISMATCH."""
+        if not (Path(root) / tree.LEDGER).exists():
+            raise NotFound(f"there is no {str(Path(root) / tree.LEDGER)!a:.300}")
+        self.store = Store(root, hold=False)
+        self.audit = Audit(self.store).audit
+        self.status = Status(self.store, Presence(self.store, Audit(self.store))).status
+        self.dump = Export(self.store).dump
+        self.backup = Export(self.store).backup
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()

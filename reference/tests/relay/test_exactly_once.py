@@ -1,0 +1,220 @@
+"""Killed at every step: each message is delivered once, or ends in a recorded failure (2.4).
+
+An audit hook of Python sees every call that touches a file, and every SQL statement: at each of them in turn the
+orchestrator's process kills itself. Its reader takes what it has got before the next one starts.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from refbus.kernel.clock import Clock
+from refbus.relay.bus import RelayBus
+from refbus.relay.processes import TOKEN, members
+
+from .conftest import Agents, rows
+
+_TOUCHES = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.truncate", "subprocess.Popen"}
+_WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT")
+# A part of the points each time; all of them at night.
+STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)])
+CLIS = {"sleep": ["/bin/sleep", "1000"]}
+
+
+def kill_at(point: int) -> None:
+    """End this process, as SIGKILL does, at the n-th thing that it does to the disk from now on."""
+    points = itertools.count(1)
+
+    def touch() -> None:
+        if next(points) == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _TOUCHES and not (event == "open" and _only_reads(arguments)):
+            touch()
+
+    class Traced(sqlite3.Connection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.set_trace_callback(lambda sql: touch() if sql.startswith(_WRITES) else None)
+
+    sys.addaudithook(hook)
+    sqlite3.connect = functools.partial(sqlite3.connect, factory=Traced)  # type: ignore[assignment]
+
+
+def _only_reads(arguments: tuple[Any, ...]) -> bool:
+    return isinstance(arguments[2], int) and not arguments[2] & (os.O_CREAT | os.O_WRONLY | os.O_RDWR)
+
+
+def run_and_die(root: Path, clock: Clock, point: int) -> bool:
+    """Open, make a pass, end without a word. True: it was killed on its way."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            kill_at(point)
+            RelayBus(root, clock=clock, clis=CLIS, grace_ms=50).scan()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    assert status in (0, signal.SIGKILL), status
+    return status != 0
+
+
+def every_point(
+    tmp_path: Path,
+    step: int,
+    prepare: Callable[[Agents], None],
+    judge: Callable[[Path, Agents, RelayBus, Counter[str]], None],
+) -> int:
+    """Kill at each point in turn, or at each step-th; returns how many there are."""
+    for point in itertools.count(1, step):
+        root = tmp_path / f"at-{point}"
+        root.mkdir()
+        clock = Clock(1_768_053_600_000)
+        agents = Agents(root, clock)
+        prepare(agents)
+        killed = run_and_die(root, clock, point)
+        taken = take(agents)
+        with RelayBus(root, clock=clock, clis=CLIS, grace_ms=50) as bus:
+            bus.scan()
+            taken += take(agents)
+            judge(root, agents, bus, taken)
+        assert list((root / "tmp").iterdir()) == [], f"killed at point {point}"
+        shutil.rmtree(root)
+        if not killed:
+            return point
+    raise AssertionError
+
+
+def take(agents: Agents) -> Counter[str]:
+    """What lies in the inboxes, whole, is read and removed by its reader."""
+    found = Counter(f"{agent}: {body}" for agent in ("ann", "bob", "cid") for body in agents.bodies(agent))
+    for path in agents.root.glob("agents/*/inbox/*.msg"):
+        path.unlink()
+    return found
+
+
+@STEPS
+def test_a_delivery_happens_once_wherever_it_is_interrupted(tmp_path: Path, step: int) -> None:
+    """To one and to all, between subscriptions and bad files; and everything is archived once."""
+
+    def prepare(agents: Agents) -> None:
+        agents.join("bob", "cid")
+        agents.send("ann", "bob", "one")
+        agents.send("bob", "*", "two")
+        agents.send("cid", "__orchestrator__", "SUBSCRIBE: #x", "status")
+        agents.send("ann", "#x", "three")
+        agents.send("ann", "no body", "four")
+        agents.put("ann", b"", age_ms=6_000)
+
+    def judge(root: Path, agents: Agents, bus: RelayBus, taken: Counter[str]) -> None:
+        assert taken == Counter(["bob: one", "ann: two", "cid: two", "cid: three"])
+        statuses = Counter(row["status"] for row in rows(bus).values())
+        assert statuses == {"archived": 4, "failed": 2}
+        assert {row["status"] for row in rows(bus, "inbox").values()} == {"completed"}
+        assert len(list(root.glob("archive/*/*/*"))) == 6 and list(root.glob("agents/*/outbox/*.msg")) == []
+        assert all(row["completed_at"] for row in bus.dump()["pending_operations"])
+
+    assert every_point(tmp_path, step, prepare, judge) > 60
+
+
+@STEPS
+def test_a_spawn_leaves_one_process_that_is_known(tmp_path: Path, step: int) -> None:
+    """Wherever it is interrupted; and a release none."""
+
+    def prepare(agents: Agents) -> None:
+        agents.send("ann", "__orchestrator__", "NAME: w\nCLI: sleep", "spawn")
+
+    def judge(root: Path, agents: Agents, bus: RelayBus, taken: Counter[str]) -> None:
+        assert {row["status"] for row in rows(bus).values()} == {"archived"}
+        (agent,) = [agent for agent in bus.dump()["agents"] if agent["name"] == "w"]
+        alive = running(root)
+        assert [process.pid for process in alive] == [agent["pid"]] and agent["status"] == "active"
+        assert until(lambda: "sleep" in alive[0].cmdline()[0])
+        agents.send("ann", "__orchestrator__", "NAME: w", "release")
+        bus.scan()
+        assert running(root) == []
+
+    assert every_point(tmp_path, step, prepare, judge) > 20
+
+
+@STEPS
+def test_a_release_ends_everything_wherever_it_is_interrupted(tmp_path: Path, step: int) -> None:
+    """And says so once."""
+
+    def prepare(agents: Agents) -> None:
+        agents.send("ann", "__orchestrator__", "NAME: w\nCLI: sleep", "spawn")
+        pid = os.fork()
+        if pid == 0:
+            try:
+                RelayBus(agents.root, clock=agents.clock, clis=CLIS, grace_ms=50).scan()
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        assert len(running(agents.root)) == 1
+        agents.send("ann", "__orchestrator__", "NAME: w", "release")
+
+    def judge(root: Path, agents: Agents, bus: RelayBus, taken: Counter[str]) -> None:
+        assert running(root) == []
+        assert [row["status"] for row in rows(bus).values()] == ["archived", "archived"]
+        (agent,) = [agent for agent in bus.dump()["agents"] if agent["name"] == "w"]
+        assert (agent["status"], agent["pid"]) == ("terminated", None)
+
+    assert every_point(tmp_path, step, prepare, judge) > 10
+
+
+def running(root: Path) -> list[psutil.Process]:
+    """Processes of agents of this folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environment = process.environ()
+        except (psutil.Error, OSError):
+            continue
+        if environment.get("AGENT_RELAY_DIR") == str(root) and process in members({environment.get(TOKEN, "")}):
+            found.append(process)
+    return found
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Wait for another process to get on."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            if is_so():
+                return True
+        except (psutil.Error, IndexError):
+            pass
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left(tmp_path: Path) -> Any:
+    """Whatever failed."""
+    yield
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("AGENT_RELAY_DIR", "").startswith(str(tmp_path)):
+                process.kill()
+        except (psutil.Error, OSError):
+            continue

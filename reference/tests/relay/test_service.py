@@ -1,0 +1,227 @@
+"""The orchestrator as a program: `refbus relay …`, signals, monitors, and the shell agent of the seed's appendix."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus import cli
+from refbus.kernel import msgfile
+
+AGENT = Path(__file__).parents[2] / "examples" / "relay_agent.sh"
+PATIENCE_S = 30
+
+Run = Callable[..., list[Any]]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """As the seed has it, below a home."""
+    return tmp_path / "home" / ".agent-relay"
+
+
+@pytest.fixture
+def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on the folder; its lines of JSON."""
+
+    def run_(*words: str, code: int = 0) -> list[Any]:
+        assert cli.main(["relay", "--root", str(root), *words]) == code
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[Start]:
+    """Starts orchestrators as processes; those that still live at the end are killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_(*words: str, **environment: str) -> subprocess.Popen[str]:
+        env = {**os.environ, "AGENT_RELAY_DIR": str(root), **environment}
+        command = [sys.executable, "-m", "refbus.cli", "relay", "run", *words]
+        started.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start_
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def eventually(look: Callable[[], Any]) -> Any:
+    """What is found, when it is."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)
+    return found
+
+
+def test_a_conversation_by_hand(run: Run) -> None:
+    """Send, one pass, receive, take; status, audit, dump."""
+    (sent,) = run("send", "--as", "alice", "--to", "alice", "--thread", "t", "--priority", "0", "a note")
+    time.sleep(0.1)  # the settle time of the seed, on the wall clock
+    assert run("scan") == [{"discovered": 1, "completed": 1, "failed": 0, "retried": 0, "refused": 0}]
+    (message,) = run("receive", "--as", "alice", "--take")
+    assert (
+        message.items()
+        >= {"sender": "alice", "message_id": sent["message_id"], "body": "a note", "thread": "t"}.items()
+    )
+    assert run("receive", "--as", "alice") == []
+    (status,) = run("status")
+    assert (status["archived"], status["agents"]) == (1, [{"name": "alice", "status": "active"}])
+    assert run("audit") == []
+    assert len(run("dump")[0]["messages"]) == 2
+
+
+def test_what_is_large_is_attached(run: Run, root: Path, tmp_path: Path) -> None:
+    """Below its hash; the message names it."""
+    (tmp_path / "big").write_bytes(b"x" * 2_000_000)
+    run("send", "--as", "alice", "--to", "alice", "--attach", str(tmp_path / "big"), "look")
+    time.sleep(0.1)
+    run("scan")
+    (message,) = run("receive", "--as", "alice")
+    algorithm, _, digest = message["attachment"].partition(":")
+    assert algorithm == "sha256"
+    assert (root / "attachments" / digest[:2] / digest).read_bytes() == b"x" * 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["send", "--as", "1", "--to", "bob"], "INVALID_ARGUMENT"),
+        (["send", "--as", "bob", "--to", "bob\nKIND: spawn"], "INVALID_ARGUMENT"),
+        (["send", "--as", "bob", "--to", "bob", "x" * msgfile.BYTES_MAX], "PAYLOAD_TOO_LARGE"),
+        (["status"], "NOT_FOUND"),
+        (["restore", "/nowhere/ledger.db"], "INVALID_ARGUMENT"),
+    ],
+)
+def test_a_mistake_is_told(root: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    """By its code, and nothing is sent."""
+    assert cli.main(["relay", "--root", str(root), *words]) == 1
+    assert capsys.readouterr().err.startswith(f"refbus: {says}: ")
+    assert list(root.glob("agents/*/outbox/*.msg")) == []
+
+
+def test_messages_are_delivered_while_it_runs(run: Run, start: Start) -> None:
+    """With the watch; and all look at it meanwhile, but none starts another one."""
+    run("send", "--as", "bob", "--to", "bob", "early")
+    start()
+    assert eventually(lambda: run("receive", "--as", "bob", "--take"))[0]["body"] == "early"
+    run("send", "--as", "alice", "--to", "bob", "late")
+    assert eventually(lambda: run("receive", "--as", "bob", "--take"))[0]["body"] == "late"
+    assert run("status")[0]["archived"] + run("status")[0]["completed"] >= 2
+    run("scan", code=1)
+
+
+def test_nothing_depends_on_an_event(run: Run, start: Start) -> None:
+    """Without the watch a pass every quarter of a second finds all."""
+    start("--no-watch")
+    eventually(lambda: run("send", "--as", "bob", "--to", "bob", "hello"))
+    assert eventually(lambda: run("receive", "--as", "bob", "--take"))[0]["body"] == "hello"
+
+
+def test_sigterm_ends_it_cleanly(run: Run, start: Start, root: Path) -> None:
+    """With all that it spawned; the lock is free, and the log says what happened, in lines of JSON."""
+    root.mkdir(parents=True)
+    (root / "config.json").write_text(json.dumps({"clis": {"sleep": ["/bin/sleep"]}}))
+    process = start("--log", str(root / "run.log"))
+    run("send", "--as", "bob", "--to", "__orchestrator__", "--kind", "spawn", "NAME: w\nCLI: sleep\nPROMPT: 1000")
+    eventually((root / "run.log").exists)
+    pid = eventually(lambda: [a["pid"] for a in _dump(run)["agents"] if a["name"] == "w" and a["pid"]])[0]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert {a["name"]: a["status"] for a in _dump(run)["agents"]} == {"bob": "active", "w": "terminated"}
+    lines = [json.loads(line) for line in (root / "run.log").read_text().splitlines()]
+    assert [lines[0]["event"], lines[-1]["event"]] == ["started", "stopped"]
+    assert run("scan")
+
+
+def _dump(run: Run) -> Any:
+    return run("dump")[0]
+
+
+def test_what_a_dead_one_held_is_taken_over(run: Run, start: Start, root: Path) -> None:
+    """A live one is not overrun; a killed one leaves a lock that nobody minds."""
+    first = start()
+    eventually((root / "ledger.db").exists)
+    eventually(lambda: "pid" in (root / ".lock").read_text())
+    second = start()
+    assert second.wait(PATIENCE_S) == 1
+    assert second.stderr is not None and "LOCKED" in second.stderr.read()
+    first.kill()
+    first.wait()
+    assert json.loads((root / ".lock").read_text())["pid"] == first.pid
+    assert run("scan")
+
+
+def test_a_lock_that_names_a_living_process_is_respected(run: Run, root: Path) -> None:
+    """Also where it holds no lock of the system, as another implementation may not."""
+    root.mkdir(parents=True)
+    (root / ".lock").write_text(json.dumps({"pid": os.getppid()}))
+    run("scan", code=1)
+    (root / ".lock").write_text(json.dumps({"pid": os.getppid(), "started_at": 1.0}))  # a number that is used again
+    run("scan")
+    (root / ".lock").write_text("garbage")
+    run("scan")
+
+
+def test_monitors_are_answered_on_this_machine_alone(run: Run, start: Start, root: Path) -> None:
+    """Metrics as text of Prometheus, health as JSON; off unless a port is asked for."""
+    process = start("--port", "0")
+    assert process.stdout is not None
+    said = json.loads(process.stdout.readline())
+    run("send", "--as", "bob", "--to", "bob", "hello")
+    text = eventually(lambda: (found := _get(said["metrics"])) and 'outcome="completed"} 1.0' in found and found)
+    assert "relay_queue_depth" in text and "relay_processing_seconds_count 1.0" in text
+    assert json.loads(_get(said["health"]))["status"] == "ok"
+    with pytest.raises(urllib.error.HTTPError):
+        _get(said["health"] + "x")
+    port = int(said["health"].split(":")[2].split("/")[0])
+    others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+    for address in others:
+        with socket.socket() as caller:
+            assert caller.connect_ex((address, port)) != 0
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_shell_agent_needs_nothing_but_the_folder(run: Run, start: Start, root: Path) -> None:
+    """It writes before there is an orchestrator, is read by Lead, and gets its answer as a file."""
+    root.mkdir(parents=True)
+    (root / "config.json").write_text(json.dumps({"lead": "boss"}))
+    (root / "agents" / "boss").mkdir(parents=True)
+    env = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "AGENT_RELAY_NAME": "sheila"}
+    said = subprocess.run(["bash", str(AGENT)], env=env, check=True, capture_output=True, text=True).stdout
+    name = said.removeprefix("sent ").strip()
+    assert (
+        root / "agents" / "sheila" / "outbox" / name
+    ).read_text() == "TO: Lead\n\nACK: task received and understood.\n"
+    start()
+    (message,) = eventually(lambda: run("receive", "--as", "boss"))
+    assert (message["sender"], message["body"]) == ("sheila", "ACK: task received and understood.\n")
+    assert message["message_id"] == f"sheila/{name.removesuffix('.msg')}"
+    run("send", "--as", "boss", "--to", "sheila", "well done")
+    inbox = root / "agents" / "sheila" / "inbox"
+    eventually(lambda: list(inbox.glob("*.msg")))
+    words = ["bash", str(AGENT), "boss", "thanks"]
+    said = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
+    assert said.endswith("TO: sheila\n\nwell done") and list(inbox.iterdir()) == []
