@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -49,6 +50,8 @@ def check(args: argparse.Namespace) -> int:
     shutil.rmtree(out / "parts", ignore_errors=True)
     (out / "report.jsonl").unlink(missing_ok=True)
     (out / "parts").mkdir(parents=True, exist_ok=True)
+    if args.seed is None:
+        args.seed = random.randrange(2**31)  # told in the header and in every replay
     bus = args.bus or "the reference"
     if not args.quiet:
         say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {_jobs(args)} processes", sys.stderr)
@@ -130,7 +133,7 @@ def _options(args: argparse.Namespace, out: Path) -> list[str]:
         *("--busproof-known", args.known or ""),
         *(f"--busproof-only={name}" for name in args.only),
         *(["--busproof-nightly"] if args.nightly else []),
-        *([f"--busproof-seed={args.seed}"] if args.seed is not None else []),
+        f"--busproof-seed={args.seed}",
         *([f"--busproof-ends-at={time.time() + args.budget}"] if args.budget is not None else []),
     ]
 

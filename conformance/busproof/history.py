@@ -124,6 +124,11 @@ class Recorder:
         self._file: IO[str] = path.open("w", encoding="utf-8")
         self.record("header", process=-1, value=header)
 
+    @property
+    def last(self) -> int:
+        """The index of the last event."""
+        return self._next - 1
+
     def record(self, type_: EventType, *, process: int, **columns: Any) -> int:
         """Write one event, with the rows of a state, and return its index."""
         value, rows = columns.get("value"), list[tuple[str, Any]]()

@@ -47,7 +47,7 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
         who, method = step.get("process", step.get("agent")), step["method"]
         params = {**step["params"]}
         if who in dead or who not in doors:
-            doors[who] = fleet.door(len(doors), store, {})
+            doors[who] = fleet.door(len(doors), store, step.get("options", {}))
             dead.discard(who)
         if method in ("kill", "restart"):
             fleet.give_back(doors[who], retired=method == "kill" or bool(params.get("kill")))

@@ -151,7 +151,7 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
     results = []
     for row in rows:
         if row.id in broken:
-            results.append(_failed(row, events, broken[row.id]))
+            results.append(_failed(row, ctx, events, broken[row.id]))
         elif ended is None:
             undecided = _result(row, "could-not-run", "the script ended without deciding this row")
             results.append(_result(row, "pass") if row.id in reached else undecided)
@@ -164,16 +164,19 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
         elif first or (row.id in reached and not is_all_reached):
             results.append(_result(row, "inconclusive", f"the script broke before its end: {ended[1]}"))
         else:
-            results.append(_failed(row, events, Finding(row.id, False, ended[1], len(events))))
+            results.append(_failed(row, ctx, events, Finding(row.id, False, ended[1], len(events))))
     return results
 
 
-def _failed(row: Requirement, events: list[Event], finding: Finding) -> RowResult:
-    return _result(row, _broken(row), finding.why, events=_shown(events, finding), script=_script(events, finding))
+def _failed(row: Requirement, ctx: Ctx, events: list[Event], finding: Finding) -> RowResult:
+    script = _script(events, finding, ctx.opened_with)
+    return _result(row, _broken(row), finding.why, events=_shown(events, finding), script=script)
 
 
 def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
-    """The operations just before the expectation, without clock settings and openings."""
+    """The operations that show it: those that the script blames, or the ones just before the expectation."""
+    if finding.shown:
+        return [_short(event) for event in events if event.index in finding.shown][:EVENTS_SHOWN]
     upto = [
         e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type not in ("header", "state")
     ]
@@ -187,13 +190,21 @@ def _short(event: Event) -> dict[str, Any]:
     return told
 
 
-def _script(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
-    """The calls that lead there, for `busproof replay`."""
-    return [
-        {"process": e.process, "method": e.op, "params": e.value if e.type == "invoke" else {}}
-        for e in events
-        if e.index <= finding.at_event and e.type in ("invoke", "nemesis") and len(repr(e.value)) < 20_000
-    ]
+def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls that lead there, for `busproof replay`; of calls that each show it alone, no others."""
+    steps: list[dict[str, Any]] = []
+    opened: set[int] = set()
+    for e in events:
+        is_wanted = not finding.shown or e.index in finding.shown or e.op == "clock.set"
+        is_step = e.type in ("invoke", "nemesis") and len(repr(e.value)) < 20_000
+        if e.index > finding.at_event or not is_wanted or not is_step:
+            continue
+        step = {"process": e.process, "method": e.op, "params": e.value if e.type == "invoke" else {}}
+        if e.process not in opened and opened_with.get(e.process):
+            step["options"] = opened_with[e.process]
+        opened.add(e.process)
+        steps.append(step)
+    return steps
 
 
 def _run_corpus(fleet: Fleet) -> list[RowResult]:

@@ -44,6 +44,7 @@ class Finding:
     ok: bool
     why: str
     at_event: int  # index in the history of the last event before it
+    shown: tuple[int, ...] = ()  # indexes of the events that show it; none: those just before it
 
 
 class Ctx:
@@ -54,14 +55,17 @@ class Ctx:
         self.hello = fleet.hello
         self.findings: list[Finding] = []
         self._options = options
+        self.opened_with: dict[int, dict[str, Any]] = {}  # process → options of its open
         self._sessions: list[Session] = []
+        self._blamed: list[int] = []
         self._numbers = itertools.count()
         self._now_ms = T0_MS
 
     def agent(self, name: str, **options: Any) -> Session:
         """A new process working as this agent, opened on the store, its clock at the scenario's time."""
         number = next(self._numbers)
-        door = self.fleet.door(number, self.store, {**self._options, **options})
+        self.opened_with[number] = {**self._options, **options}
+        door = self.fleet.door(number, self.store, self.opened_with[number])
         session = Session(door, self.recorder, process=number, agent=name)
         self._sessions.append(session)
         if self.hello.clock == "manual":
@@ -83,9 +87,14 @@ class Ctx:
 
     def expect(self, requirement: str, ok: bool, why: str) -> bool:
         """Decide a requirement; `why` tells a reader what was seen, and is kept only if it failed."""
-        last = self.recorder._next - 1
-        self.findings.append(Finding(requirement, bool(ok), "" if ok else why, last))
+        last = self.recorder.last
+        self.findings.append(Finding(requirement, bool(ok), "" if ok else why, last, tuple(self._blamed)))
+        self._blamed.clear()
         return bool(ok)
+
+    def blame(self) -> None:
+        """The last call and its answer are what shows it, if the next expectation does not hold."""
+        self._blamed += [self.recorder.last - 1, self.recorder.last]
 
     def has(self, *features: str) -> bool:
         """Does every member of the fleet declare these features or nouns?"""

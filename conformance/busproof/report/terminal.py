@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import textwrap
 from typing import IO, Any
 
-from busproof.catalogue import catalogue
+from busproof.catalogue import CORPUS, catalogue
 from busproof.report.lines import Report
 from busproof.words import one_line
 
@@ -116,13 +117,17 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
-    seed = f" --seed {header['seed']}" if header.get("seed") is not None else ""
-    item = catalogue(header["system"])[row["requirement"]].item
-    return f"busproof check {header['system']}{_bus(header)} --only {item}{seed}"
+    item = CORPUS if row["check"] == CORPUS else catalogue(header["system"])[row["requirement"]].item
+    said = f"busproof check {header['system']}{_bus(header)} --only {item}"
+    if row["fleet"] == "mixed":
+        said += f" --mixed-with {shlex.quote(header['mixed_with'])}"
+    if header.get("seed") is not None:
+        said += f" --seed {header['seed']}"
+    return said + (" --nightly" if header.get("nightly") else "")
 
 
 def _bus(header: dict[str, Any]) -> str:
-    return f" --bus '{header['bus']}'" if header.get("bus") else ""
+    return f" --bus {shlex.quote(header['bus'])}" if header.get("bus") else ""
 
 
 def _event(event: dict[str, Any]) -> str:

@@ -173,10 +173,12 @@ def bad_input(ctx: Ctx) -> None:
                 answer = a.refusal(method, **params)
             except Lost as error:
                 soft.append(f"{method} {str(params)[:100]}: no answer, {error}")
+                ctx.blame()
                 a = ctx.agent("a")
                 continue
             if not definite(answer):
                 soft.append(f"{method} {str(params)[:100]}: {said(answer)[:120]}")
+                ctx.blame()
     ctx.expect("comms.limit.15", not soft, f"{len(soft)} bad calls, the first: {'; '.join(soft[:4])}")
     left = receive(ctx.agent("b"))
     ctx.expect("comms.limit.16", left == [] and send(a, "b") is not None, f"stored by bad calls: {left}")

@@ -55,9 +55,11 @@ def soft_spots(ctx: Ctx, session: Session, cases: list[tuple[str, dict[str, Any]
         except Lost as error:
             soft.append(f"{method} {_short(params)}: no answer, {error}")
             session.retired = True
+            ctx.blame()
             return soft
         if not definite(answer) or not answer or not answer.code:
             soft.append(f"{method} {_short(params)}: {said(answer)}")
+            ctx.blame()
     return soft
 
 

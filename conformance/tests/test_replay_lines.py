@@ -1,0 +1,57 @@
+"""What a report prints to play a failure again does so, as printed: the same row fails."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof import cli
+from busproof.mutant import mutants
+from busproof.report.terminal import replay_command
+
+# One of each kind: a scenario with options at open, in a mixed fleet as well; the history; the corpus.
+FAILURES = [
+    ("lease.renew_after_retake", "worker.lease.12", "anyone_releases"),
+    ("history", "worker.lease.22", "anyone_releases"),
+    ("corpus", "worker.lease.14", "anyone_releases"),
+]
+
+
+@pytest.mark.parametrize(("item", "row_id", "mutant"), FAILURES)
+def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str, tmp_path: Path) -> None:
+    """Seed, mixed fleet and quoting are in it. A folder with a blank in its name is somebody's home."""
+    program = tmp_path / "my bus" / "it's.py"
+    program.parent.mkdir()
+    program.write_text(mutants("worker")[mutant].path.read_text())
+    bus = f"exec:{shlex.join([sys.executable, str(program)])}"
+    argv = ["check", "worker", "--bus", bus, "--only", item, "--json", "--out", str(tmp_path / "out")]
+    assert cli.main(argv) == 1
+    header, *rows, _ = map(json.loads, (tmp_path / "out" / "report.jsonl").read_text().splitlines())
+    assert isinstance(header["seed"], int)
+    failed = [row for row in rows if row["requirement"] == row_id and row["outcome"] == "fail"]
+    assert len({row["fleet"] for row in failed}) == (1 if item == "corpus" else 2)
+    for row in failed[-1:]:  # of the mixed fleet, where there is one
+        line = replay_command(row, header)
+        assert cli.main([*shlex.split(line)[1:], "--json", "--out", str(tmp_path / "again")]) == 1
+        again = map(json.loads, (tmp_path / "again" / "report.jsonl").read_text().splitlines())
+        assert (row_id, row["fleet"], "fail") in {
+            (one.get("requirement"), one.get("fleet"), one.get("outcome")) for one in again
+        }
+
+
+def test_a_limit_shows_the_calls_that_were_accepted_and_should_not_have_been(tmp_path: Path) -> None:
+    """Not the last ones that were refused; and the script to send again holds no others."""
+    bus = mutants("worker")["anyone_releases"].spec()
+    argv = ["check", "worker", "--bus", bus, "--only", "limit.fields", "--mixed-with", "none", "--json"]
+    assert cli.main([*argv, "--out", str(tmp_path)]) == 1
+    _, *rows, _ = map(json.loads, (tmp_path / "report.jsonl").read_text().splitlines())
+    (row,) = [row for row in rows if row["requirement"] == "worker.limit.02"]
+    assert [(event["type"], event["op"]) for event in row["events"]] == [
+        ("invoke", "release_claim"),
+        ("ok", "release_claim"),
+    ]
+    assert [step["method"] for step in row["script"]] == ["clock.set", "release_claim"]
