@@ -54,6 +54,7 @@ def attach(root: Path, data: bytes) -> str:
     """Store content, as an agent does; returns what the header ATTACHMENT says of it."""
     digest = hashlib.sha256(data).hexdigest()
     folder = root / tree.ATTACHMENTS / digest[:2]
-    make_folder(folder)
+    for part in (folder.parent, folder):
+        make_folder(part)
     atomic_write(folder / digest, data)
     return f"sha256:{digest}"

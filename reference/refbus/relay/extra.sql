@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS continuity (
 CREATE TABLE IF NOT EXISTS processes (
     agent_name TEXT PRIMARY KEY,
     pid INTEGER NOT NULL,
-    started REAL NOT NULL,                   -- as the system tells it, seconds
+    started INTEGER NOT NULL,                -- ticks since the machine booted
     token TEXT NOT NULL                      -- in the environment of everything that it starts
 );
 

@@ -19,7 +19,7 @@ def read(body: str, keys: Collection[str], *, long: str = "") -> dict[str, str]:
         if colon and key in keys:
             if key in found:
                 raise Failure("bad_request", f"{key} stands twice")
-            found[key], last = value.strip(), key
+            found[key], last = value if key == long else value.strip(), key
         elif long and last == long:
             found[long] += f"\n{line}"
         elif line.strip():

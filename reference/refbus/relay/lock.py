@@ -12,12 +12,9 @@ import json
 import os
 from pathlib import Path
 
-import psutil
-
+from refbus.kernel import process
 from refbus.kernel.errors import Locked, of_os_error
 from refbus.kernel.files import FILE_MODE, write_all
-
-_SAME_START_S = 1.0
 
 
 class Lock:
@@ -42,7 +39,7 @@ class Lock:
                 raise Locked(f"process {pid} holds {self._path}")
             os.ftruncate(fd, 0)
             os.lseek(fd, 0, os.SEEK_SET)
-            write_all(fd, json.dumps({"pid": os.getpid(), "started_at": psutil.Process().create_time()}).encode())
+            write_all(fd, json.dumps(_ourselves()).encode())
         except OSError as error:
             os.close(fd)
             raise of_os_error(error, definite=True) from error
@@ -66,12 +63,13 @@ def _living_holder(content: bytes) -> int | None:
         said = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    pid, started = (said.get("pid"), said.get("started_at")) if isinstance(said, dict) else (said, None)
-    if type(pid) is not int or not 0 < pid < 2**31 or pid == os.getpid():
+    pid, started = (said.get("pid"), said.get("started_ticks")) if isinstance(said, dict) else (said, None)
+    if type(pid) is not int or pid == os.getpid() or (found := process.find(pid)) is None:
         return None
-    try:
-        lives = psutil.Process(pid)
-        is_same = not isinstance(started, float) or abs(lives.create_time() - started) < _SAME_START_S
-        return pid if is_same and lives.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.Error:
-        return None
+    return pid if started in (None, found.started) else None
+
+
+def _ourselves() -> dict[str, int]:
+    found = process.find(os.getpid())
+    assert found is not None
+    return {"pid": found.pid, "started_ticks": found.started}

@@ -1,7 +1,7 @@
 """Processes of agents: started behind a gate, ended as a whole.
 
 Everything that a spawn starts carries its token in the environment, wherever it goes: a child that left the process
-group is found as well. A pid alone names nobody: it is compared with the start that the system tells.
+group is found as well. A pid alone names nobody: it goes with the start that the system tells.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-
+from refbus.kernel import process
 from refbus.kernel.files import FILE_MODE
 from refbus.relay import gate
 from refbus.relay.failure import Failure
 
 TOKEN = "AGENT_RELAY_TOKEN"
 _LOOK_S = 0.02
-_SAME_START_S = 0.02
 
 
-class Running(NamedTuple):
-    """A process, so that it cannot be mistaken."""
+class Target(NamedTuple):
+    """A process that was started here: what it is known by. `started` is in ticks since boot."""
 
     pid: int
-    started: float
+    started: int
+    token: str
 
 
 class Started:
     """A program behind its gate: `go` lets it through."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], output: Path, ticket: Path) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], token: str, output: Path, ticket: Path
+    ) -> None:
         self._ticket = ticket
         ticket.touch(FILE_MODE)
         status, told = os.pipe()
@@ -53,7 +54,7 @@ class Started:
                     stdout=output_fd,
                     stderr=output_fd,
                     cwd=cwd,
-                    env=dict(env),
+                    env={**env, TOKEN: token},
                     pass_fds=(told,),
                     start_new_session=True,
                 )
@@ -65,7 +66,8 @@ class Started:
             raise
         finally:
             os.close(told)
-        self.running = Running(self.process.pid, psutil.Process(self.process.pid).create_time())
+        found = process.find(self.process.pid)
+        self.target = Target(self.process.pid, 0 if found is None else found.started, token)
 
     def go(self) -> None:
         """Let it become the program. Raises spawn_failed where that cannot be run."""
@@ -88,37 +90,26 @@ class Processes:
 
     def keep(self, started: Started) -> None:
         """It is a child of this process, which must be told of its end."""
-        self._children[started.running.pid] = started.process
+        self._children[started.target.pid] = started.process
 
-    def is_alive(self, running: Running) -> bool:
+    def is_alive(self, target: Target) -> bool:
         """Does this very process still run?"""
-        child = self._children.get(running.pid)
-        if child is not None and child.poll() is not None:
-            del self._children[running.pid]
-            return False
-        try:
-            process = psutil.Process(running.pid)
-            is_same = abs(process.create_time() - running.started) < _SAME_START_S
-            return bool(is_same and process.status() != psutil.STATUS_ZOMBIE)
-        except psutil.Error:
-            return False
+        self._collect()
+        return _is_same(target)
 
-    def end(self, tokens: set[str], grace_ms: int) -> None:
-        """SIGTERM to all that carry a token, and SIGKILL to what is left after the grace."""
+    def end(self, targets: list[Target], grace_ms: int) -> None:
+        """SIGTERM to all that was started by them, and SIGKILL to what is left after the grace."""
         deadline = time.monotonic() + grace_ms / 1000
-        living = members(tokens)
-        ended = list(living)
-        _signal(living, signal.SIGTERM)
-        while living:
+        left = members(targets)
+        _signal(left, signal.SIGTERM)
+        while left:
             time.sleep(_LOOK_S)
             self._collect()
-            living = members(tokens)
-            ended += living
+            left = members(targets)
             if time.monotonic() >= deadline:
-                _signal(living, signal.SIGKILL)
-        for process in ended:
-            # One that is about to be gone carries no token any more, and yet must be collected.
-            child = self._children.pop(process.pid, None)
+                _signal(left, signal.SIGKILL)
+        for target in targets:
+            child = self._children.pop(target.pid, None)
             if child is not None:
                 child.wait()
 
@@ -128,19 +119,24 @@ class Processes:
             del self._children[pid]
 
 
-def members(tokens: set[str]) -> list[psutil.Process]:
-    """All processes that carry one of the tokens, but for those that only wait to be collected."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get(TOKEN) in tokens:
-                found.append(process)
-        except (psutil.Error, OSError):
-            continue  # gone, a zombie, or somebody else's
-    return found
+def members(targets: list[Target]) -> list[int]:
+    """All that they have started: by the token, wherever it went, and by their groups, whatever it forgot."""
+    tokens = {target.token for target in targets}
+    # A group outlives its leader, and its number is not used again before the group is empty.
+    groups = {target.pid for target in targets if target.pid and (process.find(target.pid) is None or _is_same(target))}
+    return [
+        found.pid
+        for found in process.living()
+        if found.pid != os.getpid() and (found.group in groups or process.variable(found.pid, TOKEN) in tokens)
+    ]
 
 
-def _signal(processes: list[psutil.Process], number: int) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            process.send_signal(number)
+def _is_same(target: Target) -> bool:
+    found = process.find(target.pid)
+    return found is not None and found.started == target.started
+
+
+def _signal(pids: list[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)

@@ -22,7 +22,7 @@ from refbus.relay.deliver import begin, end
 from refbus.relay.failure import Failure
 from refbus.relay.ledger import Row
 from refbus.relay.presence import Presence
-from refbus.relay.processes import TOKEN, Processes, Running, Started
+from refbus.relay.processes import Processes, Started, Target
 from refbus.relay.store import Store
 
 SPAWN_KEYS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV")
@@ -61,7 +61,7 @@ class Spawns:
             if self._presence.make_folders(program.name):
                 raise Failure("spawn_failed", "its folder is no folder")
             started = self._start(program, token)
-            self._register(program.name, started.running, token)
+            self._register(program.name, started.target)
             started.go()
         except Failure:
             self._undo(operation, program.name)
@@ -87,13 +87,13 @@ class Spawns:
 
     def end(self, agents: list[str]) -> None:
         """End the processes of these agents, all at once."""
-        tokens = set(self._tokens(agents).values())
-        if tokens:
-            self._processes.end(tokens, self._store.config.grace_ms)
+        targets = [target for name, target in self._targets() if name in agents]
+        if targets:
+            self._processes.end(targets, self._store.config.grace_ms)
 
     def end_all(self) -> None:
         """End every process that was started here: nothing outlives a clean shutdown."""
-        agents = [name for (name,) in self._store.db.rows("SELECT agent_name FROM processes")]
+        agents = [name for name, _ in self._targets()]
         if not agents:
             return
         self.end(agents)
@@ -103,8 +103,7 @@ class Spawns:
 
     def bury(self) -> None:
         """Agents whose process is gone are terminated, and what it left behind is ended."""
-        rows = self._store.db.rows("SELECT agent_name, pid, started FROM processes")
-        dead = [name for name, pid, started in rows if not self._processes.is_alive(Running(pid, started))]
+        dead = [name for name, target in self._targets() if not self._processes.is_alive(target)]
         if dead:
             self.end(dead)
             with self._store.transaction() as tx:
@@ -126,18 +125,16 @@ class Spawns:
         except FileNotFoundError:
             has_run = was_recorded
         if not has_run:
-            self._processes.end({payload["token"]}, 0)
+            self._processes.end([Target(0, 0, payload["token"])], 0)
             if was_recorded:
                 terminate(tx, payload["name"])
         end(tx, operation)
         return has_run
 
-    def _tokens(self, agents: list[str]) -> dict[str, str]:
-        rows = self._store.db.rows(
-            "SELECT agent_name, token FROM processes WHERE agent_name IN (SELECT value FROM json_each(?))",
-            (json.dumps(agents),),
-        )
-        return dict(rows)
+    def _targets(self) -> list[tuple[str, Target]]:
+        """Agents with a process, and what it is known by."""
+        rows = self._store.db.rows("SELECT agent_name, pid, started, token FROM processes ORDER BY agent_name")
+        return [(name, Target(pid, started, token)) for name, pid, started, token in rows]
 
     def _program(self, said: dict[str, str]) -> Program:
         config = self._store.config
@@ -194,25 +191,26 @@ class Spawns:
             return Started(
                 program.argv,
                 cwd=program.folder,
-                env={**program.env, TOKEN: token},
+                env=program.env,
+                token=token,
                 output=own / "output.log",
                 ticket=self._ticket(token),
             )
         except OSError as error:
             raise Failure("spawn_failed", str(error)) from error
 
-    def _register(self, name: str, running: Running, token: str) -> None:
-        meta = {"name": name, "pid": running.pid, "started_at": self._store.clock.now_ms()}
+    def _register(self, name: str, target: Target) -> None:
+        meta = {"name": name, "pid": target.pid, "started_at": self._store.clock.now_ms()}
         atomic_write(self._store.root / tree.AGENTS / name / "meta.json", json.dumps(meta).encode())
         with self._store.transaction() as tx:
             tx.execute(
                 "INSERT INTO agents (name, registered_at, pid, status) VALUES (?, ?, ?, 'active') "
                 "ON CONFLICT (name) DO UPDATE SET pid = excluded.pid, status = 'active'",
-                (name, tx.now_ms, running.pid),
+                (name, tx.now_ms, target.pid),
             )
             tx.execute(
                 "INSERT OR REPLACE INTO processes (agent_name, pid, started, token) VALUES (?, ?, ?, ?)",
-                (name, *running, token),
+                (name, *target),
             )
 
     def _undo(self, operation: int, name: str) -> None:

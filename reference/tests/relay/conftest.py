@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refbus.kernel import msgfile
+from refbus.kernel import msgfile, process
 from refbus.kernel.clock import Clock
 from refbus.kernel.msgfile import Message
 from refbus.relay.bus import RelayBus
@@ -104,3 +106,23 @@ def rows(bus: RelayBus, direction: str = "outbox") -> dict[str, dict[str, Any]]:
 def events(bus: RelayBus) -> list[tuple[str, str]]:
     """Event and path of each audit record."""
     return [(record["event"], record["path"]) for record in bus.audit()["records"]]
+
+
+def started(root: Path) -> list[int]:
+    """Live processes that were started for agents of this folder, or of one below it."""
+    return [
+        found.pid
+        for found in process.living()
+        if (of := process.variable(found.pid, "AGENT_RELAY_DIR")) is not None
+        and Path(of).is_relative_to(root)
+        and found.pid != os.getpid()
+    ]
+
+
+@pytest.fixture
+def ends_processes(tmp_path: Path) -> Iterator[None]:
+    """Whatever failed, nothing is left running."""
+    yield
+    for pid in started(tmp_path):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -20,17 +20,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from refbus.kernel.clock import Clock
 from refbus.relay.bus import RelayBus
-from refbus.relay.processes import TOKEN, members
 
-from .conftest import Agents, rows
+from .conftest import Agents, rows, started
 
 _TOUCHES = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.truncate", "subprocess.Popen"}
 _WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT")
+pytestmark = pytest.mark.usefixtures("ends_processes")
 # A part of the points each time; all of them at night.
 STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)])
 CLIS = {"sleep": ["/bin/sleep", "1000"]}
@@ -147,12 +146,12 @@ def test_a_spawn_leaves_one_process_that_is_known(tmp_path: Path, step: int) -> 
     def judge(root: Path, agents: Agents, bus: RelayBus, taken: Counter[str]) -> None:
         assert {row["status"] for row in rows(bus).values()} == {"archived"}
         (agent,) = [agent for agent in bus.dump()["agents"] if agent["name"] == "w"]
-        alive = running(root)
-        assert [process.pid for process in alive] == [agent["pid"]] and agent["status"] == "active"
-        assert until(lambda: "sleep" in alive[0].cmdline()[0])
+        alive = started(root)
+        assert alive == [agent["pid"]] and agent["status"] == "active"
+        assert until(lambda: Path(f"/proc/{alive[0]}/cmdline").read_bytes() == b"/bin/sleep\x001000\0")
         agents.send("ann", "__orchestrator__", "NAME: w", "release")
         bus.scan()
-        assert running(root) == []
+        assert started(root) == []
 
     assert every_point(tmp_path, step, prepare, judge) > 20
 
@@ -170,11 +169,11 @@ def test_a_release_ends_everything_wherever_it_is_interrupted(tmp_path: Path, st
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
-        assert len(running(agents.root)) == 1
+        assert len(started(agents.root)) == 1
         agents.send("ann", "__orchestrator__", "NAME: w", "release")
 
     def judge(root: Path, agents: Agents, bus: RelayBus, taken: Counter[str]) -> None:
-        assert running(root) == []
+        assert started(root) == []
         assert [row["status"] for row in rows(bus).values()] == ["archived", "archived"]
         (agent,) = [agent for agent in bus.dump()["agents"] if agent["name"] == "w"]
         assert (agent["status"], agent["pid"]) == ("terminated", None)
@@ -182,39 +181,11 @@ def test_a_release_ends_everything_wherever_it_is_interrupted(tmp_path: Path, st
     assert every_point(tmp_path, step, prepare, judge) > 10
 
 
-def running(root: Path) -> list[psutil.Process]:
-    """Processes of agents of this folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            environment = process.environ()
-        except (psutil.Error, OSError):
-            continue
-        if environment.get("AGENT_RELAY_DIR") == str(root) and process in members({environment.get(TOKEN, "")}):
-            found.append(process)
-    return found
-
-
 def until(is_so: Callable[[], bool]) -> bool:
     """Wait for another process to get on."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        try:
-            if is_so():
-                return True
-        except (psutil.Error, IndexError):
-            pass
+        if is_so():
+            return True
         time.sleep(0.01)
     return False
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left(tmp_path: Path) -> Any:
-    """Whatever failed."""
-    yield
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("AGENT_RELAY_DIR", "").startswith(str(tmp_path)):
-                process.kill()
-        except (psutil.Error, OSError):
-            continue

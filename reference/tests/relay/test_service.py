@@ -175,7 +175,7 @@ def test_a_lock_that_names_a_living_process_is_respected(run: Run, root: Path) -
     root.mkdir(parents=True)
     (root / ".lock").write_text(json.dumps({"pid": os.getppid()}))
     run("scan", code=1)
-    (root / ".lock").write_text(json.dumps({"pid": os.getppid(), "started_at": 1.0}))  # a number that is used again
+    (root / ".lock").write_text(json.dumps({"pid": os.getppid(), "started_ticks": 1}))  # a number that is used again
     run("scan")
     (root / ".lock").write_text("garbage")
     run("scan")

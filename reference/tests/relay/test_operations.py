@@ -1,0 +1,247 @@
+"""What an operator relies on: attachments, permissions, backups, rotation, full disks, too few descriptors, numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from refbus.kernel.clock import Clock
+from refbus.kernel.errors import InvalidArgument, IoError, Locked
+from refbus.relay import blob
+from refbus.relay.bus import RelayBus
+from refbus.relay.mailbox import Mailbox
+
+from .conftest import Agents, OpenRelay, events, rows
+
+DAY_MS = 86_400_000
+
+
+def test_the_tree_is_its_owners_alone(open_relay: OpenRelay, agents: Agents) -> None:
+    """Folders 700, files 600, whatever umask says and whatever modes there were (5.1)."""
+    agents.send("ann", "ann")
+    agents.join("bob")
+    (agents.root / "agents" / "bob").chmod(0o777)
+    before = os.umask(0)
+    try:
+        relay = open_relay()
+        relay.scan()
+        Mailbox(agents.root, "cid").send(message("ann"))
+    finally:
+        os.umask(before)
+    modes = {
+        path.relative_to(agents.root).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in agents.root.rglob("*")
+    }
+    for name in ("agents", "agents/ann", "agents/bob", "archive", "attachments", "tmp", "agents/ann/inbox"):
+        assert modes[name] == 0o700, name
+    for name, mode in modes.items():
+        if name in ("ledger.db", "config.json", ".lock") or name.endswith(".msg"):
+            assert mode == 0o600, name
+    assert stat.S_IMODE(agents.root.stat().st_mode) == 0o700
+
+
+def message(to: str, body: str = "") -> object:
+    """A message."""
+    from refbus.kernel.msgfile import Message
+
+    return Message(to, body)
+
+
+def test_an_attachment_is_held_against_its_name(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
+    """Whole, missing, changed, a link, a folder: only the first is passed on (3.4)."""
+    big = b"x" * 1_500_000
+    good = blob.attach(agents.root, big)
+    bad = blob.attach(agents.root, b"y")
+    path = agents.root / "attachments" / bad[7:9] / bad[7:]
+    path.write_bytes(b"z")
+    linked = "sha256:" + hashlib.sha256(b"l").hexdigest()
+    (tmp_path / "l").write_bytes(b"l")
+    (agents.root / "attachments" / linked[7:9]).mkdir(exist_ok=True)
+    (agents.root / "attachments" / linked[7:9] / linked[7:]).symlink_to(tmp_path / "l")
+    folder = "sha256:" + "0" * 64
+    (agents.root / "attachments" / "00" / ("0" * 64)).mkdir(parents=True)
+    missing = "sha256:" + "1" * 64
+    sent = [agents.send("ann", "ann", attachment=name) for name in (good, bad, linked, folder, missing)]
+    relay.scan()
+    errors = [(rows(relay)[id_]["last_error"] or "").split(":")[0] for id_ in sent]
+    assert errors == ["", "attachment_corrupt", "attachment_corrupt", "attachment_corrupt", "attachment_missing"]
+    assert [found.attachment for _, _, found in agents.inbox("ann")] == [good]
+
+
+def test_an_attachment_is_stored_once(agents: Agents) -> None:
+    """By its content."""
+    assert (
+        blob.attach(agents.root, b"x") == blob.attach(agents.root, b"x") == f"sha256:{hashlib.sha256(b'x').hexdigest()}"
+    )
+    assert len([path for path in agents.root.rglob("*") if path.is_file()]) == 1
+
+
+def test_old_days_leave_the_archive(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
+    """Older than the retention, to the day."""
+    relay = open_relay(retention_days=2)
+    for _ in range(4):
+        agents.send("ann", "ann")
+        relay.scan()
+        clock.set(clock.now_ms() + DAY_MS)
+    assert sorted(path.name for path in (agents.root / "archive").iterdir()) == [
+        "2026-01-11",
+        "2026-01-12",
+        "2026-01-13",
+    ]
+    relay.scan()
+    assert sorted(path.name for path in (agents.root / "archive").iterdir()) == ["2026-01-12", "2026-01-13"]
+    assert {row["status"] for row in rows(relay).values()} == {"archived"}
+
+
+def test_a_disk_that_is_nearly_full_costs_the_archive_its_past(
+    open_relay: OpenRelay, agents: Agents, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The oldest days first, never today; the alert is told once."""
+    relay = open_relay(disk_low_percent=100)
+    for _ in range(3):
+        agents.send("ann", "ann")
+        relay.scan()
+        clock.set(clock.now_ms() + DAY_MS)
+    assert len(list((agents.root / "archive").iterdir())) == 3
+    relay = open_relay(disk_low_percent=0, disk_alert_percent=0)
+    agents.send("ann", "ann")
+    relay.scan()
+    relay.scan()
+    assert [path.name for path in (agents.root / "archive").iterdir()] == ["2026-01-13"]
+    assert [record.getMessage() for record in caplog.records].count("disk_alert") == 1
+
+
+def test_a_name_that_is_taken_in_the_archive_gets_a_number(relay: RelayBus, agents: Agents) -> None:
+    """Nothing in it is overwritten."""
+    name = "1706123456789012345-a1b2c3d4.msg"
+    taken = agents.root / "archive" / "2026-01-10" / "ann" / name
+    taken.parent.mkdir(parents=True)
+    taken.write_bytes(b"there")
+    agents.put("ann", b"TO: ann\n\n", name=name)
+    relay.scan()
+    assert (taken.read_bytes(), taken.with_name(f"{name}.1").read_bytes()) == (b"there", b"TO: ann\n\n")
+
+
+def test_without_an_archive_files_stay(open_relay: OpenRelay, agents: Agents) -> None:
+    """And are not processed again, also after a restart."""
+    for _ in range(2):
+        relay = open_relay(archive=False)
+        if not rows(relay):
+            agents.send("ann", "ann", "once")
+        relay.scan()
+        relay.scan()
+    assert agents.bodies("ann") == ["once"] and len(list(agents.outbox("ann").glob("*.msg"))) == 1
+    assert [row["status"] for row in rows(relay).values()] == ["completed"]
+
+
+def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
+    """While it runs; what happened since is found again in the folder."""
+    agents.send("ann", "ann", "one")
+    relay.scan()
+    copy = tmp_path / "copy.db"
+    relay.backup(str(copy))
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    before = relay.dump()
+    agents.send("bob", "bob", "two")
+    relay.scan()
+    relay.restore(str(copy))
+    assert relay.dump() == before
+    agents.send("ann", "ann", "three")
+    relay.scan()
+    assert agents.bodies("ann") == ["one", "three"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "store"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"garbage" * 1000, b"SQLite format 3\0" + b"x" * 4096, "other"])
+def test_what_is_no_ledger_is_not_put_back(
+    relay: RelayBus, agents: Agents, tmp_path: Path, content: bytes | str | None
+) -> None:
+    """And the ledger stays as it was."""
+    agents.send("ann", "ann")
+    relay.scan()
+    before, path = relay.dump(), tmp_path / "copy.db"
+    if content == "other":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE messages (id)")
+        connection.close()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    with pytest.raises(InvalidArgument):
+        relay.restore(str(path))
+    with pytest.raises(InvalidArgument):
+        relay.backup("relative.db")
+    assert relay.dump() == before
+
+
+def test_too_few_descriptors_lose_nothing(relay: RelayBus, agents: Agents) -> None:
+    """The pass says so, and the next one that can does the work (6.3)."""
+    agents.join("bob")
+    agents.send("ann", "*", "hello")
+    agents.send("ann", "bob", "you")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+    failures = 0
+    for limit in range(3, highest + 10):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        try:
+            relay.scan()
+        except IoError:
+            failures += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    relay.scan()
+    assert failures > 0
+    assert agents.bodies("bob") == ["hello", "you"]
+    assert relay.status()["archived"] == 2 and list((agents.root / "tmp").iterdir()) == []
+
+
+def test_there_is_one_orchestrator(relay: RelayBus, store: Path) -> None:
+    """The second is refused, and changes nothing; after the first has gone it is let in."""
+    with pytest.raises(Locked):
+        RelayBus(store)
+    relay.close()
+    RelayBus(store).close()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["", "[]", '{"settle_ms": -1}', '{"settle_ms": true}', '{"archive": 1}', '{"lead": "root"}', '{"surprise": 1}',
+     '{"clis": {"a": []}}', '{"clis": {"a": ["sh"]}}', '{"clis": ["a"]}', '{"env": ["A B"]}', '{"roots": "x"}',
+     '{"message_bytes_max": NaN}'],
+)  # fmt: skip
+def test_bad_settings_are_refused(store: Path, settings: str) -> None:
+    """Before anything is done; the lock is free again."""
+    (store / "config.json").write_text(settings)
+    with pytest.raises(InvalidArgument):
+        RelayBus(store)
+    assert not (store / "ledger.db").exists()
+    (store / "config.json").unlink()
+    RelayBus(store).close()
+    assert json.loads((store / "config.json").read_text()) == {}
+
+
+def test_settings_are_those_of_the_file_unless_it_is_opened_with_others(store: Path, agents: Agents) -> None:
+    """Which win."""
+    (store / "config.json").write_text('{"lead": "ann", "settle_ms": 7}')
+    with RelayBus(store, settle_ms=8) as relay:
+        assert (relay.store.config.lead, relay.store.config.settle_ms) == ("ann", 8)
+
+
+def test_the_numbers_are_right(relay: RelayBus, agents: Agents) -> None:
+    """In the text form of Prometheus."""
+    agents.send("ann", "ann")
+    agents.send("ann", "nobody")
+    agents.send("ann", "no address")
+    relay.scan()
+    lines = dict(line.rsplit(" ", 1) for line in relay.metrics()["text"].splitlines() if not line.startswith("#"))
+    expected = {"discovered": "3.0", "completed": "1.0", "failed": "1.0", "retried": "1.0", "refused": "0.0"}
+    assert {name: lines[f'relay_messages_total{{outcome="{name}"}}'] for name in expected} == expected
+    assert lines['relay_queue_depth{status="pending"}'] == "1.0"
+    assert lines['relay_agents{status="active"}'] == "1.0"
+    assert events(relay) == []

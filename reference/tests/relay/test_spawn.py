@@ -1,0 +1,208 @@
+"""Spawn and release (4.3, 4.4): real processes, started as the owner allows it, ended whole (R5)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refbus.relay import fields
+from refbus.relay.bus import RelayBus
+from refbus.relay.failure import Failure
+
+from .conftest import Agents, OpenRelay, rows, started
+
+# What it was given, then a child in a session of its own, then a long sleep that no SIGTERM ends if it is told so.
+PROGRAM = """
+env -0 > "$AGENT_RELAY_DIR/tmp/env"; pwd > "$AGENT_RELAY_DIR/tmp/cwd"; printf '%s\\0' "$@" > "$AGENT_RELAY_DIR/tmp/argv"
+[ "$MODE" = stubborn ] && trap '' TERM
+[ "$MODE" = short ] && exit 0
+setsid sleep 1000 &
+touch "$AGENT_RELAY_DIR/tmp/ready"
+while :; do sleep 0.05; done
+"""
+ARGV = ["/bin/bash", "-c", PROGRAM, "agent", "--fixed"]
+
+
+@pytest.fixture
+def relay(ends_processes: None, open_relay: OpenRelay, tmp_path: Path) -> RelayBus:
+    """One that may run the program, in one folder."""
+    (tmp_path / "project" / "inner").mkdir(parents=True)
+    return open_relay(
+        clis={"prog": ARGV, "gone": ["/nowhere/program"]}, roots=[str(tmp_path / "project")], env=["MODE", "KEY2"]
+    )
+
+
+def ask(agents: Agents, relay: RelayBus, body: str, kind: str = "spawn", **fields: object) -> str | None:
+    """A request; returns its error, None if it was done."""
+    sent = agents.send("boss", "__orchestrator__", body, kind, **fields)
+    relay.scan()
+    row = rows(relay)[sent]
+    assert row["status"] in ("archived", "failed")
+    return None if row["status"] == "archived" else str(row["last_error"])
+
+
+def agent(relay: RelayBus, name: str) -> tuple[str, int | None]:
+    """Its status and pid."""
+    (row,) = [row for row in relay.dump()["agents"] if row["name"] == name]
+    return row["status"], row["pid"]
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    """Other processes get on."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+    return True
+
+
+def said(agents: Agents, name: str) -> list[str]:
+    """What the program wrote down."""
+    eventually((agents.root / "tmp" / "ready").exists)
+    return (agents.root / "tmp" / name).read_text().rstrip("\0\n").split("\0")
+
+
+def test_a_process_is_started_as_it_was_allowed(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
+    """Its own arguments first, the prompt as one argument whatever it holds; name, folder, environment; own session."""
+    inner = tmp_path / "project" / "inner"
+    body = (
+        f"NAME: w\nCLI: prog\nENV: MODE=a b,KEY2=x=y\nWORKING_DIR: {inner}\nPROMPT: do $(touch /x)\nnow; and 'here'\n"
+    )
+    assert ask(agents, relay, body) is None
+    status, pid = agent(relay, "w")
+    assert status == "active" and pid is not None and os.getsid(pid) == pid == os.getpgid(pid)
+    assert said(agents, "argv") == ["--fixed", "do $(touch /x)\nnow; and 'here'"]
+    assert said(agents, "cwd") == [str(inner)]
+    environment = dict(item.split("=", 1) for item in said(agents, "env"))
+    expected = {"AGENT_RELAY_NAME": "w", "AGENT_RELAY_DIR": str(agents.root), "MODE": "a b", "KEY2": "x=y"}
+    assert environment.items() >= expected.items()
+    meta = json.loads((agents.root / "agents" / "w" / "meta.json").read_bytes())
+    assert meta == {"name": "w", "pid": pid, "started_at": agents.clock.now_ms()}
+    assert stat.S_IMODE(os.stat(agents.root / "agents" / "w" / "output.log").st_mode) == 0o600
+    assert ask(agents, relay, "NAME: w\nCLI: prog") == "agent_exists: w"
+    agents.send("boss", "w", "hello")
+    relay.scan()
+    assert agents.bodies("w") == ["hello"]
+
+
+@pytest.mark.parametrize("mode", ["", "stubborn"])
+def test_a_release_ends_all_that_was_started(relay: RelayBus, agents: Agents, mode: str) -> None:
+    """Also what has left the group, and what does not listen; then only a spawn brings the agent back."""
+    assert ask(agents, relay, f"NAME: w\nCLI: prog\nENV: MODE={mode}") is None
+    said(agents, "env")
+    before = started(agents.root)
+    assert len(before) >= 2
+    assert ask(agents, relay, "NAME: w\nREASON: done", "release") is None
+    assert started(agents.root) == []
+    assert agent(relay, "w") == ("terminated", None)
+    assert ask(agents, relay, "NAME: w", "release") == "unknown_agent: w"
+    agents.send("boss", "*", "all")
+    agents.send("w", "boss", "last words")
+    relay.scan()
+    assert agents.bodies("w") == [] and agents.bodies("boss") == ["last words"]
+    assert agent(relay, "w")[0] == "terminated"
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    assert agent(relay, "w")[0] == "active"
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("CLI: prog", "bad_request: NAME ''"),
+        ("NAME: 1\nCLI: prog", "bad_request: NAME '1'"),
+        ("NAME: lead\nCLI: prog", "bad_request: NAME 'lead'"),
+        ("NAME: ../w\nCLI: prog", "bad_request: NAME '../w'"),
+        ("NAME: w", "bad_request: CLI is missing"),
+        ("NAME: w\nCLI: prog\nCLI: prog", "bad_request: CLI stands twice"),
+        ("NAME: w\nCLI: prog\nsurprise", "bad_request: no field: 'surprise'"),
+        ("NAME: w\nCLI: prog\nENV: MODE", "bad_request: ENV 'MODE'"),
+        ("NAME: w\nCLI: /bin/bash", "denied: CLI '/bin/bash'"),
+        ("NAME: w\nCLI: prog --danger", "denied: CLI 'prog --danger'"),
+        ("NAME: w\nCLI: prog\nENV: LD_PRELOAD=/x.so", "denied: ENV 'LD_PRELOAD'"),
+        ("NAME: w\nCLI: prog\nENV: MODE=x,PATH=/tmp", "denied: ENV 'PATH'"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: /", "denied: WORKING_DIR '/'"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: project", "denied: WORKING_DIR 'project'"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/../", "denied: WORKING_DIR"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/out", "denied: WORKING_DIR"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/none", "denied: WORKING_DIR"),
+        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project2", "denied: WORKING_DIR"),
+    ],
+)
+def test_what_is_not_allowed_is_not_run(relay: RelayBus, agents: Agents, tmp_path: Path, body: str, error: str) -> None:
+    """And leaves no agent behind."""
+    (tmp_path / "project2").mkdir()
+    (tmp_path / "project" / "out").symlink_to(tmp_path / "project2")
+    found = ask(agents, relay, body.format(tmp_path))
+    assert found is not None and found.startswith(error)
+    assert [row["name"] for row in relay.dump()["agents"]] == ["boss"]
+
+
+def test_a_program_that_is_not_there_is_no_agent(relay: RelayBus, agents: Agents) -> None:
+    """It is terminated, and may be spawned again."""
+    error = ask(agents, relay, "NAME: w\nCLI: gone")
+    assert error is not None and error.startswith("spawn_failed: ")
+    assert agent(relay, "w") == ("terminated", None)
+    assert list((agents.root / "tmp").iterdir()) == []
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+
+
+def test_headers_serve_where_the_body_does_not(relay: RelayBus, agents: Agents) -> None:
+    """R6: a dialect; the body wins."""
+    assert ask(agents, relay, "NAME: w", others=(("NAME", "v"), ("CLI", "prog"))) is None
+    assert agent(relay, "w")[0] == "active"
+
+
+def test_an_agent_whose_process_ends_is_terminated(relay: RelayBus, agents: Agents) -> None:
+    """Noticed by the next pass; what it left behind is ended."""
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    said(agents, "env")
+    _, pid = agent(relay, "w")
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: relay.scan() is not None and agent(relay, "w") == ("terminated", None))
+    assert started(agents.root) == []
+
+
+def test_a_live_process_never_times_out(open_relay: OpenRelay, relay: RelayBus, agents: Agents) -> None:
+    """One that only listens is active as long as it runs."""
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    agents.clock.set(agents.clock.now_ms() + 10 * 3_600_000)
+    relay.scan()
+    assert agent(relay, "w")[0] == "active" and agent(relay, "boss")[0] == "inactive"
+
+
+def test_a_clean_end_leaves_no_process(relay: RelayBus, agents: Agents, open_relay: OpenRelay) -> None:
+    """Nothing outlives close; the ledger says so."""
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    said(agents, "env")
+    again = open_relay()  # closes the first
+    assert started(agents.root) == []
+    assert agent(again, "w") == ("terminated", None)
+
+
+words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]))
+
+
+@given(st.dictionaries(st.sampled_from(["NAME", "CLI", "ENV"]), words, min_size=1), st.text("ab\n :"))
+def test_fields_are_read_as_they_are_written(said: dict[str, str], prompt: str) -> None:
+    """The last one may have lines of its own."""
+    body = "".join(f"{key}: {value}\n" for key, value in said.items()) + f"PROMPT: {prompt}"
+    found = fields.read(body, ("NAME", "CLI", "ENV", "PROMPT"), long="PROMPT")
+    assert found == said | {"PROMPT": prompt.strip()}
+
+
+def test_a_line_of_a_prompt_cannot_be_another_field() -> None:
+    """It would stand twice; and a field that is not asked for is none."""
+    with pytest.raises(Failure):
+        fields.read("CLI: a\nPROMPT: x\nCLI: b", ("CLI", "PROMPT"), long="PROMPT")
+    with pytest.raises(Failure):
+        fields.read("PATH: x", ("CLI",))
