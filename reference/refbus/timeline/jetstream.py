@@ -333,7 +333,7 @@ class JetStreamQueue:
         headers = base64.b64decode(found.get("hdrs", "")).partition(b"\r\n")[2]
         parsed = {name: str(value) for name, value in BytesHeaderParser().parsebytes(headers).items()}
         data = base64.b64decode(found.get("data", ""))
-        return Raw(found["seq"], found["subject"], parsed, data, iso.parse("time", found["time"][:26] + "Z"))
+        return Raw(found["seq"], found["subject"], parsed, data, iso.parse("time", found["time"]))
 
     def _page(self, seq: int, wanted: str) -> list[Raw]:
         body = json.dumps({"seq": seq, "next_by_subj": wanted, "batch": PAGE}).encode()
@@ -344,7 +344,7 @@ class JetStreamQueue:
                 message.headers["Nats-Subject"],
                 dict(message.headers),
                 message.data,
-                iso.parse("time", message.headers["Nats-Time-Stamp"][:26].rstrip("Z") + "Z"),
+                iso.parse("time", message.headers["Nats-Time-Stamp"]),
             )
             for message in found
             if message.headers

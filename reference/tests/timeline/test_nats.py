@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from reference.tests.timeline.conftest import invoke, request
 
+from refbus.kernel import iso
 from refbus.kernel.errors import BusError, TimedOut, Unreachable
 from refbus.timeline import worker
 from refbus.timeline.bus import TimelineBus
@@ -127,6 +128,14 @@ def test_a_stranger_who_knows_only_the_subjects_takes_part(server: NatsServer, s
         assert [message["number"] for message in bus.log("main", after=2, limit=2)["messages"]] == [3, 4]
         assert len(bus.replay("main", "s1")["messages"]) == 6
         assert bus.verify()["ok"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fraction_us"), [("33.587270001Z", 587_270), ("33.58727Z", 587_270), ("33.5Z", 500_000), ("33Z", 0)]
+)
+def test_a_servers_time_is_read_however_many_digits_it_has(said: str, fraction_us: int) -> None:
+    """It leaves out zeros at the end: one message in ten has fewer than nine digits."""
+    assert iso.parse("time", f"2026-11-22T06:38:{said}") % 1_000_000 == fraction_us
 
 
 def test_more_than_a_page_is_read_whole(server: NatsServer, store: Path) -> None:
