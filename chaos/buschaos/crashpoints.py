@@ -1,68 +1,46 @@
 """Kill points: an operation is killed before each change that it makes to its store, and in the middle of each write.
 
-For every point: a copy of the prepared store, a new process that plays the operation and dies there, then another
-process. What it finds must be the state before or the state after the operation, or the state after if the victim
-had answered. The same call again must succeed and reach the state after. At the end the store must be whole.
+One recorded run of the operation gives all images that a kill can leave (`snapshots`). Each is handed to a process that
+was not there. What it finds must be the state before or the state after the operation, or the state after if the victim
+had answered. The same call again must succeed and reach the state after, and new calls must work. At the end the store
+must be whole. A seeded sample of the points is killed for real: it must find the same.
 
-With `errors`, the same points are not killed but told ENOSPC or EIO once: whatever the bus answers must be true.
+With `errors`, a real process is told an error at each change, once or until its call is over: whatever it answers must
+be true. Of an operation that was not seen whole nothing is called good (`Ledger.doubt`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
-import shutil
-import tempfile
+import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
-from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
+from buschaos.nemeses import bpf
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail
 from buschaos.operations import Operation, applicable, prepare_store
+from buschaos.points import AFTER_THE_ANSWER, Point, may_fail
+from buschaos.scratch import scratch
+from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Rehearsal, Stage, Victims
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.history import read
 
-_NO_SPACE_CALLS = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "openat", "open", "creat", "ftruncate")
-
-
-@dataclass(frozen=True)
-class Point:
-    """One fault at one change of one operation. `ordinal` 0: SIGKILL right after the answer."""
-
-    ordinal: int
-    verdict: Verdict
-
-    def decide(self, change: Change) -> Verdict:
-        """What happens to a change. A tear needs a write that is longer; where it is not, it is a kill."""
-        if change.ordinal != self.ordinal:
-            return Continue()
-        if isinstance(self.verdict, Torn) and (change.size or 0) <= self.verdict.size:
-            return Kill()
-        return self.verdict
-
-    def describe(self, struck: Change | None) -> str:
-        """For a reader. The change that was struck may be another than in the rehearsal: ids and pages vary."""
-        match self.verdict:
-            case _ if struck is None:
-                return "killed after the answer" if self.ordinal == 0 else "not struck"
-            case Torn(size):
-                return f"killed after {size} bytes of {struck}"
-            case Fail(number):
-                return f"{errno.errorcode[number]} at {struck}"
-            case _:
-                return f"killed before {struck}"
+REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
+AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
 @dataclass
 class PointResult:
     """What a point showed; `kept` is the folder with its store and history if it showed a problem."""
 
+    point: Point
     title: str
     problems: list[Problem]
     is_struck: bool
@@ -75,6 +53,7 @@ class OperationResult:
 
     operation: Operation
     changes: list[Change]
+    doubt: str  # what of it was not seen, if anything
     points: list[PointResult] = field(default_factory=list)
 
     @property
@@ -108,10 +87,16 @@ class CrashPoints:
         kills: bool = True,
         torn: Callable[[int], set[int]] = cuts,
         errors: tuple[int, ...] = (),
+        sticky: tuple[bool, ...] = (False,),
         operations: tuple[Operation, ...] | None = None,
+        only: Point | None = None,
+        seed: int = 0,
+        real_kills: int = REAL_KILLS,
+        reads: bool = False,
     ) -> None:
         self._fleet, self._out, self._judge = fleet, out, judge
-        self._kills, self._torn, self._errors = kills, torn, errors
+        self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
+        self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._subject = SUBJECTS[fleet.system]
         every = self._subject.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
@@ -119,12 +104,11 @@ class CrashPoints:
 
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
-        victims = Victims(
-            self._fleet.specs[0], self._fleet.system, start_ahead=self._kills or self._subject.is_slow_to_start
-        )
-        work = Path(tempfile.mkdtemp(prefix="busproof-points-"))
+        start_ahead = self._kills or self._subject.is_slow_to_start
+        also = bpf.READS if self._reads else ()
+        victims = Victims(self._fleet.specs[0], self._fleet.system, start_ahead=start_ahead, also=also)
         try:
-            with Inspector(self._fleet.system) as inspector:
+            with Inspector(self._fleet.system) as inspector, scratch("points") as work:
                 history = work / "prepared.jsonl"
                 prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
                 ids = {promise.id for promise in self._subject.promises(read(history))}
@@ -135,18 +119,29 @@ class CrashPoints:
                     yield self._all_points(ground, operation, work)
         finally:
             victims.close()
-            shutil.rmtree(work, ignore_errors=True)
 
     def _all_points(self, ground: Ground, operation: Operation, work: Path) -> OperationResult:
         rehearsal = self._rehearse(ground, operation, work / "rehearsal")
-        result = OperationResult(operation, rehearsal.changes)
-        for point in self._points(rehearsal.changes):
-            with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
-                played = self._play(stage, operation, point, rehearsal)
-            result.points.append(played)
-            if point.ordinal > len(rehearsal.changes) and not played.is_struck:
-                break
+        result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
+        if self._only is not None:
+            result.points.append(self._real(ground, operation, self._only, rehearsal, work))
+            return result
+        for point in self._error_points(rehearsal.changes):
+            result.points.append(self._real(ground, operation, point, rehearsal, work))
+        if self._kills:
+            left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
+            again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
+            for shot in left:
+                result.points.append(self._look_at(ground, operation, shot, rehearsal, work, again=shot in again))
+            for shot in self._drawn(operation, left, self._real_kills):
+                result.points.append(self._real(ground, operation, shot.point, rehearsal, work))
         return result
+
+    def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
+        """So many of them, the same for the same seed."""
+        if count is None or count >= len(left):
+            return left
+        return random.Random(f"{self._seed} {operation.name}").sample(left, count)
 
     def _rehearse(self, ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
         """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
@@ -156,33 +151,48 @@ class CrashPoints:
             with contextlib.closing(Stage(ground, operation, folder)) as stage:
                 before = stage.look()
         with contextlib.closing(Stage(ground, operation, folder)) as stage:
-            outcome = stage.play(lambda _: Continue())
+            outcome = stage.play(lambda _: Continue(), records=True)
             if not outcome.answered:
                 raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
             after = stage.look()
-        return Rehearsal(outcome.watch.changes, after if before is None else before, after)
+        assert outcome.base is not None
+        assert outcome.ledger is not None
+        ledger = replace(outcome.ledger, is_changed=before not in (None, after))
+        return Rehearsal(
+            outcome.watch.changes, after if before is None else before, after, outcome.base, ledger, outcome.reply
+        )
 
-    def _points(self, changes: list[Change]) -> Iterator[Point]:
-        """The last ones lie beyond the rehearsal, which may have made fewer changes: until nothing is struck."""
-        for number in self._errors:
+    def _error_points(self, changes: list[Change]) -> Iterator[Point]:
+        """Each error at each change that can meet it."""
+        for number, is_sticky in itertools.product(self._errors, self._sticky):
             for change in changes:
-                if number != errno.ENOSPC or change.call in _NO_SPACE_CALLS:
-                    yield Point(change.ordinal, Fail(number))
-        if self._kills:
-            yield Point(0, Kill())
-            for change in changes:
-                yield Point(change.ordinal, Kill())
-                for size in sorted(self._torn(change.size or 0)):
-                    yield Point(change.ordinal, Torn(size))
-            for ordinal in itertools.count(len(changes) + 1):
-                yield Point(ordinal, Kill())
+                if change.path != ANSWER and may_fail(change, number):
+                    yield Point(change.ordinal, Fail(number), is_sticky)
 
-    def _play(self, stage: Stage, operation: Operation, point: Point, rehearsal: Rehearsal) -> PointResult:
-        outcome = stage.play(point.decide, kill_after_answer=point.ordinal == 0)
-        title = f"{operation.name}, {point.describe(outcome.watch.struck)}"
-        problems = stage.judge(outcome, rehearsal) or self._judge(stage.history())
-        is_struck = outcome.watch.struck is not None
+    def _look_at(
+        self, ground: Ground, operation: Operation, shot: Shot, rehearsal: Rehearsal, work: Path, *, again: bool
+    ) -> PointResult:
+        """A point at which nobody had to die."""
+        folder = work / f"point-{next(self._numbers)}"
+        with contextlib.closing(Stage(ground, operation, folder, shot.image)) as stage:
+            outcome = stage.pretend(shot, rehearsal.reply)
+            problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.history())
+            return self._result(stage, operation, shot.point, shot.struck, problems)
+
+    def _real(
+        self, ground: Ground, operation: Operation, point: Point, rehearsal: Rehearsal, work: Path
+    ) -> PointResult:
+        """A point with a real victim."""
+        with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
+            outcome = stage.play(point.decide, kill_after_answer=point.ordinal == AFTER_THE_ANSWER)
+            problems = stage.judge(outcome, rehearsal) or self._judge(stage.history())
+            return self._result(stage, operation, point, outcome.watch.struck, problems)
+
+    def _result(
+        self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]
+    ) -> PointResult:
+        title = f"{operation.name}, {point.describe(struck)}"
         if not problems:
-            return PointResult(title, [], is_struck)
+            return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
-        return PointResult(title, problems, is_struck, stage.keep(self._out / "points" / name, title))
+        return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))

@@ -56,10 +56,12 @@ def applicable(operation: Operation, hello: HelloReply) -> bool:
     return set(operation.needs) <= declared
 
 
-def prepare_store(fleet: Fleet, folder: Path, history: Path, prepare: Prepare) -> Prepared:
+def prepare_store(
+    fleet: Fleet, folder: Path, history: Path, prepare: Prepare, *, options: dict[str, Any] | None = None
+) -> Prepared:
     """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover."""
     folder.mkdir()
-    doors = [fleet.door(number, folder, {}) for number in range(2)]
+    doors = [fleet.door(number, folder, dict(options or {})) for number in range(2)]
     with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
         alice, bob = (
             Session(door, recorder, process=number, agent=name)

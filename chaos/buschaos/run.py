@@ -279,9 +279,12 @@ def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tupl
                 torn=torn,
                 errors=errors,
                 operations=settings.operations,
+                seed=settings.seed,
             )
             for result in points.run():
                 act.counts[what] += len(result.points)
+                if result.doubt:
+                    act.undecided.append(f"{result.operation.name}: {result.doubt}")
                 say(
                     f"{act.name.partition('.')[2].replace('_', ' ')}: {result.operation.name}: {len(result.changes)} "
                     f"changes, {len(result.points)} points, {len(result.bad)} bad"

@@ -1,25 +1,29 @@
-"""One crash point: a copy of the prepared store, a victim that plays the operation there, and a survivor that looks.
+"""One crash point: a store, a victim that plays the operation there, and a survivor that looks.
 
+The store is a copy of the prepared one, or an image of what a victim left (`snapshots`): then nobody has to die for it.
 The survivor is another process, warm, that never saw this store. What it finds is compared with what a rehearsal
-without any nemesis found before and after the operation; that is the whole judgement.
+without any nemesis found before and after the operation; that is the whole judgement. Then it goes on working there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from buschaos import reading, state
 from buschaos.inspector import Inspector
-from buschaos.nemeses.syscalls import Change, Supervision, Verdict, Watch, watched_child
+from buschaos.nemeses.syscalls import ANSWER, Change, Kill, Supervision, Verdict, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
+from buschaos.snapshots import Ledger, Shot
 from buschaos.state import Evidence, Problem
 from buschaos.subjects.base import Subject
-from busproof.adapters.base import Door, DoorError, Refused
+from buschaos.tape import image
+from buschaos.tape.image import Image
+from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.doors import open_door
 from busproof.fleet import Fleet
 from busproof.history import Recorder, merge, read
@@ -34,9 +38,9 @@ Decide = Callable[[Change], Verdict]
 class Victims:
     """Processes under the supervisor that said hello and have no store. One more is always starting up."""
 
-    def __init__(self, spec: str, system: str, *, start_ahead: bool) -> None:
+    def __init__(self, spec: str, system: str, *, start_ahead: bool, also: Iterable[str] = ()) -> None:
         self._spec, self._system, self._start_ahead = spec, system, start_ahead
-        self._supervision = Supervision()
+        self._supervision = Supervision(also)
         self._starting: Door | None = None
         self._alive: list[Door] = []
 
@@ -82,6 +86,7 @@ class Ground:
     history: Path  # of its preparation
     prepared: Prepared
     ids: set[str]  # of the messages in it
+    options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened
 
 
 @dataclass
@@ -91,6 +96,9 @@ class Rehearsal:
     changes: list[Change]
     before: dict[str, Any]
     after: dict[str, Any]
+    base: Image  # the store when the operation began
+    ledger: Ledger
+    reply: dict[str, Any]
 
 
 @dataclass
@@ -100,18 +108,51 @@ class Outcome:
     watch: Watch
     answered: bool = False
     refused: Refused | None = None
+    reply: dict[str, Any] = field(default_factory=dict)
+    base: Image | None = None  # the store when the call began, and
+    ledger: Ledger | None = None  # what was seen of it, where that was recorded
+
+
+@dataclass
+class Pretended:
+    """The door of a victim that is not there: it gives the answer that the real one gave, or dies."""
+
+    reply: dict[str, Any] | None
+    store: Path | None = None
+    serves_many = False
+    pid = None
+    stderr = ""
+
+    def get_ready(self, system: str) -> None:
+        """Nothing is to be done."""
+
+    def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """The answer."""
+        if method == "clock.set":
+            return {}
+        if self.reply is None:
+            raise Lost("killed")
+        return self.reply
+
+    def kill(self) -> None:
+        """Nothing is held."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class Stage:
     """A folder for one point. `close` removes it."""
 
-    def __init__(self, ground: Ground, operation: Operation, folder: Path) -> None:
+    def __init__(self, ground: Ground, operation: Operation, folder: Path, left: Image | None = None) -> None:
         self._ground, self._operation, self.folder = ground, operation, folder
         self._params = operation.params(ground.prepared)
         self._known_ids = ground.ids | ground.subject.ids(operation.method, self._params)
         self._store = folder / "store"
         folder.mkdir()
-        if operation.empty_store:
+        if left is not None:
+            left.put(self._store)
+        elif operation.empty_store:
             self._store.mkdir()
         else:
             shutil.copytree(ground.template, self._store)
@@ -121,12 +162,33 @@ class Stage:
 
     def look(self) -> dict[str, Any]:
         """What a process that was not there finds."""
+        return self._find()[0]
+
+    def _find(self) -> tuple[dict[str, Any], dict[str, Any]]:
         subject, hello = self._ground.subject, self._ground.fleet.hello
+        # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
+        files = {"files": subject.files(self._store)}
         if subject.read is None:
             self._come()
-        # Files first, as the victim left them: the survivor may repair what it reads.
-        files = {"files": subject.files(self._store)}
-        return files | subject.comparable(self._dump(), self._known_ids, hello.clock)
+        dump = self._dump()
+        return files | subject.comparable(dump, self._known_ids, hello.clock), dump
+
+    def find(self) -> tuple[dict[str, Any], Evidence]:
+        """The same, and what the files say; nothing is promised."""
+        found, dump = self._find()
+        return found, Evidence(dump, self._ground.inspector.look(self._store))
+
+    def evidence(self) -> Evidence:
+        """All that is known in the end, with an export."""
+        exported = self._export()
+        return Evidence(self._dump(), self._ground.inspector.look(self._store), exported=exported)
+
+    def _export(self) -> bool:
+        subject = self._ground.subject
+        exported = subject.export is not None and "export" in self._ground.fleet.hello.nouns
+        if exported and subject.export is not None:
+            self._come().call(subject.export)
+        return exported
 
     def _dump(self) -> dict[str, Any]:
         subject = self._ground.subject
@@ -135,20 +197,27 @@ class Stage:
         outside = reading.Outside(subject.read, self._store)
         return Session(outside, self._recorder, process=_SURVIVOR, agent="kit").call("dump")
 
-    def play(self, decide: Decide, *, kill_after_answer: bool = False) -> Outcome:
-        """The victim opens the store and plays the operation while `decide` judges its changes."""
+    def play(self, decide: Decide, *, kill_after_answer: bool = False, records: bool = False) -> Outcome:
+        """The victim opens the store and plays the operation while `decide` judges its changes and its answer."""
         door = self._ground.victims.take()
         self._victim = victim = Session(door, self._recorder, process=_VICTIM, agent="alice")
         if self._operation.method != "open":
-            door.call("open", {"store": str(self._store), "options": {}})
+            door.call("open", self._opening())
             self._tell_time(victim)
             self._enter(victim)
-        with watched_child(door).watched(self._store, decide) as watch:
+        base = image.of(self._store) if records else None
+        child = watched_child(door)
+        with child.watched(self._store, decide, answers=True, records=records) as watch:
             outcome = self._call(victim, watch)
             if kill_after_answer:
                 watch.is_killed = True
             elif outcome.refused is None:
                 self._settle(victim)
+            if base is not None:
+                missed = image.difference(image.replay(base, watch.tape), image.of(self._store))
+                changes = sum(change.path != ANSWER for change in watch.changes)
+                outcome.base = base
+                outcome.ledger = Ledger(changes, missed, child.mapped(self._store), watch.unread)
         if watch.is_killed:
             victim.retired = True
             door.kill()
@@ -160,17 +229,34 @@ class Stage:
         method = self._operation.method
         try:
             if method == "open":
-                victim.door.call("open", {"store": str(self._store), "options": {}})
+                reply = victim.door.call("open", self._opening())
             elif method == "close":
-                victim.door.call("close", {})
+                reply = victim.door.call("close", {})
             else:
-                victim.call(method, **self._params)
+                reply = victim.call(method, **self._params)
         except Refused as error:
             return Outcome(watch, refused=error)
         except DoorError:
             victim.retired = True
             return Outcome(watch)
-        return Outcome(watch, answered=True)
+        return Outcome(watch, answered=True, reply=reply)
+
+    def _opening(self) -> dict[str, Any]:
+        return {"store": str(self._store), "options": self._ground.options}
+
+    def pretend(self, shot: Shot, reply: dict[str, Any]) -> Outcome:
+        """As if the victim had been here and had died at this point; the history says so."""
+        method, watch = self._operation.method, Watch(str(self._store), lambda _: Kill(), is_killed=True)
+        watch.struck = shot.struck
+        if method not in _SESSION_METHODS:
+            door = Pretended(reply if shot.is_answered else None)
+            session = Session(door, self._recorder, process=_VICTIM, agent="alice")
+            tell_time(session, self._ground.fleet.hello, WHEN_MS)
+            with contextlib.suppress(DoorError):
+                session.call(method, **self._params)
+        when = "after the answer" if shot.struck is None else str(shot.struck)
+        self._recorder.record("nemesis", process=_VICTIM, op="kill", agent="alice", value={"when": when})
+        return Outcome(watch, answered=shot.is_answered)
 
     def _settle(self, victim: Session) -> None:
         """A second call: when it is answered, the program has done what it does after its first answer."""
@@ -186,22 +272,21 @@ class Stage:
 
     # -- judging
 
-    def judge(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
+    def judge(self, outcome: Outcome, rehearsal: Rehearsal, *, again: bool = True) -> list[Problem]:
         """What a survivor finds, and finds after the same call again."""
         try:
             found = self.look()
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
-        return self._half_done(outcome, rehearsal, found) or self._again(rehearsal)
+        return self._half_done(outcome, rehearsal, found) or (self._again(rehearsal) if again else [])
 
     def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:
         before, after, refused = rehearsal.before, rehearsal.after, outcome.refused
-        assert self._victim is not None
-        if self._victim.retired and not outcome.watch.is_killed:
+        if self._victim is not None and self._victim.retired and not outcome.watch.is_killed:
             return [self._problem("ended its process")]
         if outcome.answered and found != after:
             return [self._problem(f"was answered, and is not whole: {state.difference(after, found)}")]
-        if refused is not None and refused.definite and found != before:
+        if refused is not None and refused.definite and not _is_undone(found, before, after):
             told = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, found)}"
             return [self._problem(told)]
         if not _is_either(found, before, after):
@@ -211,7 +296,6 @@ class Stage:
     def _again(self, rehearsal: Rehearsal) -> list[Problem]:
         """The same call again, by the victim if it lives and else by the survivor, must reach the state after."""
         subject = self._ground.subject
-        exported = subject.export is not None and "export" in self._ground.fleet.hello.nouns
         try:
             reply = self._retry()
             found = self.look()
@@ -220,14 +304,21 @@ class Stage:
             confirm = self._operation.confirm
             if confirm is not None and reply and (wrong := confirm(self._come(), self._params, reply)):
                 return [self._problem(f"again {wrong}")]
-            if exported and subject.export is not None:
-                self._come().call(subject.export)
+            self.go_on()
+            exported = self._export()
             dump = self._dump()
         except DoorError as error:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
         facts = self._ground.inspector.look(self._store)
         return subject.problems(Evidence(dump, facts, subject.promises(read(self.history())), exported))
+
+    def go_on(self) -> None:
+        """New calls, whose answers and traces are judged with all others."""
+        declared = {*self._ground.fleet.hello.nouns, *self._ground.fleet.hello.features}
+        for epilogue in self._ground.subject.epilogue:
+            if set(epilogue.needs) <= declared:
+                self._come().call(epilogue.method, **epilogue.params)
 
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim
@@ -239,7 +330,7 @@ class Stage:
         if method not in _SESSION_METHODS:
             with contextlib.suppress(Refused):  # an error may spoil a connection for good; a fresh one must do
                 return victim.call(method, **self._params)
-        victim.door.call("open", {"store": str(self._store), "options": {}})
+        victim.door.call("open", self._opening())
         self._tell_time(victim)
         return {} if method in _SESSION_METHODS else victim.call(method, **self._params)
 
@@ -270,7 +361,7 @@ class Stage:
         """The survivor; where a session is somebody, it comes as the victim did."""
         if self._survivor is None:
             agent = "bob" if self._ground.subject.enter is None else "alice"
-            door = self._ground.fleet.door(1, self._store, {})
+            door = self._ground.fleet.door(1, self._store, dict(self._ground.options))
             self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent=agent)
             self._tell_time(self._survivor)
         return self._survivor
@@ -312,16 +403,20 @@ class Stage:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def _is_undone(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Nothing of it is there. A file that nothing in the tables speaks of may stay, where tables speak of files."""
+    if state.tables(before) == state.tables(after):
+        return found == before
+    return state.tables(found) == state.tables(before) and _is_either(found, before, after)
+
+
 def _is_either(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
     """The tables are those before or those after, and so is each file: no transaction spans both."""
 
-    def tables(state: dict[str, Any]) -> dict[str, Any]:
-        return {name: rows for name, rows in state.items() if name != "files"}
-
-    def files(state: dict[str, Any]) -> dict[str, str]:
-        return {row["path"]: row["content"] for row in state["files"]}
+    def files(one: dict[str, Any]) -> dict[str, str]:
+        return {row["path"]: row["content"] for row in one["files"]}
 
     now, then, now_whole = files(found), files(before), files(after)
-    return tables(found) in (tables(before), tables(after)) and all(
+    return state.tables(found) in (state.tables(before), state.tables(after)) and all(
         now.get(path) in (then.get(path), now_whole.get(path)) for path in {*now, *then, *now_whole}
     )

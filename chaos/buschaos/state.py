@@ -47,6 +47,11 @@ def health(evidence: Evidence) -> Iterator[Problem]:
             yield Problem("log", f"integrity_check, asked by {who}: {said}")
 
 
+def tables(state: dict[str, Any]) -> dict[str, Any]:
+    """A comparable state without what stands in files beside the database."""
+    return {name: rows for name, rows in state.items() if name != "files"}
+
+
 def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
     """Where two comparable states differ, for a reader."""
     told = []

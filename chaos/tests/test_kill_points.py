@@ -66,14 +66,14 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     results = play(reference("worker"), tmp_path, *named(*SHORT))
     assert list(results) == SHORT
     assert told(results) == []
-    assert all(len(result.points) > len(result.changes) > 0 for result in results.values())
+    assert all(len(result.points) > 2 and result.changes and not result.doubt for result in results.values())
 
 
 def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: Path) -> None:
     """Creating a store, and archiving with its vacuum."""
     results = play(reference("worker"), tmp_path, *named(*LONG), torn=lambda _: set())
     assert told(results) == []
-    assert all(len(result.points) > len(result.changes) > 50 for result in results.values())
+    assert all(len(result.points) > 50 for result in results.values())
 
 
 def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
     [
         ("worker/answers_before_commit", "publish", "log", "was answered, and is not whole"),
         ("worker/publishes_one_by_one", "publish_many", "log", "is half done"),
-        ("worker/exports_then_records", "export_to_jsonl", "export", "doubled"),
-        ("worker/exports_then_records", "export_to_jsonl", "export", "torn"),
-        ("worker/writes_blobs_in_place", "save_blob", "blob", "BLOB_CORRUPT"),
-        ("worker/writes_blobs_in_place", "publish with blob", "blob", "torn"),
+        ("worker/exports_then_records", "export_to_jsonl", "export", "bus.jsonl, line 7"),
+        ("worker/exports_then_records", "export_to_jsonl", "export", "no line of an export"),
+        ("worker/writes_blobs_in_place", "save_blob", "blob", "corrupt"),
+        ("worker/writes_blobs_in_place", "publish with blob", "blob", "corrupt"),
     ],
 )
 def test_a_planted_fault_is_found(

@@ -2,10 +2,11 @@
 
 A seccomp filter is a program of the kernel's small virtual machine. It sees the call's number and its arguments as
 numbers, never what they point at, so it stops every call that may change a file; the supervisor then looks at the
-path and lets strangers' files through. Calls that only read never stop.
+path and lets strangers' files through. Calls that only read or lock stop where a nemesis asks for them (READS, LOCKS).
 
-`io_uring` would pass by any filter, so it is answered ENOSYS: programs fall back to ordinary calls. Stores through a
-memory mapping (SQLite's `-shm` file) are no calls and are not seen.
+`io_uring` and the kernel's other queue (`io_setup`) would pass by any filter, so they are answered ENOSYS: programs
+fall back to ordinary calls. Stores through a memory mapping (SQLite's `-shm` file) are no calls and are not seen, nor
+is what a 32-bit program does: whether all was seen is found out afterwards (`tape.image`).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ _X86_64 = Machine(
         "symlinkat": 266,
         "unlink": 87,
         "unlinkat": 263,
+        "mknod": 133,
+        "mknodat": 259,
         "mkdir": 83,
         "mkdirat": 258,
         "rmdir": 84,
@@ -60,7 +63,17 @@ _X86_64 = Machine(
         "openat": 257,
         "openat2": 437,
         "creat": 85,
+        "splice": 275,
+        "sync": 162,
+        "syncfs": 306,
         "io_uring_setup": 425,
+        "io_setup": 206,
+        "fcntl": 72,
+        "flock": 73,
+        "read": 0,
+        "pread64": 17,
+        "readv": 19,
+        "preadv": 295,
     },
 )
 # Written from the kernel's tables; not tried on such a machine.
@@ -86,13 +99,29 @@ _AARCH64 = Machine(
         "linkat": 37,
         "symlinkat": 36,
         "unlinkat": 35,
+        "mknodat": 33,
         "mkdirat": 34,
         "openat": 56,
         "openat2": 437,
+        "splice": 76,
+        "sync": 81,
+        "syncfs": 267,
         "io_uring_setup": 425,
+        "io_setup": 0,
+        "fcntl": 25,
+        "flock": 32,
+        "read": 63,
+        "pread64": 67,
+        "readv": 65,
+        "preadv": 69,
     },
 )
 MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
+
+LOCKS = ("fcntl", "flock")
+READS = ("read", "pread64", "readv", "preadv")
+_QUEUES = ("io_uring_setup", "io_setup")
+_LOCK_COMMANDS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, and the same of an open file
 
 # classic BPF: load a word, jump if equal, jump if any bit is set, return
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
@@ -109,31 +138,34 @@ def machine() -> Machine | None:
     return MACHINES.get(platform.machine())
 
 
-def program(of: Machine, names: Iterable[str] | None = None) -> bytes:
-    """The filter, assembled. A call of another architecture (a 32-bit program) passes."""
+def program(of: Machine, also: Iterable[str] = ()) -> bytes:
+    """The filter, assembled: every change, and `also` LOCKS or READS. A 32-bit program's calls pass."""
+    wanted = {*also}
     code: list[Instruction] = [
         (_LOAD, 0, 0, _AT_ARCH),
         (_EQUAL, 1, 0, of.audit_arch),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _AT_NUMBER),
     ]
-    for name in of.numbers if names is None else names:
-        code += _stop(name, of.numbers[name])
+    for name, number in of.numbers.items():
+        if name in wanted or name not in (*LOCKS, *READS):
+            block = _stop(name, reads=not wanted.isdisjoint(READS))
+            code += [(_EQUAL, 0, len(block), number), *block]
     code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("HBBI", *instruction) for instruction in code)
 
 
-def _stop(name: str, number: int) -> list[Instruction]:
-    """If the call is this one: stop it, or as the name demands."""
-    if name == "io_uring_setup":
-        return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
-    if name in _FLAGS_ARGUMENT:  # only an open that may create or cut a file
+def _stop(name: str, *, reads: bool) -> list[Instruction]:
+    """What becomes of a call of this name."""
+    if name in _QUEUES:
+        return [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    if name in _FLAGS_ARGUMENT and not reads:  # only an open that may create or cut a file
         at_flags = _AT_ARGS + 8 * _FLAGS_ARGUMENT[name]
-        return [
-            (_EQUAL, 0, 4, number),
-            (_LOAD, 0, 0, at_flags),
-            (_ANY_BIT, 0, 1, _CREATES),
-            (_RETURN, 0, 0, _NOTIFY),
-            (_RETURN, 0, 0, _ALLOW),
-        ]
-    return [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _NOTIFY)]
+        return [(_LOAD, 0, 0, at_flags), (_ANY_BIT, 0, 1, _CREATES), (_RETURN, 0, 0, _NOTIFY), (_RETURN, 0, 0, _ALLOW)]
+    if name == "fcntl":  # only what takes or gives back a lock
+        tests = [(_EQUAL, 0, 1, command) for command in _LOCK_COMMANDS]
+        code: list[Instruction] = [(_LOAD, 0, 0, _AT_ARGS + 8)]
+        for test in tests:
+            code += [test, (_RETURN, 0, 0, _NOTIFY)]
+        return [*code, (_RETURN, 0, 0, _ALLOW)]
+    return [(_RETURN, 0, 0, _NOTIFY)]

@@ -35,6 +35,7 @@ class Stopped:
     id: int
     tid: int
     name: str
+    number: int
     args: tuple[int, ...]
 
     def memory(self, address: int, size: int) -> bytes:
@@ -56,14 +57,37 @@ class Stopped:
         """An absolute path from a folder's descriptor and a string."""
         name = self.text(address)
         if name.startswith("/"):
-            return os.path.normpath(name)
+            return _real(name.replace("/proc/self/", f"/proc/{self.tid}/", 1))
         folder_fd = ctypes.c_int(folder_fd & 0xFFFFFFFF).value
         folder = os.readlink(f"/proc/{self.tid}/cwd" if folder_fd == AT_FDCWD else f"/proc/{self.tid}/fd/{folder_fd}")
-        return os.path.normpath(os.path.join(folder, name))
+        return _real(os.path.join(folder, name))
 
     def path_of(self, fd: int) -> str:
         """What an open descriptor stands for."""
         return os.readlink(f"/proc/{self.tid}/fd/{fd & 0xFFFFFFFF}")
+
+    def paths(self) -> list[str]:
+        """The paths that the call names: two for a rename, the new one first; empty ones where it names none."""
+        args = self.args
+        match self.name:
+            case "rename" | "link":
+                return [self.path(AT_FDCWD, args[1]), self.path(AT_FDCWD, args[0])]
+            case "renameat" | "renameat2" | "linkat":
+                return [self.path(args[2], args[3]), self.path(args[0], args[1])]
+            case "symlink":
+                return [self.path(AT_FDCWD, args[1])]
+            case "symlinkat":
+                return [self.path(args[1], args[2])]
+            case "unlink" | "mkdir" | "mknod" | "rmdir" | "open" | "creat" | "truncate":
+                return [self.path(AT_FDCWD, args[0])]
+            case "unlinkat" | "mkdirat" | "mknodat" | "openat" | "openat2":
+                return [self.path(args[0], args[1])]
+            case "copy_file_range" | "splice":
+                return [self.path_of(args[2])]
+            case "sync":
+                return []
+            case _:
+                return [self.path_of(args[0])]
 
     def process(self) -> int:
         """The process that the stopped thread belongs to."""
@@ -88,6 +112,20 @@ class Stopped:
         pieces = b"".join(self.memory(address, length) for address, length in self._vector())
         return pieces[:size]
 
+    def open_file(self, fd: int) -> tuple[int, int]:
+        """Of an open descriptor: its flags and its position."""
+        with open(f"/proc/{self.tid}/fdinfo/{fd & 0xFFFFFFFF}", encoding="ascii") as lines:
+            info = dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
+        return int(info["flags"], 8), int(info["pos"])
+
+    def is_in(self, number: int) -> bool:
+        """Is the thread still in this system call?"""
+        try:
+            with open(f"/proc/{self.tid}/syscall", encoding="ascii") as told:
+                return told.read().split(" ", 1)[0] == str(number)
+        except OSError:
+            return False
+
     def _vector(self) -> list[tuple[int, int]]:
         packed = self.memory(self.args[1], 16 * self.args[2])
         return list(struct.iter_unpack("QQ", packed))
@@ -98,17 +136,22 @@ class Stopped:
         The file is opened anew through /proc: taking the descriptor itself (pidfd_getfd) is a privilege in Docker.
         """
         fd = self.args[0] & 0xFFFFFFFF
-        with open(f"/proc/{self.tid}/fdinfo/{fd}", encoding="ascii") as lines:
-            info = dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
-        appends = int(info["flags"], 8) & os.O_APPEND
+        flags, position = self.open_file(fd)
+        appends = flags & os.O_APPEND
         copy = os.open(f"/proc/{self.tid}/fd/{fd}", os.O_WRONLY | appends)
         try:
             if appends:
                 os.write(copy, data)
             else:
-                os.pwrite(copy, data, self.args[3] if self.name.startswith("p") else int(info["pos"]))
+                os.pwrite(copy, data, self.args[3] if self.name.startswith("p") else position)
         finally:
             os.close(copy)
+
+
+def _real(path: str) -> str:
+    """The path without symbolic links, but for its last part: that is what the call names."""
+    folder, name = os.path.split(os.path.normpath(path))
+    return os.path.join(os.path.realpath(folder), name)
 
 
 class Listener:
@@ -135,7 +178,7 @@ class Listener:
                     continue
                 return None
             id_, tid, _flags, number, _arch, _at, *args = _NOTIFICATION.unpack(buffer)
-            return Stopped(id_, tid, self._names[number], tuple(args))
+            return Stopped(id_, tid, self._names[number], number, tuple(args))
 
     def is_alive(self, call: Stopped) -> bool:
         """Does the thread still stand there? What was read before counts only if so (ids of the dead are reused)."""

@@ -8,7 +8,9 @@
     Hold        let it happen when somebody else says so
 
 Calls are counted by one ordinal over the whole process tree, and only those under the watched folder count. They are
-announced one at a time, so "before event 7" is exact: all that came earlier has been let go, nothing later has begun.
+announced one at a time, so "before event 7" is exact: all that came earlier has happened, nothing later has begun.
+
+A watch can record what it sees as a tape (`tape.step`), and always counts what it could not read.
 """
 
 from __future__ import annotations
@@ -22,17 +24,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from buschaos import launch
 from buschaos.nemeses import bpf
 from buschaos.nemeses.notify import Gone, Listener, Stopped
+from buschaos.tape import step
+from buschaos.tape.image import is_derived
+from buschaos.tape.step import Step
 from busproof.adapters.base import Door
-from busproof.adapters.child import Child, Household
+from busproof.adapters.child import MARK, Child, Household, carries
 
 LAUNCH_LIMIT_S = 20.0
+SETTLE_S = 0.05  # a call that blocks for longer than this (a lock) will not change the file before it is let in
 ANSWER = "the answer"
 
 
@@ -89,6 +95,7 @@ class Change:
     call: str
     path: str  # below the watched folder, or ANSWER
     size: int | None  # bytes that a writing call means to write
+    steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)  # where the watch records
 
     def __str__(self) -> str:
         return f"{self.ordinal}: {self.call} {self.path}" + ("" if self.size is None else f" ({self.size} bytes)")
@@ -105,14 +112,22 @@ class Watch:
     decide: Decide
     changes: list[Change] = field(default_factory=list)
     answers: str | None = None  # where the process answers, if that is to be judged, too
+    records: bool = False
     struck: Change | None = None  # the last change that was not simply let happen
     is_killed: bool = False
+    unread: int = 0  # calls that were let go because they could not be looked at
+    processes: set[int] = field(default_factory=set)  # that made calls here
+
+    @property
+    def tape(self) -> list[Step]:
+        """All steps in order."""
+        return [step for change in self.changes for step in change.steps]
 
 
 class WatchedChild(Child):
     """A process whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, also: Iterable[str] = ()) -> None:
         machine = bpf.machine()
         if machine is None:
             raise Unavailable(f"no system-call table for {os.uname().machine}")
@@ -122,20 +137,22 @@ class WatchedChild(Child):
                 launcher = [sys.executable, "-I", "-S", launch.__file__, str(theirs.fileno()), "--"]
                 super().__init__([*launcher, *argv], env=env, pass_fds=(theirs.fileno(),))
             try:
-                listener = self._receive_listener(ours, bpf.program(machine))
+                listener = self._receive_listener(ours, bpf.program(machine, also))
             except Unavailable:
                 self.kill()
                 raise
+        self._mark = f"{MARK}={(env or os.environ).get(MARK)}".encode()
         self._watch: Watch | None = None
+        self._last: Stopped | None = None  # the last call that was let go
         self._listener = Listener(listener, {number: name for name, number in machine.numbers.items()})
         self._judge = threading.Thread(target=self._judge_all, daemon=True)
         self._judge.start()
 
     @contextlib.contextmanager
-    def watched(self, folder: Path, decide: Decide, *, answers: bool = False) -> Iterator[Watch]:
+    def watched(self, folder: Path, decide: Decide, *, answers: bool = False, records: bool = False) -> Iterator[Watch]:
         """Judge every change under the folder, and every answer if asked, while the block runs; from ordinal 1."""
         pipe = f"pipe:[{self.stdout_inode}]" if answers else None
-        self._watch = watch = Watch(os.path.realpath(folder), decide, answers=pipe)
+        self._watch = watch = Watch(os.path.realpath(folder), decide, answers=pipe, records=records)
         try:
             yield watch
         finally:
@@ -163,7 +180,9 @@ class WatchedChild(Child):
             while (call := self._listener.receive()) is not None:
                 try:
                     self._judge_one(call)
-                except (OSError, ValueError, Gone):  # the process died while it was being looked at
+                except (OSError, ValueError, Gone):  # most died while they were being looked at
+                    if self._watch is not None and self._listener.is_alive(call):
+                        self._watch.unread += 1
                     self._listener.let_go(call)
         finally:
             self._listener.close()
@@ -174,8 +193,10 @@ class WatchedChild(Child):
         if watch is None or path is None or not self._listener.is_alive(call):
             self._listener.let_go(call)
             return
-        change = Change(len(watch.changes) + 1, call.name, path, call.size())
+        self._await_last(call)
+        change = Change(len(watch.changes) + 1, call.name, path, call.size(), _steps(call, path, watch))
         watch.changes.append(change)
+        watch.processes.add(call.process())
         verdict = watch.decide(change)
         if not isinstance(verdict, Continue):
             watch.struck = change
@@ -196,19 +217,59 @@ class WatchedChild(Child):
             case Continue():
                 self._listener.let_go(call)
 
+    def _await_last(self, call: Stopped) -> None:
+        """Another thread's call that was let go may still be under way: "before" is only said when it is over."""
+        last, self._last = self._last, call
+        if last is None or last.tid == call.tid:
+            return
+        deadline = time.monotonic() + SETTLE_S
+        while last.is_in(last.number) and time.monotonic() < deadline:
+            time.sleep(0.0002)
+
     def _kill_at(self, call: Stopped, watch: Watch) -> None:
-        """The caller first, so that it is dead before anything else of its session can move."""
+        """The caller first, so that it is dead before anything else of its session can move; then who left it."""
         watch.is_killed = True
         os.kill(call.process(), signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        for process in watch.processes:
+            if carries(Path(f"/proc/{process}"), self._mark):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+
+    def mapped(self, folder: Path) -> list[str]:
+        """Files under the folder that a process here has mapped to write: what it stores there is no call."""
+        found: set[str] = set()
+        root = os.path.realpath(folder) + "/"
+        for process in {self.pid, *(self._watch.processes if self._watch else ())}:
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as maps,
+            ):
+                for line in maps:
+                    path = line.partition("/")[2]
+                    if " rw-s " in line and f"/{path}".startswith(root):
+                        found.add(os.path.relpath(f"/{path.rstrip()}", root))
+        return sorted(path for path in found if not is_derived(path))
+
+
+def _steps(call: Stopped, path: str, watch: Watch) -> tuple[Step, ...]:
+    if not watch.records:
+        return ()
+    if path == ANSWER:
+        return (Step("answer", ANSWER, data=call.data(call.size() or 0)),)
+    return tuple(step.read(call, path, watch.folder))
 
 
 class Supervision(Household):
-    """Starts every process under the supervisor."""
+    """Starts every process under the supervisor; `also` says which calls stop that change nothing."""
+
+    def __init__(self, also: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._also = tuple(also)
 
     def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
-        return WatchedChild(argv, env=env)
+        return WatchedChild(argv, env=env, also=self._also)
 
 
 def watched_child(door: Door) -> WatchedChild:
@@ -221,34 +282,14 @@ def watched_child(door: Door) -> WatchedChild:
 def _path_watched(call: Stopped, watch: Watch) -> str | None:
     """The path that the call changes, relative to the watched folder; None where it lies elsewhere."""
     folder = watch.folder
-    for path in _paths(call):
+    if call.name == "sync":
+        return "."
+    for path in call.paths():
         if path == watch.answers:
             return ANSWER
         if path == folder or path.startswith(folder + "/"):
             return os.path.relpath(path, folder)
     return None
-
-
-def _paths(call: Stopped) -> list[str]:
-    """The paths that a call names: two for a rename, none that cannot be told."""
-    args = call.args
-    match call.name:
-        case "rename" | "link":
-            return [call.path(-100, args[1]), call.path(-100, args[0])]
-        case "renameat" | "renameat2" | "linkat":
-            return [call.path(args[2], args[3]), call.path(args[0], args[1])]
-        case "symlink":
-            return [call.path(-100, args[1])]
-        case "symlinkat":
-            return [call.path(args[1], args[2])]
-        case "unlink" | "mkdir" | "rmdir" | "open" | "creat" | "truncate":
-            return [call.path(-100, args[0])]
-        case "unlinkat" | "mkdirat" | "openat" | "openat2":
-            return [call.path(args[0], args[1])]
-        case "copy_file_range":
-            return [call.path_of(args[2])]
-        case _:
-            return [call.path_of(args[0])]
 
 
 def why_unavailable() -> str | None:

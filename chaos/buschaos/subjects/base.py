@@ -35,6 +35,15 @@ def says_full(error: Refused) -> bool:
 
 
 @dataclass(frozen=True)
+class Epilogue:
+    """A new call at the end of each point: who survived must be able to go on. `needs`: nouns and features."""
+
+    method: str
+    params: dict[str, Any]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Consumer:
     """A call that returns messages and takes them off the bus, though its caller may be gone by then."""
 
@@ -78,3 +87,5 @@ class Subject:
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"})
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
+    epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
+    ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # what files claim that the database does not hold

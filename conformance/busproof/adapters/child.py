@@ -248,7 +248,7 @@ class Household:
         mark = f"{MARK}={self.mark}".encode()
         ended: dict[Path, str] = {}
         deadline = time.monotonic() + GRACE_S  # a killed process may need a moment
-        while (left := [one for one in Path("/proc").glob("[0-9]*") if _carries(one, mark)]) and (
+        while (left := [one for one in Path("/proc").glob("[0-9]*") if carries(one, mark)]) and (
             time.monotonic() < deadline
         ):
             for process in left:
@@ -259,7 +259,8 @@ class Household:
         return list(filter(None, ended.values()))
 
 
-def _carries(process: Path, mark: bytes) -> bool:
+def carries(process: Path, mark: bytes) -> bool:
+    """Does the process have the mark in its environment?"""
     with contextlib.suppress(OSError):
         return mark in (process / "environ").read_bytes().split(b"\0")
     return False

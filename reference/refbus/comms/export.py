@@ -69,6 +69,10 @@ class Audit:
         )
         return [_line(row) for row in rows], rows[-1][0] if rows else last_seq
 
+    def make_durable(self) -> None:
+        """Rows before their lines."""
+        self.store.db.make_durable()
+
     def holds(self, exported: Any) -> int | None:
         """The audit_seq of a line of ours, if the table has given that number out."""
         seq = exported.get("audit_seq") if isinstance(exported, dict) else None

@@ -2,7 +2,9 @@
 
 A writer holds a lock on a file, which the system takes back when the holder dies. It then repairs the end of the file
 (a torn line, lines that the table does not hold because a power cut took them back), appends what is missing and makes
-it durable. A crash at any point leaves a state that the next writer handles the same way.
+it durable. A row is made durable before its line is written: no power cut takes back from the table what a reader has
+seen in the file, or its number would be given again. A crash at any point leaves a state that the next writer handles
+the same way.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ class Source(Protocol):
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:
         """The next whole lines and the seq of the last; no lines: that was all."""
+        ...
+
+    def make_durable(self) -> None:
+        """What `lines_after` told survives a power cut from now on. Raises OSError."""
         ...
 
     def holds(self, exported: Any) -> int | None:
@@ -98,6 +104,7 @@ class JsonlFile:
                 lines, newest = self._source.lines_after(last_seq)
                 if not lines:
                     return last_seq
+                self._source.make_durable()
                 write_all(fd, "".join(lines).encode())
                 last_seq = newest
         except OSError as error:

@@ -42,6 +42,10 @@ class Export:
         rows = self._store.db.rows(_NEXT_ROWS, {"last": last_seq, "limit": ROWS_AT_ONCE})
         return [_line(row) for row in rows], rows[-1][0] if rows else last_seq
 
+    def make_durable(self) -> None:
+        """Rows before their lines."""
+        self._store.db.make_durable()
+
     def holds(self, exported: Any) -> int | None:
         """The seq of a line that the log agrees with."""
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import Memory, Subject
+from buschaos.subjects.base import Epilogue, Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
 from buschaos.subjects.comms.operations import OPERATIONS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
@@ -79,4 +79,8 @@ SUBJECT = Subject(
     problems=problems,
     read_all=read_all,
     settle_ms=120_000,
+    epilogue=(
+        Epilogue("send_message", {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}),
+        Epilogue("receive_messages", {"agent_id": "bob", "channels": ["general"]}),
+    ),
 )

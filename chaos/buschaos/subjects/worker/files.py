@@ -60,6 +60,29 @@ def _export(path: Path) -> dict[str, Any]:
     return {"lines": lines, "bad_lines": bad[:10]}
 
 
+def beside(store: Path) -> list[dict[str, str]]:
+    """What lies beside the database, as the victim left it: blobs, workers' files, and each whole line of the export.
+
+    A line goes by its message: a torn last one does not count, the next exporter repairs it.
+    """
+    rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
+    torn = set(_torn(store / "workers"))
+    for path in sorted((store / "workers").glob("*.json")):
+        rows.append({"path": f"workers/{path.name}", "content": "torn" if path.name in torn else "whole"})
+    export = store / "bus.jsonl"
+    for number, line in enumerate(export.read_bytes().splitlines(keepends=True) if export.exists() else [], 1):
+        if line.endswith(b"\n"):
+            rows.append({"path": f"bus.jsonl, line {number}", "content": _id(line)})
+    return rows
+
+
+def _id(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["id"])
+    except (ValueError, KeyError, TypeError):
+        return f"no line of an export: {line[:80]!r}"
+
+
 def _torn(folder: Path) -> list[str]:
     """Names of the workers' files that hold no JSON object."""
     torn = []

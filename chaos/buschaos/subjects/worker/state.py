@@ -118,6 +118,15 @@ def _blobs(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Proble
             yield Problem("blob", f"missing: message {row['id']} refers to {row['payload_ref']}")
 
 
+def ahead(evidence: Evidence) -> Iterable[Problem]:
+    """Lines of bus.jsonl that the log does not hold: a reader has seen what never was, and the seq is given again."""
+    if evidence.dump is None or "died" in evidence.facts:
+        return
+    stored = {(row["seq"], row["id"]) for table in LOG_TABLES for row in evidence.dump.get(table) or []}
+    if ghosts := sorted({(seq, id_) for seq, id_ in evidence.facts["lines"] or []} - stored):
+        yield Problem("export", f"ahead: in bus.jsonl and not in the log: {short(ghosts)}")
+
+
 def _export(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Problem]:
     for bad in facts["bad_lines"]:
         yield Problem("export", f"torn: {bad}")

@@ -7,11 +7,11 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import Memory, Subject
-from buschaos.subjects.worker.files import facts
+from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.worker.files import beside, facts
 from buschaos.subjects.worker.operations import OPERATIONS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
-from buschaos.subjects.worker.state import comparable, problems, promises
+from buschaos.subjects.worker.state import ahead, comparable, problems, promises
 from busproof.history import Event
 from busproof.session import Session
 
@@ -64,8 +64,15 @@ SUBJECT = Subject(
     export="export_to_jsonl",
     inspect=facts,
     ids=ids,
+    files=beside,
+    ahead=ahead,
     comparable=comparable,
     promises=promises,
     problems=problems,
     read_all=read_all,
+    epilogue=(
+        Epilogue("publish", {"agent_id": "alice", "message": {"id": "epilogue", "to": "bob", "type": "note"}}),
+        Epilogue("poll", {"agent_id": "bob"}),
+        Epilogue("try_claim_task", {"task_id": "epilogue", "agent_id": "bob"}, ("lease",)),
+    ),
 )

@@ -1,0 +1,108 @@
+"""A point: one fault at one place of one operation. Every act is a set of points; `--at` names one of them.
+
+The place is the ordinal of a change (`nemeses.syscalls.Change`), the answer included; 0 is right after the answer.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
+
+AFTER_THE_ANSWER = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where, and what. `is_sticky`: the error stays until the call is over."""
+
+    ordinal: int
+    verdict: Verdict
+    is_sticky: bool = False
+
+    def decide(self, change: Change) -> Verdict:
+        """What happens to a change. A tear needs a write that is longer; where it is not, it is a kill."""
+        later = self.is_sticky and change.ordinal > self.ordinal and self._suits(change)
+        if change.ordinal != self.ordinal and not later:
+            return Continue()
+        if isinstance(self.verdict, Torn) and (change.size or 0) <= self.verdict.size:
+            return Kill()
+        return self.verdict
+
+    def _suits(self, change: Change) -> bool:
+        return isinstance(self.verdict, Fail) and may_fail(change, self.verdict.errno)
+
+    def describe(self, struck: Change | None) -> str:
+        """For a reader. The change that was struck may be another than in the rehearsal: ids and pages vary."""
+        match self.verdict:
+            case _ if struck is None:
+                return "killed after the answer" if self.ordinal == AFTER_THE_ANSWER else "not struck"
+            case Torn(size):
+                return f"killed after {size} bytes of {struck}"
+            case Fail(number):
+                return f"{errno.errorcode[number]} {'from' if self.is_sticky else 'at'} {struck}"
+            case _:
+                return f"killed before {struck}"
+
+    def __str__(self) -> str:
+        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky."""
+        match self.verdict:
+            case Torn(size):
+                fault = f"torn:{size}"
+            case Fail(number):
+                fault = errno.errorcode[number] + (":sticky" if self.is_sticky else "")
+            case _:
+                fault = "kill"
+        return f"{self.ordinal}:{fault}"
+
+
+def parse(text: str) -> Point:
+    """A point from its text. Raises ValueError where it is none."""
+    place, _, fault = text.partition(":")
+    kind, _, more = fault.partition(":")
+    if kind == "kill" and not more:
+        return Point(int(place), Kill())
+    if kind == "torn":
+        return Point(int(place), Torn(int(more)))
+    number = getattr(errno, kind, None)
+    if number is None or more not in ("", "sticky"):
+        raise ValueError(f"{text!r} is no point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky")
+    return Point(int(place), Fail(number), is_sticky=bool(more))
+
+
+_MAKES = (
+    "openat",
+    "open",
+    "openat2",
+    "creat",
+    "mknod",
+    "mknodat",
+    "mkdir",
+    "mkdirat",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+)
+_RENAMES = ("rename", "renameat", "renameat2")
+_GROWS = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate", "sendfile")
+_COPIES = ("copy_file_range", "splice")
+_SYNCS = ("fsync", "fdatasync")
+_REMOVES = ("unlink", "unlinkat", "rmdir")
+_READS = ("read", "pread64", "readv", "preadv")
+
+# Which errors a call can meet on a real system (its manual page), and so which are injected.
+_CAN = {
+    errno.ENOSPC: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS},
+    errno.EDQUOT: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS},
+    errno.EIO: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS, *_REMOVES, *_READS},
+    errno.EROFS: {*_MAKES, *_RENAMES, *_SYNCS, *_REMOVES, "truncate"},
+    errno.EMFILE: {"openat", "open", "openat2", "creat"},
+    errno.EINTR: {"write", "pwrite64", "openat", "open", "fallocate", "ftruncate", "read", "pread64"},
+}
+
+
+def may_fail(change: Change, number: int) -> bool:
+    """Can this call meet this error?"""
+    return change.call in _CAN.get(number, {change.call})

@@ -1,0 +1,279 @@
+"""Power loss: what a disk may hold when the power goes, at every step of a session that plays all operations.
+
+The session is played once and recorded. Every cut of its tape (`tape.cuts`) is a disk; a process that was not there
+opens it, looks and works on. What must hold is what the bus declares in hello.durability:
+
+    power-loss     nothing that was acknowledged is missing: the state is the one after the last answer, or after the
+                   call that was under way
+    process-crash  the store opens and is whole, and holds the state after some call: what is left is a prefix. No row
+                   lacks its blob, no file claims what the database does not hold. How much was lost is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from buschaos import state
+from buschaos.bus import RunFailed
+from buschaos.inspector import Inspector
+from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
+from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
+from buschaos.scratch import scratch
+from buschaos.snapshots import ends
+from buschaos.stage import Ground, Stage, Victims
+from buschaos.state import Problem, Promise
+from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
+from buschaos.tape.cuts import BLOCKS, MODELS, TIERS, Cut, PowerCuts
+from buschaos.tape.image import Image
+from busproof.adapters.base import DoorError, Refused
+from busproof.fleet import Fleet
+from busproof.history import Recorder, read
+from busproof.session import Session
+
+IMAGES = 400  # distinct ones that are checked
+IMAGES_OF_SLOW_STARTERS = 150
+Durability = Literal["process-crash", "power-loss"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A call that was answered: at which step of the tape, and what had been promised by then."""
+
+    name: str
+    noun: str
+    answered_at: int
+    promises: list[Promise]
+
+
+@dataclass
+class Played:
+    """The recorded session."""
+
+    base: Image
+    tape: list[Any]
+    marks: list[Mark]
+    doubt: str
+
+
+@dataclass
+class PowerResult:
+    """What the cuts showed."""
+
+    durability: Durability
+    doubt: str = ""
+    steps: int = 0
+    enumerated: int = 0
+    checked: int = 0
+    seconds: float = 0.0
+    by_model: Counter[str] = field(default_factory=Counter)
+    lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+
+
+class PowerLoss:
+    """Records one session on a fleet's first bus, and checks its cuts."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        out: Path,
+        *,
+        durability: Durability | None = None,
+        options: dict[str, Any] | None = None,
+        operations: tuple[Operation, ...] | None = None,
+        images: int | None = None,
+        seconds_max: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._fleet, self._out, self._seed = fleet, out, seed
+        self._subject = SUBJECTS[fleet.system]
+        self._durability = durability or fleet.hello.durability
+        self._options = options or {}
+        every = self._subject.operations if operations is None else operations
+        self._operations = [
+            op
+            for op in every
+            if applicable(op, fleet.hello)
+            and op.method not in ("open", "close")
+            and not op.empty_store
+            and not op.is_first
+        ]
+        slow = self._subject.is_slow_to_start
+        self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)
+        self._seconds_max = seconds_max
+        self._numbers = itertools.count()
+
+    def run(self) -> PowerResult:
+        """Record, cut, judge."""
+        result = PowerResult(self._durability)
+        with (
+            scratch("power") as work,
+            Inspector(self._fleet.system) as inspector,
+            contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False)) as victims,
+        ):
+            history = work / "prepared.jsonl"
+            prepared = prepare_store(
+                self._fleet, work / "prepared", history, self._subject.prepare, options=self._options
+            )
+            ids = {promise.id for promise in self._subject.promises(read(history))}
+            for operation in self._operations:
+                ids |= self._subject.ids(operation.method, operation.params(prepared))
+            ground = Ground(
+                self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids, self._options
+            )
+            played = self._record(ground, work)
+            result.doubt, result.steps = played.doubt, len(played.tape)
+            states = self._states(ground, played, work)
+            self._check(ground, played, states, work, result)
+        return result
+
+    # -- the session
+
+    def _record(self, ground: Ground, work: Path) -> Played:
+        store = work / "session"
+        base = image.of(ground.template)
+        base.put(store)
+        door = ground.victims.take()
+        child = watched_child(door)
+        marks: list[Mark] = []
+        part = work / "session.jsonl"
+        with (
+            contextlib.closing(Recorder(part, run="power", system=self._fleet.system)) as recorder,
+            child.watched(store, lambda _: Continue(), answers=True, records=True) as watch,
+        ):
+            session = Session(door, recorder, process=2, agent="alice")
+            door.call("open", {"store": str(store), "options": self._options})
+            tell_time(session, self._fleet.hello, WHEN_MS)
+            if self._subject.enter is not None:
+                self._subject.enter(session, ground.prepared)
+            self._mark(marks, "open", "log", watch, [ground.history, part])
+            for operation in self._operations:
+                try:
+                    session.call(operation.method, **operation.params(ground.prepared))
+                except Refused:
+                    pass  # another operation may have taken its place away
+                except DoorError as error:
+                    raise RunFailed(f"{operation.name} ended the session without any nemesis: {error}") from error
+                self._mark(marks, operation.name, operation.noun, watch, [ground.history, part])
+            missed = image.difference(image.replay(base, watch.tape), image.of(store))
+            mapped = child.mapped(store)
+        ground.victims.give_back(door)
+        doubt = f"{', '.join(mapped or missed)}: changed by something that was not seen" if mapped or missed else ""
+        return Played(base, watch.tape, marks, doubt)
+
+    def _mark(self, marks: list[Mark], name: str, noun: str, watch: Watch, histories: list[Path]) -> None:
+        places = itertools.accumulate((len(change.steps) for change in watch.changes), initial=0)
+        answers = [
+            at
+            for at, change in zip(places, watch.changes, strict=False)
+            if change.path == ANSWER and ends(change.steps)
+        ]
+        promises = self._subject.promises(event for path in histories for event in read(path))
+        marks.append(Mark(name, noun, answers[-1], promises))
+
+    def _states(self, ground: Ground, played: Played, work: Path) -> list[dict[str, Any]]:
+        """What is found before the session, and after each answer."""
+        found = []
+        for end in (0, *(mark.answered_at for mark in played.marks)):
+            left = image.replay(played.base, played.tape[:end])
+            with contextlib.closing(self._stage(ground, left, work)) as stage:
+                found.append(stage.look())
+        return found
+
+    def _stage(self, ground: Ground, left: Image, work: Path) -> Stage:
+        return Stage(ground, self._operations[0], work / f"cut-{next(self._numbers)}", left)
+
+    # -- the cuts
+
+    def _check(
+        self, ground: Ground, played: Played, states: list[dict[str, Any]], work: Path, result: PowerResult
+    ) -> None:
+        started = time.monotonic()
+        seen: set[tuple[bytes, int]] = set()
+        cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
+        for cut in self._ordered(cutters, len(played.tape)):
+            is_over = self._seconds_max is not None and time.monotonic() - started > self._seconds_max
+            if result.checked >= self._images or is_over:
+                break
+            left = cutters[cut.block].image(cut)
+            acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
+            result.enumerated += 1
+            key = left.digest(), acknowledged
+            if key in seen:
+                continue
+            seen.add(key)
+            result.checked += 1
+            result.by_model[cut.model] += 1
+            with contextlib.closing(self._stage(ground, left, work)) as stage:
+                problems = self._judge(stage, played, states, acknowledged, result)
+                if problems:
+                    kept = stage.keep(self._out / "power" / str(result.checked), str(cut))
+                    told = [replace(problem, point=str(cut)) for problem in problems]
+                    result.problems += [(problem, kept / "history.jsonl") for problem in told]
+        result.seconds = time.monotonic() - started
+
+    def _ordered(self, cutters: dict[int, PowerCuts], steps: int) -> Iterator[Cut]:
+        """What breaks most first; within a tier, in an order that the seed draws."""
+        dice = random.Random(f"power {self._seed}")
+        for tier in TIERS:
+            cuts = [
+                cut
+                for block, cutter in cutters.items()
+                for at in range(1, steps + 1)
+                for model in (MODELS if block == BLOCKS[0] else MODELS[1:])
+                for cut in cutter.cuts(at, model, tier)
+            ]
+            dice.shuffle(cuts)
+            yield from cuts
+
+    def _judge(
+        self, stage: Stage, played: Played, states: list[dict[str, Any]], acknowledged: int, result: PowerResult
+    ) -> list[Problem]:
+        is_strict = self._durability == "power-loss"
+        # states[0] is before the session, states[n] after the n-th answer.
+        allowed = range(acknowledged if is_strict else 0, min(acknowledged + 2, len(states)))
+        try:
+            found, evidence = stage.find()
+        except DoorError as error:
+            return [Problem("log", f"after a power cut the store cannot be used: {error}")]
+        if is_strict and acknowledged:
+            evidence = replace(evidence, promises=played.marks[acknowledged - 1].promises)
+        problems = [*self._subject.problems(evidence), *self._subject.ahead(evidence)]
+        same = [n for n in allowed if state.tables(states[n]) == state.tables(found)]
+        if not same:
+            nearest = states[allowed[-1] if is_strict else acknowledged]
+            what = "is not the one that was acknowledged" if is_strict else "is that after no call: no prefix is left"
+            noun = played.marks[acknowledged - 1].noun if acknowledged else "log"
+            problems.append(Problem(noun, f"the state {what}: {state.difference(nearest, found)}"))
+        else:
+            result.lost[max(0, acknowledged - same[-1])] += 1
+            if is_strict:
+                problems += _files(found, [states[n] for n in allowed])
+        if problems or self._subject.is_slow_to_start:
+            return problems
+        try:
+            stage.go_on()
+            return self._subject.problems(stage.evidence())
+        except DoorError as error:
+            return [Problem("log", f"after a power cut the bus does not work on: {error}")]
+
+
+def _files(found: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:
+    """Each file is as it was after the last answer, or as the call that was under way leaves it."""
+
+    def files(state: dict[str, Any]) -> dict[str, str]:
+        return {row["path"]: row["content"] for row in state["files"]}
+
+    now, may = files(found), [files(one) for one in allowed]
+    for path in sorted({*now, *may[0]}):
+        if all(now.get(path) != one.get(path) for one in may):
+            yield Problem("log", f"{path} is {now.get(path, 'missing')}, and was acknowledged as {may[0].get(path)}")

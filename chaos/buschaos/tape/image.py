@@ -1,0 +1,166 @@
+"""Images: what stands in a folder, and what a tape makes of it.
+
+Every image of a run can be built from the folder as it was and the tape. That is also how we know that the tape is
+whole: what its replay leaves must be what stands in the folder (`difference`).
+
+`-shm` files are not in an image: SQLite maps them, derives them from the log, and makes them anew when nobody is left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from buschaos.tape.step import Step
+
+MODE = 0o600
+
+
+def is_derived(path: str) -> bool:
+    """A file that tells nothing by itself."""
+    return path.endswith("-shm")
+
+
+@dataclass(frozen=True)
+class Image:
+    """The files of a folder by their relative paths, its subfolders, its symbolic links."""
+
+    files: dict[str, bytes]
+    folders: frozenset[str] = frozenset()
+    links: dict[str, str] = field(default_factory=dict)
+    modes: dict[str, int] = field(default_factory=dict)  # of what is not MODE
+    times: dict[str, float] = field(default_factory=dict)  # when a file was changed, where that was before the tape
+
+    def digest(self) -> bytes:
+        """The same for the same content."""
+        told = hashlib.blake2b(digest_size=16)
+        for path in sorted(self.files):
+            told.update(f"{path}\0{len(self.files[path])}\0".encode(errors="surrogateescape"))
+            told.update(self.files[path])
+        told.update(repr((sorted(self.folders), sorted(self.links.items()))).encode())
+        return told.digest()
+
+    def put(self, folder: Path) -> None:
+        """Make the folder hold this. The folder must not exist."""
+        folder.mkdir()
+        for name in sorted(self.folders):
+            os.mkdir(folder / name)
+        for name, target in self.links.items():
+            os.symlink(target, folder / name)
+        for name, data in self.files.items():
+            path = os.path.join(folder, name)
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, self.modes.get(name, MODE))
+            try:
+                os.write(fd, data)
+            finally:
+                os.close(fd)
+            if name in self.times:
+                os.utime(path, (self.times[name], self.times[name]))
+
+
+def of(folder: Path) -> Image:
+    """What stands there now."""
+    files, folders, links, modes, times = {}, set(), {}, {}, {}
+    for here, below, names in os.walk(folder):
+        for name in (*below, *names):
+            path = os.path.join(here, name)
+            relative = os.path.relpath(path, folder)
+            if os.path.islink(path):
+                links[relative] = os.readlink(path)
+            elif name in below:
+                folders.add(relative)
+            elif not is_derived(relative) and os.path.isfile(path):
+                files[relative] = Path(path).read_bytes()
+                found = os.stat(path)
+                times[relative] = found.st_mtime
+                if found.st_mode & 0o777 != MODE:
+                    modes[relative] = found.st_mode & 0o777
+    return Image(files, frozenset(folders), links, modes, times)
+
+
+class Disk:
+    """A folder in memory, to which steps are done. What is impossible (a name that is not there) does nothing."""
+
+    def __init__(self, base: Image) -> None:
+        self._base = base
+        self._data: list[bytes | bytearray] = list(base.files.values())
+        self.names = {path: number for number, path in enumerate(base.files)}
+        self._folders, self._links = set(base.folders), dict(base.links)
+
+    def image(self) -> Image:
+        """As it is now."""
+        files = {path: bytes(self._data[number]) for path, number in self.names.items() if not is_derived(path)}
+        times = {path: time for path, time in self._base.times.items() if files.get(path) == self._base.files[path]}
+        return Image(files, frozenset(self._folders), dict(self._links), self._base.modes, times)
+
+    def play(self, steps: Iterable[Step]) -> Disk:
+        """Do steps."""
+        for step in steps:
+            self._do(step)
+        return self
+
+    def _do(self, step: Step) -> None:
+        match step.kind:
+            case "write" | "cut" if step.path in self.names:
+                self.change(self.names[step.path], step)
+            case "create" if step.path not in self.names:
+                self.names[step.path] = self.new_file()
+            case "rename" if step.source in self.names:
+                if self.names[step.source] == self.names.get(step.path):
+                    return  # two names of one file: POSIX leaves both
+                self.names[step.path] = self.names.pop(step.source)
+            case "rename" if step.source in self._folders:
+                self._move_folder(step.source, step.path)
+            case "link" if step.source in self.names:
+                self.names[step.path] = self.names[step.source]
+            case "unlink":
+                self.names.pop(step.path, None)
+                self._links.pop(step.path, None)
+            case "mkdir":
+                self._folders.add(step.path)
+            case "rmdir":
+                self._folders.discard(step.path)
+            case "symlink":
+                self._links[step.path] = step.source
+            case _:
+                pass
+
+    def new_file(self) -> int:
+        """An empty one without a name; its number."""
+        self._data.append(bytearray())
+        return len(self._data) - 1
+
+    def change(self, number: int, step: Step) -> None:
+        """Write to a file, or set its size."""
+        data = self._data[number]
+        if isinstance(data, bytes):
+            data = self._data[number] = bytearray(data)
+        if len(data) < step.offset:
+            data.extend(bytes(step.offset - len(data)))
+        if step.kind == "cut":
+            del data[step.offset :]
+        else:
+            data[step.offset : step.offset + len(step.data)] = step.data
+
+    def _move_folder(self, old: str, new: str) -> None:
+        def moved(path: str) -> str:
+            return new + path[len(old) :] if path == old or path.startswith(old + "/") else path
+
+        self.names = {moved(path): number for path, number in self.names.items()}
+        self._folders = {moved(path) for path in self._folders}
+        self._links = {moved(path): target for path, target in self._links.items()}
+
+
+def replay(base: Image, tape: Iterable[Step]) -> Image:
+    """What the whole tape leaves."""
+    return Disk(base).play(tape).image()
+
+
+def difference(replayed: Image, real: Image) -> list[str]:
+    """The paths at which a replay is not what stands there: what changed them was not seen."""
+    paths = replayed.files.keys() | real.files.keys()
+    differ = {path for path in paths if replayed.files.get(path) != real.files.get(path)}
+    return sorted(differ | (replayed.folders ^ real.folders) | (replayed.links.keys() ^ real.links.keys()))
