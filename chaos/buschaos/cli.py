@@ -25,14 +25,15 @@ KILLS = 200
 KILLS_OF_SLOW_STARTERS = 40
 PROBLEMS_SHOWN = 10
 _EPILOG = """\
-Without --kills, --points, --disk-full and --gone, all acts that the system knows are played (200 kills, 40 of MCP
-servers); with any of them, only those. Callers can be told to go where they are an MCP server's (topics).
+Without a flag that names an act, all acts that the system knows are played (200 kills, 40 of MCP servers); with any of
+them, only those. Callers can be told to go where they are an MCP server's (topics).
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
 
 examples:
   busproof chaos worker                                        the reference, all acts, about four minutes
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
+  busproof chaos worker --power 1000 --option synchronous=FULL --durability power-loss
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
@@ -56,6 +57,22 @@ def parser() -> argparse.ArgumentParser:
         "--points", action="store_true", help="kill every operation before each change it makes, and in each write"
     )
     made.add_argument(
+        "--power",
+        type=int,
+        metavar="N",
+        help="cut the power at every step of a session, and look at N distinct disks that it may leave (0: the usual)",
+    )
+    made.add_argument(
+        "--durability", choices=("process-crash", "power-loss"), help="judge power cuts at this level, not the declared"
+    )
+    made.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="open the stores of power cuts with this option (synchronous=FULL); again for more",
+    )
+    made.add_argument(
         "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
     )
     made.add_argument(
@@ -74,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
-    everything = args.kills is None and not (args.points or args.disk_full or args.gone)
+    everything = args.kills is None and args.power is None and not (args.points or args.disk_full or args.gone)
     subject = SUBJECTS[args.system]
     acts = subject.acts if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
@@ -85,6 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
         kills=kills if "chaos.random_kills" in acts else args.kills,
         points=args.points or "chaos.kill_points" in acts,
+        power=0 if "chaos.power_loss" in acts else args.power,
+        durability=args.durability,
+        options=dict(option.split("=", 1) for option in args.option),
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,

@@ -34,13 +34,15 @@ from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
 from buschaos.tape.cuts import BLOCKS, MODELS, TIERS, Cut, PowerCuts
 from buschaos.tape.image import Image
-from busproof.adapters.base import DoorError, Refused
+from buschaos.tape.step import Step
+from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import Fleet
 from busproof.history import Recorder, read
 from busproof.session import Session
 
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
+ENDING_S = 10.0
 Durability = Literal["process-crash", "power-loss"]
 
 
@@ -59,7 +61,7 @@ class Played:
     """The recorded session."""
 
     base: Image
-    tape: list[Any]
+    tape: list[Step]
     marks: list[Mark]
     doubt: str
 
@@ -164,9 +166,18 @@ class PowerLoss:
                 except DoorError as error:
                     raise RunFailed(f"{operation.name} ended the session without any nemesis: {error}") from error
                 self._mark(marks, operation.name, operation.noun, watch, [ground.history, part])
-            missed = image.difference(image.replay(base, watch.tape), image.of(store))
             mapped = child.mapped(store)
-        ground.victims.give_back(door)
+            # The last one to leave moves the log into the database.
+            if door.serves_many:
+                door.call("close", {})
+                self._mark(marks, "close", "log", watch, [ground.history, part])
+            else:
+                child.end_input()
+                with contextlib.suppress(Lost):
+                    while True:
+                        child.read_line("the end", ENDING_S)
+            missed = image.difference(image.replay(base, watch.tape), image.of(store))
+        door.kill()
         doubt = f"{', '.join(mapped or missed)}: changed by something that was not seen" if mapped or missed else ""
         return Played(base, watch.tape, marks, doubt)
 
@@ -200,7 +211,7 @@ class PowerLoss:
         started = time.monotonic()
         seen: set[tuple[bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
-        for cut in self._ordered(cutters, len(played.tape)):
+        for cut in self._ordered(cutters, played.tape):
             is_over = self._seconds_max is not None and time.monotonic() - started > self._seconds_max
             if result.checked >= self._images or is_over:
                 break
@@ -221,18 +232,20 @@ class PowerLoss:
                     result.problems += [(problem, kept / "history.jsonl") for problem in told]
         result.seconds = time.monotonic() - started
 
-    def _ordered(self, cutters: dict[int, PowerCuts], steps: int) -> Iterator[Cut]:
+    def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step]) -> Iterator[Cut]:
         """What breaks most first; within a tier, in an order that the seed draws."""
         dice = random.Random(f"power {self._seed}")
         for tier in TIERS:
             cuts = [
                 cut
                 for block, cutter in cutters.items()
-                for at in range(1, steps + 1)
+                for at in range(1, len(tape) + 1)
                 for model in (MODELS if block == BLOCKS[0] else MODELS[1:])
                 for cut in cutter.cuts(at, model, tier)
             ]
             dice.shuffle(cuts)
+            # After a name, a size or an answer more hangs on what was not synced than in the middle of writing.
+            cuts.sort(key=lambda cut: (tape[cut.at - 1].kind == "write", cut.block != BLOCKS[0]))
             yield from cuts
 
     def _judge(

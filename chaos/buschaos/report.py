@@ -92,8 +92,14 @@ def again(settings: Settings, act: str) -> str:
     flag = {
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",
+        "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
         "chaos.disk_full": "--disk-full",
         "chaos.gone_callers": "--gone",
     }[act]
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     return f"busproof chaos {settings.system}{buses} {flag}"
+
+
+def _level(settings: Settings) -> str:
+    level = f" --durability {settings.durability}" if settings.durability else ""
+    return level + "".join(f" --option {shlex.quote(f'{k}={v}')}" for k, v in settings.options.items())

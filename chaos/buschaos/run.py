@@ -1,7 +1,8 @@
-"""A run of chaos: up to four acts, each deciding the catalogue rows whose check is named after it.
+"""A run of chaos: up to five acts, each deciding the catalogue rows whose check is named after it.
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
+    chaos.power_loss     what a disk may hold when the power goes, at every step of a session that plays all operations
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
@@ -29,13 +30,16 @@ from buschaos.crashpoints import CrashPoints, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
+from buschaos.power import Durability, PowerLoss
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
 from busproof.history import read
 from busproof.protocol import HelloReply
 
-ActName = Literal["chaos.random_kills", "chaos.kill_points", "chaos.disk_full", "chaos.gone_callers"]
+ActName = Literal[
+    "chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full", "chaos.gone_callers"
+]
 Say = Callable[[str], None]
 
 
@@ -65,6 +69,9 @@ class Settings:
     seed: int = 0
     kills: int | None = None
     points: bool = False
+    power: int | None = None  # distinct images to check
+    durability: Durability | None = None  # instead of what the bus declares
+    options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
     disk_full: bool = False
     gone: bool = False
     disk_folder: Path | None = None
@@ -84,6 +91,7 @@ class Settings:
         flags = {
             "chaos.random_kills": self.kills is not None,
             "chaos.kill_points": self.points,
+            "chaos.power_loss": self.power is not None,
             "chaos.disk_full": self.disk_full,
             "chaos.gone_callers": self.gone,
         }
@@ -106,7 +114,7 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", "disk", "gone", "store"):
+    for stale in ("points", "power", "disk", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     fleet = Fleet(settings.specs, system=settings.system)
     try:
@@ -116,6 +124,8 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
             result.acts.append(act)
         if settings.points:
             result.acts.append(kill_points(settings, fleet, say))
+        if settings.power is not None:
+            result.acts.append(power_loss(settings, fleet, say))
         if settings.disk_full:
             result.acts.append(disk_full(settings, fleet, say))
         if settings.gone:
@@ -207,6 +217,35 @@ def kill_points(settings: Settings, fleet: Fleet, say: Say) -> Act:
     act = Act("chaos.kill_points", could_not_run=_why_no_points(fleet))
     if act.could_not_run is None:
         _points(act, settings, say, kills=True, errors=())
+    return act
+
+
+def power_loss(settings: Settings, fleet: Fleet, say: Say) -> Act:
+    """The cuts of one recorded session, judged at the level that is declared."""
+    act = Act("chaos.power_loss", could_not_run=_why_no_points(fleet))
+    if act.could_not_run is not None:
+        return act
+    say("power loss: recording a session, then checking what its power cuts leave")
+    result = PowerLoss(
+        fleet,
+        settings.out,
+        durability=settings.durability,
+        options=settings.options,
+        operations=settings.operations,
+        images=settings.power or None,
+        seed=settings.seed,
+    ).run()
+    act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
+    act.problems += result.problems
+    if result.doubt:
+        act.undecided.append(result.doubt)
+    lost = sum(count for calls, count in result.lost.items() if calls)
+    most = max(result.lost, default=0)
+    act.notes.append(
+        f"declared {result.durability}: {lost} of {result.checked} images lack acknowledged calls, {most} at most; "
+        f"{result.checked / max(result.seconds, 0.001):.0f} images a second; by model: "
+        + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
+    )
     return act
 
 

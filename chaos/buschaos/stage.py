@@ -123,6 +123,10 @@ class Pretended:
     pid = None
     stderr = ""
 
+    def processes(self) -> list[Path]:
+        """None."""
+        return []
+
     def get_ready(self, system: str) -> None:
         """Nothing is to be done."""
 

@@ -84,7 +84,7 @@ class Subject:
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
     says_full: Callable[[Refused], bool] = says_full
     names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect
-    acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"})
+    acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full"})
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point

@@ -26,7 +26,7 @@ Model = Literal["lazy", "ext4", "weak"]
 How = Literal["none", "all", "without file", "without", "prefix", "only", "random"]
 MODELS: tuple[Model, ...] = ("lazy", "ext4", "weak")
 BLOCKS = (4096, 512)
-TIERS = (1, 2, 3, 4)
+TIERS = (1, 2, 3, 4, 5)
 RANDOM_SUBSETS = 6
 
 
@@ -131,17 +131,18 @@ class PowerCuts:
     # -- recipes, and what they make
 
     def cuts(self, at: int, model: Model, tier: int) -> Iterator[Cut]:
-        """Recipes of a tier: 1 what breaks most, to 4 what is left to chance."""
+        """Recipes of a tier: 1 what breaks most, 2 the same with a shorter journal, to 5 what is left to chance."""
         ordered, free = self._unsynced(at, model)
         if not ordered and not free:
             return
-        for names in _spread(len(ordered)):
+        *earlier, latest = _spread(len(ordered))
+        for names in [latest] if tier == 1 else earlier if tier == 2 else [*earlier, latest]:
             yield from (Cut(at, model, self._block, names, *one) for one in self._ways(free, model, tier))
 
     def _ways(self, free: list[int], model: Model, tier: int) -> Iterator[tuple[How, int]]:
         """How the free atoms fare: all, none, a file's, or each single one."""
         atoms = self._atoms
-        if tier == 1:
+        if tier <= 2:
             yield "none", 0
             if model != "lazy":
                 yield "all", 0
@@ -150,9 +151,9 @@ class PowerCuts:
                 yield from (("without file", file) for file in sorted(files))
         elif model == "lazy":
             return
-        elif tier == 2:
-            yield from (("prefix", n) for n in range(1, len(free)))
         elif tier == 3:
+            yield from (("prefix", n) for n in range(1, len(free)))
+        elif tier == 4:
             singles = [n for n, number in enumerate(free) if atoms[number].kind != "name"]
             yield from (("without", n) for n in singles)
             yield from (("only", n) for n in singles)

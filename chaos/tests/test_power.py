@@ -1,0 +1,119 @@
+"""Power cuts: the images are those that a disk may hold, and each level of durability is judged as it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos.power import PowerLoss, PowerResult
+from buschaos.tape.cuts import MODELS, TIERS, Model, PowerCuts
+from buschaos.tape.image import Image, replay
+from buschaos.tape.step import Step
+from busproof.fleet import Fleet, reference
+
+
+def images(base: dict[str, bytes], tape: list[Step], model: Model, *, block: int = 4096) -> list[dict[str, bytes]]:
+    """All images of a cut after the whole tape."""
+    cutter = PowerCuts(Image(base, frozenset({"d"})), tape, block)
+    return [cutter.image(cut).files for tier in TIERS for cut in cutter.cuts(len(tape), model, tier)]
+
+
+def play(spec: str, out: Path, system: str = "worker", **how: object) -> PowerResult:
+    """The power loss of one bus."""
+    fleet = Fleet([spec], system=system)
+    try:
+        return PowerLoss(fleet, out, **how).run()  # type: ignore[arg-type]
+    finally:
+        fleet.close()
+
+
+TEMPORARY_AND_RENAME = [
+    Step("create", "d/tmp"),
+    Step("write", "d/tmp", data=b"content"),
+    Step("sync", "d/tmp"),
+    Step("rename", "d/new", source="d/tmp"),
+]
+
+
+def test_what_was_synced_is_in_every_image() -> None:
+    """And what was not may be missing, by half or whole."""
+    tape = [Step("write", "a", data=b"new"), Step("sync", "a"), Step("write", "a", offset=3, data=b"er")]
+    left = images({"a": b"old"}, tape, "ext4")
+    assert {image["a"] for image in left} == {b"new", b"new\0\0", b"newer"}
+
+
+def test_only_posix_misses_a_folder_that_was_not_synced() -> None:
+    """The name of a synced file is gone in the weak model, and there in the journal's and in the lazy one."""
+    tape = [*TEMPORARY_AND_RENAME, Step("write", "log", data=b"d/new"), Step("sync", "log")]
+    missing = {model: any("d/new" not in one for one in images({"log": b""}, tape, model)) for model in MODELS}
+    assert missing == {"lazy": False, "ext4": False, "weak": True}
+
+
+def test_a_synced_folder_keeps_its_names() -> None:
+    """In every model."""
+    tape = [*TEMPORARY_AND_RENAME, Step("sync", "d"), Step("write", "x", data=b"1")]
+    for model in MODELS:
+        assert all(one["d/new"] == b"content" for one in images({"x": b""}, tape, model))
+
+
+def test_a_write_is_torn_at_blocks() -> None:
+    """Of 512 bytes, as a disk writes them."""
+    left = images({"a": bytes(1024)}, [Step("write", "a", data=b"x" * 1024)], "weak", block=512)
+    assert b"x" * 512 + bytes(512) in [one["a"] for one in left]
+    assert bytes(512) + b"x" * 512 in [one["a"] for one in left]
+
+
+def test_names_go_in_the_order_of_the_journal() -> None:
+    """Never the later one without the earlier, in ext4."""
+    left = images({}, [Step("create", "1"), Step("create", "2")], "ext4")
+    assert {tuple(sorted(one)) for one in left} == {(), ("1",), ("1", "2")}
+
+
+def test_all_kept_is_the_replay() -> None:
+    """The image of a cut from which nothing is missing is what stands on the disk."""
+    tape = [*TEMPORARY_AND_RENAME, Step("write", "a", offset=2, data=b"zz"), Step("cut", "a", offset=3)]
+    base = Image({"a": b"0123456"}, frozenset({"d"}))
+    assert replay(base, tape).files in images(base.files, tape, "ext4")
+
+
+def test_a_failed_sync_drops_what_it_should_have_written() -> None:
+    """Fsyncgate: the second sync succeeds and brings nothing back."""
+    tape = [Step("write", "a", data=b"new"), Step("sync", "a"), Step("sync", "a")]
+    assert PowerCuts(Image({"a": b"old"}), tape, 4096).after_failed_sync(1).files == {"a": b"old"}
+
+
+def test_at_full_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    """Judged as power-loss, which the option keeps."""
+    result = play(reference("worker"), tmp_path, options={"synchronous": "FULL"}, durability="power-loss", images=120)
+    assert [problem.why for problem, _ in result.problems] == []
+    assert not result.doubt
+    assert result.checked == 120
+    assert set(result.lost) == {0}
+
+
+@pytest.mark.parametrize("system", ["worker", "comms"])
+def test_at_normal_a_prefix_is_left_and_how_much_is_lost_is_told(tmp_path: Path, system: str) -> None:
+    """Judged as process-crash, which is declared."""
+    result = play(reference(system), tmp_path, system, images=100)
+    assert [problem.why for problem, _ in result.problems] == []
+    assert max(result.lost) > 0
+
+
+def test_the_same_seed_cuts_the_same_disks(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """And finds the same."""
+
+    def told() -> list[tuple[str, str]]:
+        result = play(faulty("worker/says_power_loss"), tmp_path, images=15, seed=3)
+        return [(problem.point, problem.noun) for problem, _ in result.problems]
+
+    assert told() == told() != []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("system", ["worker", "comms"])
+def test_ten_thousand_images(tmp_path: Path, system: str) -> None:
+    """At NORMAL."""
+    result = play(reference(system), tmp_path, system, images=10_000)
+    assert [problem.why for problem, _ in result.problems] == []
