@@ -98,7 +98,7 @@ class Database:
         if self._synchronous == "FULL":
             return
         with contextlib.suppress(FileNotFoundError):  # the last to close it has moved it into the file, durably
-            fd = os.open(self._wal, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(f"{self._name}-wal", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(fd)
             finally:
