@@ -28,6 +28,7 @@ from busproof.fleet import BudgetSpent, Fleet
 from busproof.history import Event, scan
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
 from busproof.systems import SYSTEMS, play, run_checks
+from busproof.warm import is_warm
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
@@ -215,7 +216,7 @@ def _run_corpus(fleet: Fleet) -> list[RowResult]:
         return [_result(row, "could-not-run", "the corpus needs a clock that the kit can set") for row in own]
     found = corpus.replay(fleet, specification, corpus.scripts(fleet.system))
     rows = catalogue(fleet.system)
-    broken = corpus.broken_rows(fleet.system, found)
+    broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
     results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
     results += [_result(row, "pass") for row in held]

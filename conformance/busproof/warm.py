@@ -35,6 +35,11 @@ from busproof.handover import LENGTH_BYTES, STREAMS
 HANDOVER = str(Path(__file__).with_name("handover.py"))
 
 
+def is_warm(spec: str) -> bool:
+    """Is it a spec that a warm process gave? It means nothing after that process."""
+    return HANDOVER in spec
+
+
 class Warm:
     """The owner's side: starts the warm process and ends it, and with it all that it forked."""
 

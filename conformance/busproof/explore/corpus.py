@@ -11,6 +11,7 @@ import inspect
 import itertools
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ def _once_more(
     return program
 
 
-def broken_rows(system: str, found: Replay) -> dict[str, str]:
+def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
     """Each row that a script broke, or a dialect is, and why: both answers, and how to see them again."""
     rows = catalogue(system)
     why = {}
@@ -102,7 +103,10 @@ def broken_rows(system: str, found: Replay) -> dict[str, str]:
             why[row] = f"the bus chose otherwise: {name}: {option}"
     for name, program in found.broken.items():
         assert program.mismatch is not None
-        again = f"busproof explore {system} --script {os.path.relpath(FOLDER / system / name)}.jsonl"
+        script = f"{os.path.relpath(FOLDER / system / name)}.jsonl"
+        again = f"busproof explore {system} --script {shlex.quote(script)}" + (
+            f" --bus {shlex.quote(bus)}" if bus else ""
+        )
         for row in program.mismatch.rows:
             if row in rows:
                 why.setdefault(row, f"{program.mismatch.told()}\nscript {name} of the corpus; play it again: {again}")

@@ -1,8 +1,8 @@
-"""One self-contained HTML page: the verdict, a filter by outcome, and a timeline for each broken row."""
+"""One self-contained HTML page: the verdict, nouns by outcomes, each cause with a picture, and every row."""
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,42 +10,51 @@ from jinja2 import Environment, PackageLoader
 
 from busproof.catalogue import catalogue
 from busproof.report.lines import Report
-from busproof.report.terminal import replay_command
+from busproof.report.swimlane import picture
+from busproof.report.terminal import causes, replay_command
 from busproof.runner import WORST_FIRST
 
 
 def write(report: Report, path: Path) -> None:
     """Render the template; no script, style or font is fetched from anywhere."""
-    rows = catalogue(report.header["system"])
-    shown = sorted(report.rows, key=lambda row: (WORST_FIRST.index(row["outcome"]), row["requirement"]))
+    rows = sorted(
+        map(_shown(report), report.rows), key=lambda row: (WORST_FIRST.index(row["outcome"]), row["requirement"])
+    )
+    by_cause = [[_shown(report)(row) for row in cause] for cause in causes(report.rows)]
     environment = Environment(loader=PackageLoader("busproof", "report"), autoescape=True, trim_blocks=True)
     page = environment.get_template("report.html.j2").render(
         header=report.header,
         footer=report.footer,
         verdict=report.verdict,
-        rows=[
-            {**row, "row": rows[row["requirement"]], "lanes": _lanes(row), "replay": replay_command(row, report.header)}
-            for row in shown
+        matrix=_matrix(rows),
+        causes=[
+            {"first": first, "others": list(dict.fromkeys(row["requirement"] for row in others))}
+            for first, *others in sorted(by_cause, key=lambda cause: WORST_FIRST.index(cause[0]["outcome"]))
         ],
+        rows=rows,
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )
     path.write_text(page, encoding="utf-8", errors="backslashreplace")  # half a character
 
 
-def _lanes(row: dict[str, Any]) -> dict[str, Any]:
-    """The operations as cells of a table: a column for each session, a line for each event."""
-    sessions = list(dict.fromkeys(event.get("agent") or f"process {event['process']}" for event in row["events"]))
-    lines = []
-    for event in row["events"]:
-        value = event.get("value")
-        text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
-        lines.append(
-            {
-                "index": event["index"],
-                "column": sessions.index(event.get("agent") or f"process {event['process']}"),
-                "type": event["type"],
-                "op": event.get("op") or "",
-                "text": text[:300],
-            }
-        )
-    return {"sessions": sessions, "lines": lines}
+def _shown(report: Report) -> Any:
+    """A row of the report with what the page shows beside it."""
+    known = catalogue(report.header["system"])
+    return lambda row: {
+        **row,
+        "row": known[row["requirement"]],
+        "picture": picture(row["events"]),
+        "replay": replay_command(row, report.header),
+    }
+
+
+def _matrix(rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
+    """Noun → how many of its rows came out how; a row counts once, by its worst fleet. `rows` are the worst first."""
+    found: dict[str, Counter[str]] = {}
+    seen: set[str] = set()
+    for row in rows:
+        counts = found.setdefault(row["row"].noun, Counter())
+        if row["requirement"] not in seen:
+            counts[row["outcome"]] += 1
+        seen.add(row["requirement"])
+    return dict(sorted(found.items()))
