@@ -50,7 +50,8 @@ class Delivery:
         try:
             with tree.folder(self._store.root, tree.TMP, folder) as fd:
                 stats = [self._write(str(number), copy.data, fd) for number, copy in enumerate(copies)]
-                os.fsync(fd)
+                if self._store.is_power_safe:
+                    os.fsync(fd)
         except BaseException:
             self.remove(folder)
             raise
@@ -94,7 +95,9 @@ class Delivery:
                         lost.append(row)
         except FileNotFoundError:
             return []  # all are placed, and the folder is removed
-        for recipient in sorted({recipient for _, recipient, _, row in payload["copies"] if row not in lost}):
+        placed = {recipient for _, recipient, _, row in payload["copies"] if row not in lost}
+        # Without FULL the ledger, too, may forget its last commits when the power goes.
+        for recipient in sorted(placed) if self._store.is_power_safe else ():
             with (
                 contextlib.suppress(FileNotFoundError),
                 tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX) as inbox,

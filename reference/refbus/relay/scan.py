@@ -5,10 +5,13 @@ The listing is the truth. What wakes the orchestrator only decides when it is ma
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import logging
+import operator
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -163,31 +166,39 @@ class Scanner:
         known = self._known(found)
         copies = self._ids_of_copies(file for file in found if file.path not in known)
         news = News([], [], set(), refusals, set(), orphans)
-        room: dict[str, int] = {}
-        for file in found:
+        for agent, files in itertools.groupby(found, operator.attrgetter("agent")):
+            with contextlib.suppress(FileNotFoundError), self._entered(agent) as outbox:
+                self._sift(files, outbox, known, copies, news)
+        return news
+
+    def _sift(self, files: Iterable[Found], outbox: int, known: dict[str, Known], copies: set[str], news: News) -> None:
+        """What is new in one outbox."""
+        room = -1
+        for file in files:
             row = known.get(file.path)
             if row is None and names.message_id(file.agent, file.name) in copies:
-                refusals.append(Refusal("name_reused", file.path, file.stat))
+                news.refusals.append(Refusal("name_reused", file.path, file.stat))
             elif row is None:
-                left = room.setdefault(file.agent, -1)
-                if left < 0:
-                    left = room[file.agent] = self._rate.room(file.agent)
-                if left == 0:
+                if room < 0:
+                    room = self._rate.room(file.agent)
+                if room == 0:
                     # Not even read: a flood costs its sender's files a stat, and nobody else anything.
                     news.limited.add(file.agent)
-                elif (judged := self._judged(file)) is not None:
-                    room[file.agent] = left - 1
+                elif (judged := self._judged(file, outbox)) is not None:
+                    room -= 1
                     news.new.append(judged)
             elif row.status != "pending":
                 if row.stat != file.stat:
-                    refusals.append(Refusal("name_reused", file.path, file.stat))
+                    news.refusals.append(Refusal("name_reused", file.path, file.stat))
             elif row.stat != file.stat:
-                judged = self._judged(file)
+                judged = self._judged(file, outbox)
                 if judged is None:
                     news.held.add(row.id)
                 else:
                     news.changed.append((row.id, judged[1]))
-        return news
+
+    def _entered(self, agent: str) -> contextlib.AbstractContextManager[int]:
+        return tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX)
 
     def _known(self, found: list[Found]) -> dict[str, Known]:
         if not found:
@@ -209,7 +220,7 @@ class Scanner:
         )
         return {id_ for (id_,) in rows}
 
-    def _judged(self, file: Found) -> tuple[int, Entry] | None:
+    def _judged(self, file: Found, outbox: int) -> tuple[int, Entry] | None:
         """Its priority and its row; None: not yet."""
         config = self._store.config
         unchanged_ns = self._monotonic_ns - self._first_seen[file.path][1]
@@ -221,8 +232,7 @@ class Scanner:
             self._wait(config.settle_ms - age_ns // 1_000_000)
             return None
         try:
-            with tree.folder(self._store.root, tree.AGENTS, file.agent, tree.OUTBOX) as outbox:
-                before, data, after = tree.read(file.name, outbox, config.message_bytes_max)
+            before, data, after = tree.read(file.name, outbox, config.message_bytes_max)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
                 raise

@@ -31,6 +31,7 @@ class Store(Base):
     ) -> None:
         self.root = existing_folder("root", root)
         super().__init__(self.root / tree.LEDGER, clock=clock, synchronous=synchronous, pragmas=PRAGMAS)
+        self.is_power_safe = synchronous == "FULL"
         self.config = config.Config()
         self.lock = Lock(self.root / tree.LOCK)
         if hold:
