@@ -73,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
         help="open the stores of power cuts with this option (synchronous=FULL); again for more",
     )
     made.add_argument(
+        "--holds", action="store_true", help="hold a process at each change and lock it makes, while a peer works"
+    )
+    made.add_argument(
         "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
     )
     made.add_argument(
@@ -91,7 +94,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
-    everything = args.kills is None and args.power is None and not (args.points or args.disk_full or args.gone)
+    everything = (
+        args.kills is None and args.power is None and not (args.points or args.holds or args.disk_full or args.gone)
+    )
     subject = SUBJECTS[args.system]
     acts = subject.acts if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
@@ -105,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         power=0 if "chaos.power_loss" in acts else args.power,
         durability=args.durability,
         options=dict(option.split("=", 1) for option in args.option),
+        holds=args.holds or "chaos.holds" in acts,
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,

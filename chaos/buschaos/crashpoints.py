@@ -23,12 +23,14 @@ from buschaos.inspector import Inspector
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail
 from buschaos.operations import Operation, applicable, prepare_store
-from buschaos.points import AFTER_THE_ANSWER, Point, may_fail
+from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.scratch import scratch
 from buschaos.snapshots import Shot, shots
-from buschaos.stage import Ground, Rehearsal, Stage, Victims
+from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
+from buschaos.tape.cuts import BLOCKS, PowerCuts
+from buschaos.tape.image import Image
 from busproof.fleet import Fleet
 from busproof.history import read
 
@@ -166,7 +168,7 @@ class CrashPoints:
         """Each error at each change that can meet it."""
         for number, is_sticky in itertools.product(self._errors, self._sticky):
             for change in changes:
-                if change.path != ANSWER and may_fail(change, number):
+                if change.path != ANSWER and may_fail(change, number) and (change.call in READS or not self._reads):
                     yield Point(change.ordinal, Fail(number), is_sticky)
 
     def _look_at(
@@ -183,10 +185,26 @@ class CrashPoints:
         self, ground: Ground, operation: Operation, point: Point, rehearsal: Rehearsal, work: Path
     ) -> PointResult:
         """A point with a real victim."""
+        is_error = isinstance(point.verdict, Fail)
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
-            outcome = stage.play(point.decide, kill_after_answer=point.ordinal == AFTER_THE_ANSWER)
+            outcome = stage.play(point.decide, kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error)
+            struck = outcome.watch.struck
+            left = None
+            if is_error and outcome.answered and struck is not None and struck.call in SYNCS:
+                left = self._after_failed_sync(outcome, struck)
             problems = stage.judge(outcome, rehearsal) or self._judge(stage.history())
-            return self._result(stage, operation, point, outcome.watch.struck, problems)
+            if problems or left is None:
+                return self._result(stage, operation, point, struck, problems)
+        # It was answered although the system could not write: what it dropped then is not on the disk, and no power
+        # has to fail for that.
+        shot = Shot(point, struck, left, is_answered=True)
+        return self._look_at(ground, operation, shot, rehearsal, work, again=True)
+
+    def _after_failed_sync(self, outcome: Outcome, struck: Change) -> Image:
+        assert outcome.base is not None
+        earlier = (change for change in outcome.watch.changes if change.ordinal < struck.ordinal)
+        place = sum(len(change.steps) for change in earlier)
+        return PowerCuts(outcome.base, outcome.watch.tape, BLOCKS[0]).after_failed_sync(place)
 
     def _result(
         self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]

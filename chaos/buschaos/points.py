@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 
+from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn, Verdict
 
 AFTER_THE_ANSWER = 0
@@ -88,16 +89,16 @@ _MAKES = (
 _RENAMES = ("rename", "renameat", "renameat2")
 _GROWS = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate", "sendfile")
 _COPIES = ("copy_file_range", "splice")
-_SYNCS = ("fsync", "fdatasync")
+SYNCS = ("fsync", "fdatasync")
 _REMOVES = ("unlink", "unlinkat", "rmdir")
-_READS = ("read", "pread64", "readv", "preadv")
+READS = bpf.READS
 
 # Which errors a call can meet on a real system (its manual page), and so which are injected.
 _CAN = {
-    errno.ENOSPC: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS},
-    errno.EDQUOT: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS},
-    errno.EIO: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *_SYNCS, *_REMOVES, *_READS},
-    errno.EROFS: {*_MAKES, *_RENAMES, *_SYNCS, *_REMOVES, "truncate"},
+    errno.ENOSPC: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *SYNCS},
+    errno.EDQUOT: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *SYNCS},
+    errno.EIO: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *SYNCS, *_REMOVES, *READS},
+    errno.EROFS: {*_MAKES, *_RENAMES, *SYNCS, *_REMOVES, "truncate"},
     errno.EMFILE: {"openat", "open", "openat2", "creat"},
     errno.EINTR: {"write", "pwrite64", "openat", "open", "fallocate", "ftruncate", "read", "pread64"},
 }

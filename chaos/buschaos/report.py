@@ -93,6 +93,7 @@ def again(settings: Settings, act: str) -> str:
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
+        "chaos.holds": f"--holds --seed {settings.seed}",
         "chaos.disk_full": "--disk-full",
         "chaos.gone_callers": "--gone",
     }[act]

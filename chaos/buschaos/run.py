@@ -1,8 +1,9 @@
-"""A run of chaos: up to five acts, each deciding the catalogue rows whose check is named after it.
+"""A run of chaos: up to six acts, each deciding the catalogue rows whose check is named after it.
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
     chaos.power_loss     what a disk may hold when the power goes, at every step of a session that plays all operations
+    chaos.holds          a process stands still at each change and lock of an operation, while a peer works
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
@@ -28,6 +29,7 @@ from buschaos import diskfull, judge, plan, reading, workload
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
+from buschaos.holds import Holds
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
 from buschaos.power import Durability, PowerLoss
@@ -38,7 +40,12 @@ from busproof.history import read
 from busproof.protocol import HelloReply
 
 ActName = Literal[
-    "chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full", "chaos.gone_callers"
+    "chaos.random_kills",
+    "chaos.kill_points",
+    "chaos.power_loss",
+    "chaos.holds",
+    "chaos.disk_full",
+    "chaos.gone_callers",
 ]
 Say = Callable[[str], None]
 
@@ -72,6 +79,7 @@ class Settings:
     power: int | None = None  # distinct images to check
     durability: Durability | None = None  # instead of what the bus declares
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
+    holds: bool = False
     disk_full: bool = False
     gone: bool = False
     disk_folder: Path | None = None
@@ -79,7 +87,9 @@ class Settings:
     torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
     cases: tuple[Case, ...] = CASES
     levels: tuple[int, ...] | None = None  # as many as the system's bus can bear
-    errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)
+    errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO, errno.EMFILE)
+    sticky: tuple[bool, ...] = (False,)  # an error once, or until the call is over
+    reads: bool = True  # reading fails, too
 
     def __post_init__(self) -> None:
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
@@ -92,6 +102,7 @@ class Settings:
             "chaos.random_kills": self.kills is not None,
             "chaos.kill_points": self.points,
             "chaos.power_loss": self.power is not None,
+            "chaos.holds": self.holds,
             "chaos.disk_full": self.disk_full,
             "chaos.gone_callers": self.gone,
         }
@@ -114,7 +125,7 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", "power", "disk", "gone", "store"):
+    for stale in ("points", "power", "holds", "disk", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     fleet = Fleet(settings.specs, system=settings.system)
     try:
@@ -126,6 +137,8 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
             result.acts.append(kill_points(settings, fleet, say))
         if settings.power is not None:
             result.acts.append(power_loss(settings, fleet, say))
+        if settings.holds:
+            result.acts.append(held(settings, fleet, say))
         if settings.disk_full:
             result.acts.append(disk_full(settings, fleet, say))
         if settings.gone:
@@ -249,6 +262,30 @@ def power_loss(settings: Settings, fleet: Fleet, say: Say) -> Act:
     return act
 
 
+def held(settings: Settings, fleet: Fleet, say: Say) -> Act:
+    """Every pair of an operation that stands still and a peer's call."""
+    act = Act("chaos.holds", could_not_run=_why_no_points(fleet))
+    if act.could_not_run is not None:
+        return act
+    waited, longest_ms = 0, 0
+    holds = Holds(
+        fleet,
+        settings.out,
+        judge=lambda history: judge.of_history(history).problems,
+        operations=settings.operations,
+        seed=settings.seed,
+    )
+    for result in holds.run():
+        act.counts["points held"] += result.points
+        act.problems += result.problems
+        waited += result.waited
+        longest_ms = max(longest_ms, result.longest_ms)
+        pair = f"{result.operation.name} against {result.peer.name}"
+        say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
+    act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")
+    return act
+
+
 def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
     """A full disk at every level, then one error at every change."""
     act = Act("chaos.disk_full")
@@ -281,6 +318,8 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
         act.notes.append(f"no errors injected at system calls: {why}")
     else:
         _points(act, settings, say, kills=False, errors=settings.errors)
+        if settings.reads and not SUBJECTS[settings.system].is_slow_to_start:
+            _points(act, settings, say, kills=False, errors=(errno.EIO,), reads=True)
     return act
 
 
@@ -304,7 +343,9 @@ def _why_no_points(fleet: Fleet) -> str | None:
     return syscalls.why_unavailable()
 
 
-def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tuple[int, ...]) -> None:
+def _points(
+    act: Act, settings: Settings, say: Say, *, kills: bool, errors: tuple[int, ...], reads: bool = False
+) -> None:
     what = "points killed" if kills else "errors injected"
     torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
     for turn in range(len(settings.specs)):
@@ -317,6 +358,8 @@ def _points(act: Act, settings: Settings, say: Say, *, kills: bool, errors: tupl
                 kills=kills,
                 torn=torn,
                 errors=errors,
+                sticky=settings.sticky,
+                reads=reads,
                 operations=settings.operations,
                 seed=settings.seed,
             )

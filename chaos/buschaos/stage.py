@@ -19,7 +19,7 @@ from buschaos.inspector import Inspector
 from buschaos.nemeses.syscalls import ANSWER, Change, Kill, Supervision, Verdict, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.snapshots import Ledger, Shot
-from buschaos.state import Evidence, Problem
+from buschaos.state import Evidence, Problem, short
 from buschaos.subjects.base import Subject
 from buschaos.tape import image
 from buschaos.tape.image import Image
@@ -290,6 +290,12 @@ class Stage:
             return [self._problem("ended its process")]
         if outcome.answered and found != after:
             return [self._problem(f"was answered, and is not whole: {state.difference(after, found)}")]
+        shown = [name for name in self._operation.shows if outcome.answered and not outcome.watch.is_killed]
+        if wrong := [name for name in shown if outcome.reply.get(name) != rehearsal.reply.get(name)]:
+            said, is_so = (
+                short({name: reply.get(name) for name in wrong}) for reply in (outcome.reply, rehearsal.reply)
+            )
+            return [self._problem(f"was answered with {said}, and what is there is {is_so}")]
         if refused is not None and refused.definite and not _is_undone(found, before, after):
             told = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, found)}"
             return [self._problem(told)]

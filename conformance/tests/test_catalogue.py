@@ -10,7 +10,14 @@ from busproof.suite import rows_of, stage
 from busproof.systems import SYSTEMS
 
 FEWEST_ROWS = {"worker": 90, "comms": 100, "topics": 120}
-CHAOS = {"chaos.kill_points", "chaos.power_loss", "chaos.random_kills", "chaos.disk_full", "chaos.gone_callers"}
+CHAOS = {
+    "chaos.kill_points",
+    "chaos.power_loss",
+    "chaos.holds",
+    "chaos.random_kills",
+    "chaos.disk_full",
+    "chaos.gone_callers",
+}
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

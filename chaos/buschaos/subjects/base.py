@@ -44,6 +44,22 @@ class Epilogue:
 
 
 @dataclass(frozen=True)
+class PeerCall:
+    """What a peer calls while another process is held in one of these operations, and in whose name.
+
+    `later_ms`: how far the peer's clock is ahead of the victim's: a lease may have run out for it meanwhile.
+    """
+
+    name: str
+    method: str
+    params: Callable[[Prepared], dict[str, Any]]
+    against: tuple[str, ...]
+    agent: str = "bob"
+    needs: tuple[str, ...] = ()
+    later_ms: int = 0
+
+
+@dataclass(frozen=True)
 class Consumer:
     """A call that returns messages and takes them off the bus, though its caller may be gone by then."""
 
@@ -88,4 +104,5 @@ class Subject:
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
+    peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
     ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # what files claim that the database does not hold

@@ -239,14 +239,17 @@ def test_a_first_line_that_is_torn_goes(bus: WorkerBus) -> None:
 
 
 def test_what_may_not_be_durable_is_not_stated(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next exporter makes it durable first."""
+    """The next exporter makes it durable first. Where the log itself cannot be synced, no line is written."""
     publish(bus, 1)
-    with monkeypatch.context() as patch:
-        patch.setattr(jsonl.os, "fsync", _fail)
-        with pytest.raises(IoError) as caught:
-            bus.export_to_jsonl()
-    assert not caught.value.definite
-    assert stated(bus) == 0
+    for syncs_that_work, is_definite in ((0, True), (1, False)):
+        with monkeypatch.context() as patch:
+            works = iter([True] * syncs_that_work)
+            patch.setattr(jsonl.os, "fsync", lambda fd, works=works: next(works, False) or _fail(fd))
+            with pytest.raises(IoError) as caught:
+                bus.export_to_jsonl()
+        assert caught.value.definite == is_definite
+        assert (bus.folder / "bus.jsonl").stat().st_size == 0 or not is_definite
+        assert stated(bus) == 0
     bus.export_to_jsonl()
     assert stated(bus) == 1
     assert len(lines(bus)) == 1

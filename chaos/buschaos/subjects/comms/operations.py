@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
+from buschaos.subjects.base import PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -147,4 +148,39 @@ OPERATIONS = (
     Operation("cleanup_expired_messages", "log", "cleanup_expired_messages", lambda _: {}),
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
+)
+
+
+# Two of one agent's processes, or two agents, want the same message.
+PEERS = (
+    PeerCall(
+        "a claim of the same message",
+        "claim_message",
+        lambda p: _of(p, "waiting"),
+        ("claim_message", "cleanup_expired_messages"),
+    ),
+    PeerCall(
+        "a claim of the same abandoned message",
+        "claim_message",
+        lambda p: _of(p, "abandoned"),
+        ("claim_message, abandoned",),
+        needs=("clock",),
+    ),
+    PeerCall(
+        "a claim after the time-out",
+        "claim_message",
+        lambda p: _of(p, "held"),
+        ("complete_message", "complete_message, failed"),
+        needs=("clock",),
+        later_ms=5 * MINUTE_MS,
+    ),
+    PeerCall(
+        "a completion of the same message",
+        "complete_message",
+        lambda p: _of(p, "held"),
+        ("complete_message", "complete_message, failed"),
+    ),
+    PeerCall("a send", "send_message", lambda _: _send("peer"), ("send_message", "export_audit_trail"), needs=_SEND),
+    PeerCall("the same send", "send_message", lambda _: _send("new"), ("send_message",), needs=_SEND),
+    PeerCall("an export", "export_audit_trail", lambda _: {}, ("export_audit_trail", "send_message"), needs=("audit",)),
 )

@@ -9,7 +9,7 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
-from buschaos.subjects.comms.operations import OPERATIONS, ids, prepare
+from buschaos.subjects.comms.operations import OPERATIONS, PEERS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
 from busproof.history import Event
@@ -74,11 +74,13 @@ SUBJECT = Subject(
     inspect=facts,
     ids=ids,
     files=artifacts,
+    peers=PEERS,
     comparable=comparable,
     promises=promises,
     problems=problems,
     read_all=read_all,
     settle_ms=120_000,
+    acts=Subject.acts | {"chaos.holds"},
     epilogue=(
         Epilogue("send_message", {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}),
         Epilogue("receive_messages", {"agent_id": "bob", "channels": ["general"]}),

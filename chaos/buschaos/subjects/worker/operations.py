@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
+from buschaos.subjects.base import PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -89,6 +90,7 @@ OPERATIONS = (
         lambda _: {"agent_id": "alice", "messages": [_message(f"new-{n}", "y" * 300) for n in range(30)]},
         ("publish_many",),
     ),
+    Operation("poll", "cursor", "poll", lambda _: {"agent_id": "bob"}, shows=("messages",)),
     Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
     Operation(
         "try_claim_task",
@@ -124,6 +126,71 @@ OPERATIONS = (
     ),
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
+    Operation("search", "search", "search", lambda _: {"query": "three"}, ("search",), shows=("messages",)),
     Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
     Operation("close", "log", "close", lambda _: {}),
+)
+
+
+_WRITERS = ("publish", "publish with blob", "publish_many", "transition")
+_HOUR_MS = 3_600_000
+
+# What may go wrong between two: a claim taken twice, a lease taken back, a line written twice, a number given twice.
+PEERS = (
+    PeerCall(
+        "a claim of the same task",
+        "try_claim_task",
+        lambda _: {"task_id": "free", "agent_id": "carol"},
+        ("try_claim_task",),
+        needs=("lease",),
+    ),
+    PeerCall(
+        "a claim of the same expired task",
+        "try_claim_task",
+        lambda _: {"task_id": "stale", "agent_id": "carol"},
+        ("try_claim_task, expired",),
+        needs=("lease", "clock"),
+    ),
+    PeerCall(
+        "a claim after the lease",
+        "try_claim_task",
+        lambda _: {"task_id": "held", "agent_id": "carol"},
+        ("renew_claim", "release_claim"),
+        needs=("lease", "clock"),
+        later_ms=_HOUR_MS,
+    ),
+    PeerCall(
+        "a claim by an agent whose clock is behind",
+        "try_claim_task",
+        lambda _: {"task_id": "held", "agent_id": "carol"},
+        ("release_claim",),
+        needs=("lease", "clock"),
+        later_ms=-_HOUR_MS,
+    ),
+    PeerCall(
+        "a publish",
+        "publish",
+        lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
+        (*_WRITERS, "export_to_jsonl", "archive", "ack"),
+    ),
+    PeerCall(
+        "a publish of the same message",
+        "publish",
+        lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})},
+        ("publish",),
+    ),
+    PeerCall("a poll", "poll", lambda _: {"agent_id": "bob"}, (*_WRITERS, "archive")),
+    PeerCall(
+        "an export", "export_to_jsonl", lambda _: {}, ("export_to_jsonl", "publish", "archive"), needs=("export",)
+    ),
+    PeerCall("the same blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("save_blob",), needs=("blob",)),
+    PeerCall("another blob", "save_blob", lambda _: {"content": {"big": BIG, "n": 2}}, ("save_blob",), needs=("blob",)),
+    PeerCall(
+        "the same transition",
+        "transition",
+        lambda _: {"worker": "wanda", "from_state": "ASSIGNED", "to_state": "CANCELLED"},
+        ("transition",),
+        needs=("states",),
+    ),
+    PeerCall("an archival", "archive", lambda _: {}, ("archive", "publish"), needs=("archive",)),
 )

@@ -9,7 +9,7 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
 from buschaos.subjects.worker.files import beside, facts
-from buschaos.subjects.worker.operations import OPERATIONS, ids, prepare
+from buschaos.subjects.worker.operations import OPERATIONS, PEERS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.state import ahead, comparable, problems, promises
 from busproof.history import Event
@@ -65,11 +65,13 @@ SUBJECT = Subject(
     inspect=facts,
     ids=ids,
     files=beside,
+    peers=PEERS,
     ahead=ahead,
     comparable=comparable,
     promises=promises,
     problems=problems,
     read_all=read_all,
+    acts=Subject.acts | {"chaos.holds"},
     epilogue=(
         Epilogue("publish", {"agent_id": "alice", "message": {"id": "epilogue", "to": "bob", "type": "note"}}),
         Epilogue("poll", {"agent_id": "bob"}),

@@ -1,0 +1,328 @@
+"""Holds: a process stands still at a change or a lock, a peer works, then it goes on. Schedules, not luck.
+
+An operation is played by a victim. At each change that it makes to the store, and at each lock that it takes or gives
+back, it is held; a peer makes a call to its end, or until it waits for something that the victim has; then the victim
+goes on. That is every interleaving of the two with one preemption, on any program.
+
+No pair of calls needs rules of its own. The two orders in which nobody is held are played first: what is found after
+them, and what each was told, is all that may be found and told here, whoever stood still and where.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import platform
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from buschaos.inspector import Inspector
+from buschaos.nemeses import bpf
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, watched_child
+from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
+from buschaos.scratch import scratch
+from buschaos.stage import Ground, Victims
+from buschaos.state import Evidence, Problem, difference, short, tables
+from buschaos.subjects import SUBJECTS
+from buschaos.subjects.base import PeerCall
+from busproof.adapters.base import Door, DoorError, Refused
+from busproof.fleet import Fleet
+from busproof.history import Recorder, merge, read
+from busproof.session import Session
+
+_VICTIM, _PEER, _WITNESS = 2, 3, 4
+POINTS_OF_PAIR = 40  # of one operation and one peer's call; more are drawn by the seed
+LIMIT_S = 20.0
+SLICE_S = 0.002
+WAITS = ("nanosleep", "clock_nanosleep", "fcntl", "flock")  # what a process does that waits for another
+_WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What came of two calls: what is found, and what each was told."""
+
+    found: dict[str, Any]
+    told: tuple[Any, Any]  # the victim, the peer
+
+
+@dataclass
+class PairResult:
+    """All points of one operation against one call of a peer."""
+
+    operation: Operation
+    peer: PeerCall
+    points: int = 0
+    waited: int = 0  # points at which the peer could not go on
+    longest_ms: int = 0  # that it was kept waiting after the victim had gone on
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+
+
+class Holds:
+    """Plays pairs; the victims are processes of the fleet's first bus."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        out: Path,
+        *,
+        judge: Callable[[Path], list[Problem]] = lambda _: [],
+        operations: tuple[Operation, ...] | None = None,
+        points: int = POINTS_OF_PAIR,
+        seed: int = 0,
+    ) -> None:
+        self._fleet, self._out, self._judge = fleet, out, judge
+        self._points, self._seed = points, seed
+        self._subject = SUBJECTS[fleet.system]
+        every = self._subject.operations if operations is None else operations
+        self._operations = [
+            op
+            for op in every
+            if applicable(op, fleet.hello) and op.method not in ("open", "close") and not op.empty_store
+        ]
+        self._numbers = itertools.count()
+
+    def run(self) -> Iterator[PairResult]:
+        """One result a pair, as they come."""
+        with (
+            scratch("holds") as work,
+            Inspector(self._fleet.system) as inspector,
+            contextlib.closing(
+                Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False, also=bpf.LOCKS)
+            ) as victims,
+        ):
+            history = work / "prepared.jsonl"
+            prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
+            ids = {promise.id for promise in self._subject.promises(read(history))}
+            ground = Ground(self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
+            declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
+            declared |= {"clock"} if self._fleet.hello.clock == "manual" else set()
+            for operation in self._operations:
+                for peer in self._subject.peers:
+                    if set(peer.needs) <= declared and operation.name in peer.against:
+                        yield self._pair(ground, operation, peer, work)
+
+    def _pair(self, ground: Ground, operation: Operation, peer: PeerCall, work: Path) -> PairResult:
+        result = PairResult(operation, peer)
+
+        def play(ordinal: int, first: str = "victim") -> tuple[Ending, _Duet]:
+            duet = _Duet(ground, operation, peer, work / f"duet-{next(self._numbers)}")
+            try:
+                return duet.play(ordinal, first), duet
+            except BaseException:
+                duet.close()
+                raise
+
+        endings = []
+        changes: list[Change] = []
+        for first in ("victim", "peer"):
+            ending, duet = play(0, first)
+            endings.append(ending)
+            changes = changes or duet.changes
+            duet.close()
+        ordinals = [change.ordinal for change in changes]
+        if len(ordinals) > self._points:
+            dice = random.Random(f"{self._seed} {operation.name} {peer.name}")
+            ordinals = sorted(dice.sample(ordinals, self._points))
+        for ordinal in ordinals:
+            try:
+                ending, duet = play(ordinal)
+            except DoorError as error:
+                told = f"{operation.name} held against {peer.name} ended in: {error}"
+                result.problems.append((Problem("log", told), work))
+                continue
+            result.points += 1
+            result.waited += duet.peer_waited
+            result.longest_ms = max(result.longest_ms, duet.waited_ms)
+            problems = [*_odd(operation, peer, ending, endings), *duet.judge(), *self._judge(duet.history())]
+            if problems:
+                where = f"{operation.name} held before {duet.held}, {peer.name} {duet.drawn()}"
+                kept = duet.keep(self._out / "holds" / duet.folder.name, where)
+                result.problems += [(replace(p, point=where), kept / "history.jsonl") for p in problems]
+            duet.close()
+        return result
+
+
+def _odd(operation: Operation, peer: PeerCall, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
+    """Is it what one of the two orders gives?"""
+    if any(ending.told == one.told and tables(ending.found) == tables(one.found) for one in serial):
+        return
+    told = [one for one in serial if one.told == ending.told]
+    if not told:
+        both = f"{short(ending.told[0])} and {short(ending.told[1])}"
+        yield Problem(operation.noun, f"{operation.name} and {peer.name} were told {both}, as in neither order")
+        return
+    yield Problem(
+        operation.noun,
+        f"{operation.name} and {peer.name} leave what neither order leaves: {difference(told[0].found, ending.found)}",
+    )
+
+
+class _Duet:
+    """A victim and a peer on one copy of the prepared store."""
+
+    def __init__(self, ground: Ground, operation: Operation, peer: PeerCall, folder: Path) -> None:
+        self._ground, self._operation, self._peer, self.folder = ground, operation, peer, folder
+        folder.mkdir()
+        self._store = folder / "store"
+        shutil.copytree(ground.template, self._store)
+        self._recorder = Recorder(folder / "duet.jsonl", run="holds", system=ground.fleet.system)
+        self.changes: list[Change] = []
+        self.held: Change | None = None
+        self.peer_waited = False
+        self.waited_ms = 0
+        self._sessions: list[Session] = []
+        self._params = operation.params(ground.prepared)
+        self._peers_params = peer.params(ground.prepared)
+        ids = ground.subject.ids
+        self._ids = ground.ids | ids(operation.method, self._params) | ids(peer.method, self._peers_params)
+
+    def play(self, ordinal: int, first: str) -> Ending:
+        """The victim is held at this change, and the peer works; at 0 they come one after the other."""
+        victim = self._come(self._ground.victims.take(), _VICTIM, "alice", WHEN_MS, is_victim=True)
+        peer = self._come(self._door(), _PEER, self._peer.agent, WHEN_MS + self._peer.later_ms)
+        hold = Hold()
+        stands = threading.Event()
+
+        def decide(change: Change) -> Verdict:
+            if change.ordinal != ordinal:
+                return Continue()
+            self.held = change
+            stands.set()
+            return hold
+
+        told: dict[str, Any] = {}
+        with watched_child(victim.door).watched(self._store, decide, answers=True) as watch:
+            call_victim = threading.Thread(
+                target=_call, args=(told, "victim", victim, self._operation.method, self._params)
+            )
+            call_peer = threading.Thread(target=_call, args=(told, "peer", peer, self._peer.method, self._peers_params))
+            if ordinal == 0:
+                for one in (call_victim, call_peer) if first == "victim" else (call_peer, call_victim):
+                    one.start()
+                    one.join(LIMIT_S)
+            else:
+                call_victim.start()
+                _until(lambda: stands.is_set() or not call_victim.is_alive())
+                call_peer.start()
+                _until(lambda: not call_peer.is_alive() or self._is_waiting(peer.door))
+                self.peer_waited = call_peer.is_alive()
+                began = time.monotonic()
+                hold.released.set()
+                call_victim.join(LIMIT_S)
+                call_peer.join(LIMIT_S)
+                self.waited_ms = round(1000 * (time.monotonic() - began)) if self.peer_waited else 0
+            hold.released.set()
+            self.changes = [change for change in watch.changes if change.path != ANSWER]
+        for name in ("victim", "peer"):
+            if isinstance(told.get(name), DoorError) and not isinstance(told[name], Refused):
+                raise told[name]
+        return Ending(self._look(), (self._plain(told.get("victim")), self._plain(told.get("peer"))))
+
+    def _is_waiting(self, door: Door) -> bool:
+        """Does the peer sleep, or wait for a lock? Looked at twice: a nap between two attempts is waiting, too."""
+        numbers = _WAIT_NUMBERS[platform.machine()]
+        pid = door.pid
+        assert pid is not None
+
+        def sleeps() -> bool:
+            for task in Path(f"/proc/{pid}/task").glob("*"):
+                with contextlib.suppress(OSError, ValueError):
+                    told = (task / "syscall").read_text(encoding="ascii").split(" ", 1)[0]
+                    if told.isdigit() and int(told) in numbers:
+                        return True
+            return False
+
+        if not sleeps():
+            return False
+        time.sleep(SLICE_S)
+        return sleeps()
+
+    def _plain(self, reply: Any) -> Any:
+        """What an answer says, without what may differ from run to run: numbers, times, and ids that the bus chose."""
+        if isinstance(reply, Refused):
+            return {"code": reply.code}
+        if isinstance(reply, dict):
+            return {name: self._plain(value) for name, value in reply.items() if not name.endswith("_at")}
+        if isinstance(reply, list):
+            return [self._plain(value) for value in reply]
+        if isinstance(reply, str):
+            return reply if reply in self._ids else "*"
+        return reply if reply is None or isinstance(reply, bool) else "#"
+
+    # -- who comes, and what is found
+
+    def _door(self) -> Door:
+        return self._ground.fleet.door(1, self._store, {})
+
+    def _come(self, door: Door, number: int, agent: str, now_ms: int, *, is_victim: bool = False) -> Session:
+        if is_victim:
+            door.call("open", {"store": str(self._store), "options": {}})
+        session = Session(door, self._recorder, process=number, agent=agent)
+        self._sessions.append(session)
+        tell_time(session, self._ground.fleet.hello, now_ms)
+        return session
+
+    def _look(self) -> dict[str, Any]:
+        witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
+        dump = witness.call("dump")
+        self._dump = dump
+        return self._ground.subject.comparable(dump, self._ids, self._ground.fleet.hello.clock)
+
+    def judge(self) -> list[Problem]:
+        """What must be true whatever the order."""
+        self._recorder.close()
+        promises = self._ground.subject.promises(read(self.history()))
+        return self._ground.subject.problems(
+            Evidence(self._dump, self._ground.inspector.look(self._store), promises, exported=False)
+        )
+
+    def drawn(self) -> str:
+        """The schedule, for a reader."""
+        return "waited, and went on after it" if self.peer_waited else "worked meanwhile, then it went on"
+
+    def history(self) -> Path:
+        """Everything that was recorded, preparation included."""
+        whole = self.folder / "history.jsonl"
+        if not whole.exists():
+            merge([self._ground.history, self._recorder.path], whole)
+        return whole
+
+    def keep(self, kept: Path, title: str) -> Path:
+        """Save store and history as evidence."""
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(self.folder, kept)
+        (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
+        return kept
+
+    def close(self) -> None:
+        """Give the processes back, remove the folder."""
+        victim, *others = self._sessions
+        self._ground.victims.give_back(victim.door)
+        for session in others:
+            self._ground.fleet.give_back(session.door, retired=session.retired)
+        with contextlib.suppress(ValueError):  # closed already
+            self._recorder.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _call(told: dict[str, Any], name: str, session: Session, method: str, params: dict[str, Any]) -> None:
+    try:
+        told[name] = session.call(method, **json.loads(json.dumps(params)))
+    except Refused as error:
+        told[name] = error
+    except DoorError as error:
+        told[name] = error
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(SLICE_S)

@@ -1,0 +1,60 @@
+"""Who stands still, and what another does meanwhile: every schedule with one preemption, and no luck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from buschaos import judge
+from buschaos.holds import Holds, PairResult
+from buschaos.subjects import SUBJECTS
+from busproof.fleet import Fleet, reference
+
+
+def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
+    """All pairs of these operations."""
+    fleet = Fleet([spec], system=system)
+    operations = tuple(op for op in SUBJECTS[system].operations if op.name in names)
+    try:
+        holds = Holds(fleet, out, judge=lambda history: judge.of_history(history).problems, operations=operations)
+        return list(holds.run())
+    finally:
+        fleet.close()
+
+
+def told(results: list[PairResult]) -> list[str]:
+    """Every problem, with its schedule."""
+    return [f"{problem.point}: {problem.why}" for result in results for problem, _ in result.problems]
+
+
+def test_the_reference_has_one_of_two_orders_whoever_stands_still(tmp_path: Path) -> None:
+    """Claims, a renewal and a release against a claim after the lease, an acknowledgement against a publish."""
+    names = ("try_claim_task", "renew_claim", "release_claim", "ack")
+    results = play(reference("worker"), tmp_path, "worker", *names)
+    assert told(results) == []
+    assert {result.operation.name for result in results} == set(names)
+    assert sum(result.waited for result in results) > 5
+
+
+def test_claims_of_one_message_by_two_processes(tmp_path: Path) -> None:
+    """One of them gets it."""
+    results = play(reference("comms"), tmp_path, "comms", "claim_message", "complete_message")
+    assert told(results) == []
+    assert results
+
+
+def test_look_then_take_is_found_every_time(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """Nothing but the schedule decides it: both are told that the task is theirs."""
+    for turn in range(2):
+        (result,) = play(faulty("worker/claims_in_two_steps"), tmp_path / str(turn), "worker", "try_claim_task")
+        assert any("as in neither order" in problem.why for problem, _ in result.problems)
+
+
+def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """The store, the history and the schedule."""
+    (result,) = play(faulty("worker/claims_in_two_steps"), tmp_path, "worker", "try_claim_task")
+    problem, history = result.problems[0]
+    assert history.exists()
+    assert (history.parent / "store").is_dir()
+    assert "held before" in (history.parent / "point.txt").read_text()
+    assert "held before" in problem.point
