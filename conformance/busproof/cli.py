@@ -110,7 +110,7 @@ def _is_flushed() -> bool:
 
 
 def _run(argv: list[str]) -> int:
-    # Four commands belong to other parts: their own parsers say what they take.
+    # Five commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
     args = _parser().parse_args(argv)
@@ -121,6 +121,7 @@ def _run(argv: list[str]) -> int:
 # command → module, extra to install
 _ELSEWHERE = {
     "explore": ("busproof.explore.command", ""),
+    "mutants": ("busproof.matrix", ""),
     "chaos": ("buschaos.cli", "chaos"),
     "audit": ("busspark.cli", "spark"),
     "demo": ("busproof.demo", ""),
@@ -196,6 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
             "explore": "search for a difference from the model of its system, and shrink what is found",
+            "mutants": "run every broken bus of the kit: which requirement kills which",
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify a recorded history, with Spark or in Python",
             "demo": "everything in about a minute, on the reference",

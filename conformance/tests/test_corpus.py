@@ -13,6 +13,7 @@ from busproof.fleet import Fleet, reference
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
+UNDECIDED_MAX = 1  # races that may have gone in too many orders to be judged
 PAIRS_MISSING_MAX = 1  # of all pairs of a system's methods, one after the other on a store; in percent
 
 
@@ -41,6 +42,7 @@ def test_the_corpus_holds_and_reaches_every_branch_and_edge(system: str, warm: W
     assert [program.mismatch.told() for program in played if program.mismatch] == []
     assert dialects == {}
     assert sum(program.seen.skipped for program in played) < sum(program.seen.calls for program in played) / 20
+    assert found.undecided <= UNDECIDED_MAX
     assert found.missing == []
     assert set(specification.edges) - found.edges == set()
     possible = corpus.pairs_possible(specification)

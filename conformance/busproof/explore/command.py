@@ -19,7 +19,7 @@ from busproof.explore import corpus
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
 from busproof.explore.shrink import shrink
-from busproof.explore.stage import Specification
+from busproof.explore.stage import ORDERS_MAX, Specification
 from busproof.fleet import BusSpecError, Fleet, reference
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
     )
+    parser.add_argument("--at-most", type=int, metavar="N", help="of --gather: write no more programs")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="of --coverage: write it as a page")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
     return parser
@@ -74,11 +75,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
     began = told_at = time.monotonic()
-    calls = programs = 0
+    calls = programs = undecided = 0
     dialects: dict[str, str] = {}
     seconds = None if args.calls else args.minutes * 60
     for program in search(fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, dialects=dialects):
         calls, programs = calls + program.seen.calls, programs + 1
+        undecided += program.seen.undecided
         if program.mismatch is not None:
             return _found(fleet, specification, args, program, dialects)
         if sys.stderr.isatty() and time.monotonic() - told_at > PROGRESS_S:
@@ -88,6 +90,8 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     for name, option in dialects.items():
         say(f"dialect: {one_line(name)}: {one_line(option)}")
     print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: every answer is the model's")
+    if undecided:
+        print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
     print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
     return 0
 
@@ -134,7 +138,8 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
     program = play(fleet, specification, steps)
     if program.mismatch is not None:
         return _told(args.system, program)
-    print(f"{program.seen.calls} calls, {program.seen.skipped} left out: every answer is the model's")
+    left_out = program.seen.skipped + program.seen.undecided
+    print(f"{program.seen.calls} calls, {left_out} left out: every answer is the model's")
     return 0
 
 
@@ -149,7 +154,7 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
     except ImportError as error:
         print(f"busproof: --coverage needs more packages ({error.name}): pip install coverage", file=sys.stderr)
         return 2
-    for name in corpus.chosen(found) if args.gather else ():
+    for name in corpus.chosen(found, plays.keys() - kept.keys(), args.at_most) if args.gather else ():
         if name in kept:
             args.gather.mkdir(parents=True, exist_ok=True)
             save(args.gather / f"{name}.jsonl", kept[name].steps)
@@ -166,7 +171,8 @@ def _page(system: str, told: dict[str, Any]) -> str:
         "",
         f"Written by `busproof explore {system} --coverage --markdown docs/corpus/{system}.md`, on the reference.",
         "Branches are those of the model that a bus without a dialect can take; edges are what the generator says a",
-        "step is for; pairs are one method after another on one store; rows are those that a branch cites.",
+        "step is for; pairs are one method after another on one store; meetings are a method, its outcome and two",
+        "conditions that held when it was called (how many can meet is not known); rows are those that a branch cites.",
         "",
         *(f"- {name}: {value}" for name, value in told.items() if not isinstance(value, list)),
     ]
@@ -177,12 +183,12 @@ def _page(system: str, told: dict[str, Any]) -> str:
 
 
 def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> corpus.Play:
-    return lambda: play(fleet, specification, steps)
+    return lambda: play(fleet, specification, steps, is_measured=True)
 
 
 def _invented(fleet: Fleet, specification: Specification, seed: int, kept: dict[str, Program]) -> corpus.Play:
     def one() -> Program:
-        program = invent(fleet, specification, seed, LENGTH)
+        program = invent(fleet, specification, seed, LENGTH, is_measured=True)
         if program.mismatch is None:
             kept[f"{seed:05}"] = program
         return program
@@ -203,5 +209,7 @@ def figures(specification: Specification, found: corpus.Reached) -> dict[str, An
         "edges left": sorted(edges - found.edges),
         "pairs": f"{len(got)} of {len(pairs)}",
         "pairs left": sorted(pairs - got),
+        "meetings": f"{len(found.meetings):,}",
+        "races of too many orders, not judged": found.undecided,
         "rows": f"{len(rows & found.rows)} of {len(rows)}",
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 from busproof.adapters.hand_comms import CommsHand
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import T0_MS, Specification
+from busproof.explore.stage import T0_MS, Called, Specification
 from busproof.models.comms import CommsModel
 from busproof.models.comms_state import Delivery, Due, Message
 from busproof.models.comms_values import STANDARD
@@ -1010,6 +1010,37 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
+def _conditions(model: CommsModel, called: Called) -> Iterator[str]:
+    now_us = called.now_ms * 1000
+    agent = called.params.get("agent_id", called.params.get("from_agent"))
+    wanted = called.params.get("message_id", called.params.get("id"))
+    yield from (name for name in ("letters", "votes", "linked", "strangers") if getattr(model, name))
+    for message in model.messages if type(wanted) is str else ():
+        if plain(message.id) == wanted:
+            yield from _of_message(message, agent, now_us)
+    if type(agent) is str:
+        ready = [m for m in model.messages if m.is_for(agent) and (d := m.deliveries.get(agent)) and d.there(now_us)]
+        yield "several ready" if len(ready) > 1 else "one ready" if ready else "none ready"
+        yield "is known" if agent in model.agents else "is new"
+        if (bucket := model.buckets.get(agent)) is not None:
+            yield "tokens are short" if bucket[0] < 2 else "tokens were spent"
+
+
+def _of_message(message: Message, agent: Any, now_us: int) -> Iterator[str]:
+    yield "is a broadcast" if message.to is None else "is the caller's" if message.to == agent else "is another's"
+    if message.expires_us is not None:
+        yield "ttl is over" if message.is_expired(now_us) else "ttl goes on"
+    others = {delivery.status for who, delivery in message.deliveries.items() if who != agent}
+    yield from (f"another's is {status}" for status in others)
+    delivery = message.deliveries.get(agent)
+    if delivery is not None:
+        yield f"is {delivery.status}, {'there' if delivery.there(now_us) else 'not there'}"
+        yield f"{delivery.failures} failures"
+        yield f"{min(delivery.count, 4)} deliveries"
+
+
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
 
-SPECIFICATION = Specification("comms", CommsModel, CommsHand, CommsGenerator, _things, EDGES, METHODS)
+SPECIFICATION = Specification(
+    "comms", CommsModel, CommsHand, CommsGenerator, _things, EDGES, METHODS, conditions=_conditions
+)

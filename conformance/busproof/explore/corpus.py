@@ -13,7 +13,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,17 @@ class Replay:
     skipped: int = 0
 
 
-def replay(fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]]) -> Replay:
-    """Play every script. What the bus chose where the seed is silent is learnt on the way, and followed."""
-    found = Replay()
+def replay(
+    fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]], dialects: dict[str, str] | None = None
+) -> Replay:
+    """Play every script. What the bus chose where the seed is silent is learnt on the way (or known), and followed."""
+    found = Replay(dialects=dict(dialects or {}))
     learnt: dict[str, Program] = {}
     for name, steps in corpus.items():
         program = play(fleet, specification, steps, found.dialects)
         if program.mismatch is not None and program.mismatch.is_of_a_race:
             program = _once_more(fleet, specification, steps, found.dialects, program)
-        if program.mismatch is not None and found.dialects:
+        if program.mismatch is not None and learnt:
             program = _without_dialects(fleet, specification, steps, found, learnt) or program
         learnt |= dict.fromkeys(program.learnt, program)
         found.calls += program.seen.calls
@@ -125,8 +127,10 @@ class Reached:
     arcs_all: int
     edges: set[str]
     pairs: set[tuple[str, ...]]
+    meetings: set[tuple[str, ...]]
     rows: set[str]
     tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
+    undecided: int = 0  # races of more orders than can be tried
 
 
 def _files(specification: Specification) -> list[str]:
@@ -154,7 +158,7 @@ Play = Callable[[], Program]
 
 def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
     """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
-    found = Reached({}, [], 0, set(), set(), set(), {})
+    found = Reached({}, [], 0, set(), set(), set(), set(), {})
     with _measured(specification) as cover:
         for name, one in programs:
             cover.switch_context(name)
@@ -162,6 +166,8 @@ def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) 
             found.tags[name] = items_of(program)
             found.edges |= program.seen.tags
             found.pairs |= program.seen.pairs
+            found.meetings |= program.seen.meetings
+            found.undecided += program.seen.undecided
             found.rows |= program.seen.rows
         cover.switch_context("")
     data = cover.get_data()
@@ -185,6 +191,7 @@ def items_of(program: Program) -> set[tuple[str, ...]]:
         {("edge", tag) for tag in seen.tags}
         | {("row", row) for row in seen.rows}
         | {("pair", *pair) for pair in seen.pairs}
+        | {("meeting", *meeting) for meeting in seen.meetings}
     )
 
 
@@ -199,12 +206,12 @@ def pairs_reached(pairs: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
     return {(before.partition(":")[0], after.partition(":")[0]) for kind, before, after in pairs if kind == "store"}
 
 
-def chosen(found: Reached, at_most: int | None = None) -> list[str]:
-    """A small set of scripts that reaches as much as all: the most of what is left, each time."""
+def chosen(found: Reached, kept: Collection[str] = (), at_most: int | None = None) -> list[str]:
+    """A small set of scripts that, with those kept, reaches as much as all: the most of what is left, each time."""
     wants = {name: {("arc", *map(str, arc)) for arc in found.arcs[name]} | found.tags[name] for name in found.arcs}
     picked: list[str] = []
-    left = set().union(*wants.values())
-    while left and (at_most is None or len(picked) < at_most):
+    left = set().union(*wants.values()) - set().union(*(wants.pop(name) for name in kept))
+    while left and wants and (at_most is None or len(picked) < at_most):
         name = max(wants, key=lambda one: len(wants[one] & left))
         if not wants[name] & left:
             break

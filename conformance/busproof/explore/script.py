@@ -9,6 +9,7 @@
     {"do": "race", "calls": [CALL, CALL], "inside": CALL}
     {"do": "wait", "calls": [CALL, CALL]}
     {"do": "many", "at": 0, "method": "publish", "params": {…}, "times": 1000}
+    {"do": "many", "calls": [CALL, CALL], "times": 300}
 
 `at` is a process, or "hand": the kit's own, on the files. Values that the bus chose are references to the step they
 were born in (`{"$": "3.seq1"}`), so a script means the same on every bus, and when lines are left out. A `race` sends
@@ -120,7 +121,7 @@ def _as_object(step: Step) -> dict[str, Any]:
     line: dict[str, Any] = {"do": step.do}
     if step.name:
         line["name"] = step.name
-    if step.do not in ("clock", "race", "wait"):
+    if step.do not in ("clock", "race", "wait") and not step.calls:
         line["at"] = step.at
     if step.method:
         line["method"] = step.method
@@ -131,7 +132,7 @@ def _as_object(step: Step) -> dict[str, Any]:
     if step.calls:
         line["calls"] = [_as_object(one) for one in step.calls]
     if step.do == "many":
-        line |= {"params": as_data(step.params), "times": step.times}
+        line |= {"times": step.times} if step.calls else {"params": as_data(step.params), "times": step.times}
     if step.tags:
         line["tags"] = list(step.tags)
     return line

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from busproof.explore.script import Step
 from busproof.explore.stage import Generator, Mismatch, Seen, Specification, Stage
@@ -30,38 +31,55 @@ class Program:
 
 
 def play(
-    fleet: Fleet, specification: Specification, steps: list[Step], dialects: dict[str, str] | None = None
+    fleet: Fleet,
+    specification: Specification,
+    steps: list[Step],
+    dialects: dict[str, str] | None = None,
+    *,
+    is_measured: bool = False,
 ) -> Program:
     """Play a script."""
     program = Program(0)
-    with Stage(fleet, specification, dialects) as stage:
+    with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         program.seen, program.learnt = stage.seen, stage.learnt
         for step in steps:
             program.steps.append(step)
-            try:
-                stage.do(step)
-            except Mismatch as mismatch:
-                program.mismatch = mismatch
+            if not _went_well(program, partial(stage.do, step)):
                 break
+        else:
+            _went_well(program, stage.end)
     return program
 
 
+def _went_well(program: Program, play_it: Callable[[], None]) -> bool:
+    try:
+        play_it()
+    except Mismatch as mismatch:
+        program.mismatch = mismatch
+    return program.mismatch is None
+
+
 def invent(
-    fleet: Fleet, specification: Specification, seed: int, length: int, dialects: dict[str, str] | None = None
+    fleet: Fleet,
+    specification: Specification,
+    seed: int,
+    length: int,
+    dialects: dict[str, str] | None = None,
+    *,
+    is_measured: bool = False,
 ) -> Program:
     """Draw a program and play it while it is drawn."""
     program = Program(seed)
-    with Stage(fleet, specification, dialects) as stage:
+    with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         program.seen, program.learnt = stage.seen, stage.learnt
         generator = specification.generator(random.Random(seed), stage.features)
         for number, step in enumerate(_drawn(generator, stage, length)):
             _name(step, str(number))
             program.steps.append(step)
-            try:
-                stage.do(step)
-            except Mismatch as mismatch:
-                program.mismatch = mismatch
+            if not _went_well(program, partial(stage.do, step)):
                 break
+        else:
+            _went_well(program, stage.end)
     return program
 
 

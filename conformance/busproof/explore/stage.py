@@ -58,6 +58,21 @@ class Generator(Protocol):
         ...
 
 
+@dataclass
+class Called:
+    """A call and how it ended."""
+
+    step: str
+    at: int | str
+    method: str
+    params: dict[str, Any]
+    now_ms: int
+    seen: Any = None
+    text: str = ""  # for people, where the door has one
+    held: tuple[str, ...] = ()  # conditions, where they are measured
+    took_s: float = 0.0
+
+
 @dataclass(frozen=True)
 class Specification:
     """What the search must know of a system."""
@@ -70,19 +85,7 @@ class Specification:
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
     methods: tuple[str, ...] = ()  # of the protocol, that it can call
     needs_clock: bool = True  # do programs set the bus's time?
-
-
-@dataclass
-class Called:
-    """A call and how it ended."""
-
-    step: str
-    at: int | str
-    method: str
-    params: dict[str, Any]
-    now_ms: int
-    seen: Any = None
-    took_s: float = 0.0
+    conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
 
 
 Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
@@ -130,7 +133,9 @@ class Seen:
 
     calls: int = 0
     skipped: int = 0
+    undecided: int = 0  # races with more orders than can be tried
     pairs: set[tuple[str, ...]] = field(default_factory=set)
+    meetings: set[tuple[str, ...]] = field(default_factory=set)  # method and outcome, and two conditions that held
     tags: set[str] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
 
@@ -138,8 +143,15 @@ class Seen:
 class Stage:
     """Play steps on a fresh store. A context manager; `do` raises Mismatch."""
 
-    def __init__(self, fleet: Fleet, specification: Specification, dialects: dict[str, str] | None = None) -> None:
-        self.fleet, self.specification = fleet, specification
+    def __init__(
+        self,
+        fleet: Fleet,
+        specification: Specification,
+        dialects: dict[str, str] | None = None,
+        *,
+        is_measured: bool = False,
+    ) -> None:
+        self.fleet, self.specification, self.is_measured = fleet, specification, is_measured
         self.dialects = {} if dialects is None else dialects
         hello = fleet.hello
         self.features = frozenset({*hello.nouns, *hello.features})
@@ -208,9 +220,11 @@ class Stage:
             self._judge(step, [called])
 
     def _do_many(self, step: Step) -> None:
-        """The same call so many times, "#" in its texts being the number."""
+        """The same call so many times, "#" in its texts being the number; or the same calls, one after the other."""
         for n in range(step.times):
-            self._do_call(Step("call", step.at, step.method, numbered(step.params, n), f"{step.name}.{n}"))
+            for number, one in enumerate(step.calls or [step]):
+                name = f"{step.name}.{n}.{number}" if step.calls else f"{step.name}.{n}"
+                self._do_call(Step("call", one.at, one.method, numbered(one.params, n), name))
 
     def _do_race(self, step: Step) -> None:
         calls = [self._prepared(one) for one in step.calls]
@@ -225,7 +239,7 @@ class Stage:
             self.seen.skipped += 1
             return
         if _too_many_orders(self.model, racing):
-            self.seen.skipped += 1
+            self.seen.undecided += 1
             return
         self._look(step)  # what was wrong before is not blamed on the race
         self.hand.hold()
@@ -270,6 +284,8 @@ class Stage:
         elif "sqlite" not in self.features:
             return None
         called = Called(step.name, step.at, step.method, params, self.now_ms)
+        if self.is_measured and step.at != "hand":
+            called.held = tuple(sorted({*self.specification.conditions(self.model, called)}))
         return called if self._declares_all or self._applies(called) else None
 
     def _applies(self, called: Called) -> bool:
@@ -301,6 +317,7 @@ class Stage:
                 return door.call(called.method, called.params, timeout_s=ANSWER_S_MAX)
             finally:
                 called.took_s = time.monotonic() - began
+                called.text = getattr(door, "text", "")
         except Refused as error:
             code = "INVALID_ARGUMENT" if error.rpc in _BAD_REQUEST else error.code
             return Refusal(code, error.definite, error.message)
@@ -360,12 +377,32 @@ class Stage:
             different = {state.fingerprint(): state for state in reversed(states)}
             states = list(reversed(different.values()))[:STATES_MAX]
         self.states = states
+        self._keep_secrets(step, calls)
         self._note(calls, tried[0])
         wanted = self.model.wants_look()
         if wanted == "dump":
             self._look(step)
         elif wanted is not None:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
+
+    def _keep_secrets(self, step: Step, calls: list[Called]) -> None:
+        """What one agent alone may know stands in no answer that another one gets."""
+        for one in calls if self.model.secrets else ():
+            leak = one.at != "hand" and self.model.leak(one.at, f"{one.seen!r} {one.text}".lower(), repr(one.params))
+            if leak:
+                raise Mismatch(step, [one], leak, ["an answer without it"])
+
+    def end(self) -> None:
+        """Nor in a file beside the tables, nor in what a process wrote for people."""
+        if not self.model.secrets:
+            return
+        words = {str(at): door.stderr for at, door in self._doors.items()}
+        for path in self.store.rglob("*"):
+            if path.is_file() and not path.name.startswith(self.model.KEEPS_SECRETS or "/"):
+                words[path.name] = path.read_bytes().decode("utf-8", "replace")
+        for place, text in words.items():
+            if leak := self.model.leak(place, text.lower()):
+                raise Mismatch(Step("end"), [], leak, [])
 
     def _under_another_dialect(self, mismatch: Mismatch) -> list[Model]:
         """The states under another choice for what was consulted so far, if one explains everything seen."""
@@ -398,6 +435,7 @@ class Stage:
                 continue
             outcome = one.seen.code if isinstance(one.seen, Refusal) else "ok"
             said = one.method if outcome == "ok" else f"{one.method}:{outcome}"
+            self.seen.meetings.update((said, *two) for two in itertools.combinations(one.held, 2))
             for kind, name in self.specification.things(one.method, one.params):
                 before = self._last.get((kind, name))
                 if before is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from busproof.adapters.hand_topics import TopicsHand
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import Specification
+from busproof.explore.stage import Called, Specification
 from busproof.models.spec import plain
 from busproof.models.topics import (
     BODY_CHARS_MAX,
@@ -488,8 +488,42 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
+def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
+    topic = next((one for one in model.topics if plain(one.topic_id) == called.params.get("topic_id")), None)
+    named = [one for one in model.topics if plain(one.name) == called.params.get("name")]
+    yield from {f"named is {one.status}" for one in named}
+    if topic is None:
+        return
+    yield f"topic is {topic.status}"
+    who, outbox = model.joined.get((called.at, plain(topic.topic_id))), called.params.get("outbox")
+    if who is not None:
+        name, claim = who
+        yield "holds its name" if topic.names[name].claim == claim else "was taken over"
+        at = topic.cursors[name].last_seq if name in topic.cursors else 0
+        others = sum(one.sender != name for one in topic.messages[at:])
+        most = called.params.get("max_items") or ITEMS_MAX
+        yield "nothing new" if at == len(topic.messages) else "own news" if not others else "news"
+        yield "a full answer" if type(most) is int and others >= most else "room in the answer"
+        yield "own news between" if 0 < others < len(topic.messages) - at else "one kind of news"
+    yield from (f"{name} {value}" for name, value in called.params.items() if type(value) is bool)
+    if "ack_through" in called.params:
+        yield "acks"
+    if isinstance(outbox, list):
+        keys = {one.get("client_message_id") for one in outbox if isinstance(one, dict)} - {None}
+        yield "sends"
+        yield from ("sends again" for one in topic.messages if one.client_message_id in keys)
+
+
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None and name != "tools.list")
 
 SPECIFICATION = Specification(
-    "topics", TopicsModel, TopicsHand, TopicsGenerator, _things, EDGES, METHODS, needs_clock=False
+    "topics",
+    TopicsModel,
+    TopicsHand,
+    TopicsGenerator,
+    _things,
+    EDGES,
+    METHODS,
+    needs_clock=False,
+    conditions=_conditions,
 )

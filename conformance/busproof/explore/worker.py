@@ -15,10 +15,10 @@ from typing import Any
 
 from busproof.adapters.hand_worker import WorkerHand
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import Specification
+from busproof.explore.stage import Called, Specification
 from busproof.models.spec import Free, plain
 from busproof.models.worker import ENDS, SILENCE, WAYS, WorkerModel
-from busproof.models.worker_state import Row
+from busproof.models.worker_state import Options, Row
 from busproof.models.worker_values import depth
 from busproof.protocol.worker import CONTRACT
 
@@ -99,6 +99,7 @@ NO_JSON = ("\ud800", {"a": "\udfff"}, float("nan"), float("inf"), [float("-inf")
 JUNK: tuple[Any, ...] = (None, True, -1, 1.5, 2**63, "", "x", [], {}, "7", [1], 10**30)
 TYPES = ("t", "state_change", "heartbeat", "alpha beta", "task_done", "Task_Done", "review_request", "y" * 1024)
 STATES = tuple(state for state in WAYS if state)
+KEYS = ("00ff5ec0e7c0ffee00ff", "00FF5EC0E7C0FFEE00FF", "a1b2c3d4e5f6a7b8c9d0")
 LEASES_MS = (1, 2, 1000, 60_000, 120_000, 2**31, 2**53)
 THEMES = ("all", "log", "loop", "lease", "presence", "blob", "signed", "bounded", "archive", "export", "states")
 
@@ -255,7 +256,7 @@ class WorkerGenerator:
             ("lease_ms", LEASES_MS, 0.3),
             ("unread_max", (1, 2, 3, 5), 0.08),
             ("deliveries_max", (1, 2, 3), 0.25),
-            ("signing_key", ("00ff", "00FF", "a1"), 0.08),
+            ("signing_key", KEYS, 0.08),
             ("synchronous", ("FULL",), 0.05),
         ):
             if self.r.random() < (0.95 if often.get(self.theme) == name else share):
@@ -896,4 +897,34 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
-SPECIFICATION = Specification("worker", WorkerModel, WorkerHand, WorkerGenerator, _things, EDGES, METHODS)
+def _conditions(model: WorkerModel, called: Called) -> Iterator[str]:
+    agent, task, options = called.params.get("agent_id"), called.params.get("task_id"), model.sessions.get(called.at)
+    if options is not None:
+        yield from (f"option {name}" for name, value in vars(options).items() if value != getattr(Options, name))
+    yield from (name for name in ("archived", "harm", "exported_to", "workers") if getattr(model, name))
+    if type(agent) is str:
+        unread, limit = model.unread(agent), called.params.get("limit", 100)
+        yield f"unread {_against(len(unread) + len(model.again(agent)), limit)}"
+        for name in ("redriven", "dead", "deliveries"):
+            if any(who == agent for who, _ in getattr(model, name)):
+                yield name
+        if any(row.ref in model.harm for row in unread):
+            yield "damage unread"
+        yield f"cursor {_against(model.position(agent), model.highest)}"
+    claim = model.claims.get(task) if type(task) is str else None
+    if type(task) is str and claim is not None:
+        yield "own claim" if claim.claimed_by == agent else "another's claim"
+        yield f"lease {_against(claim.lease_until_ms, called.now_ms)}"
+        yield "token" if called.params.get("token") == plain(model.tokens.get(task)) else "other token"
+
+
+def _against(value: Any, other: Any) -> str:
+    value, other = plain(value), plain(other)
+    if type(value) is not int or type(other) is not int:
+        return "?"
+    return "none" if not value else "below" if value < other else "at" if value == other else "above"
+
+
+SPECIFICATION = Specification(
+    "worker", WorkerModel, WorkerHand, WorkerGenerator, _things, EDGES, METHODS, conditions=_conditions
+)

@@ -50,6 +50,7 @@ YEARS_10_S = 10 * 365 * 24 * 3600
 ARGUMENTS = ("comms.limit.15",)
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
+BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
 CLAIM_ROWS = {
     "pending": ("comms.lease.01",),
     "processing": ("comms.lease.02", "comms.lease.12", "comms.lease.13", "comms.lease.14", "comms.lease.22"),
@@ -250,7 +251,7 @@ class CommsModel(Model):
         gone = [m for m in self.messages if self.is_to_go(m)]
         for message in gone:
             self.remove(message)
-        return {"deleted": len(gone)}
+        return {"deleted": Cited(len(gone), ("comms.log.39",))}
 
     def is_to_go(self, message: Message) -> bool:
         held = (d.status == "processing" and d.there(self.now_us) is False for d in message.deliveries.values())
@@ -723,7 +724,8 @@ class CommsModel(Model):
         """Five failures in a row open it; after a minute one probe decides (C8)."""
         if type(events) is not list:
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
-        state, failures, failed_ms, answers = "closed", 0, 0, []
+        state, failures, failed_ms, answers = "closed", 0, 0, list[Any]()
+        closed_by = "comms.limit.08"  # why failures that came before do not count
         for event in events:
             good = type(event) is dict and event.keys() == {"at_ms", "event"}
             if not good or event["event"] not in ("call", "success", "failure"):
@@ -732,15 +734,20 @@ class CommsModel(Model):
             admitted: Any = None
             if kind == "call":
                 probes = state == "open" and at_ms - failed_ms > BREAKER_MS
+                row = "comms.limit.10" if probes else {**BREAKER_ROWS, "closed": closed_by}[state]
                 admitted = state == "closed" or probes
                 state = "half_open" if probes else state
             elif kind == "failure":
                 failures, failed_ms = failures + 1, at_ms
-                state = "open" if state != "closed" or failures >= BREAKER_FAILURES else "closed"
-            elif state != "open":
-                state, failures = "closed", 0
-            answers.append({"state": state, "admitted": admitted})
-        self.row("comms.limit.08", "comms.limit.09", "comms.limit.10", "comms.limit.11")
+                row = "comms.limit.14" if state == "half_open" else closed_by
+                if state != "closed" or failures >= BREAKER_FAILURES:
+                    row, state = row if state == "half_open" else "comms.limit.09", "open"
+            else:
+                row = {**BREAKER_ROWS, "closed": "comms.limit.12", "half_open": "comms.limit.11"}[state]
+                if state != "open":
+                    state, failures, closed_by = "closed", 0, row
+            answers.append(Cited({"state": state, "admitted": admitted}, (row,)))
+            self.row(row)
         return {"answers": answers}
 
     def export_audit_trail(self) -> dict[str, Any]:
@@ -930,8 +937,12 @@ class CommsModel(Model):
         return int(value)
 
     def number(self, value: Any) -> None:
-        """A finite number; true is none."""
-        if type(value) not in (int, float) or not math.isfinite(value):
+        """A finite number, a whole one of 64 bits; true is none."""
+        if (
+            type(value) not in (int, float)
+            or not math.isfinite(value)
+            or (type(value) is int and not -(2**63) <= value < 2**63)
+        ):
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
 
     def seconds(self, value: Any) -> None:

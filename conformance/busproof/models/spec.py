@@ -257,7 +257,9 @@ class Refusal:
         return f"{'' if self.definite else 'indefinite '}refusal {self.code}: {self.message:.300}"
 
 
-_OF_THE_CALL = frozenset({"last_rows", "_rows", "_step", "_births", "least_s", "at", "now_ms", "consulted", "frees"})
+_OF_THE_CALL = frozenset(
+    {"last_rows", "_rows", "_step", "_births", "least_s", "at", "now_ms", "consulted", "frees", "secrets", "confided"}
+)
 
 
 class Model:
@@ -267,12 +269,15 @@ class Model:
     """
 
     SYSTEM = ""
+    KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
     EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
         self.features, self.limits, self.dialects = features, limits, dialects
         self.consulted: dict[str, tuple[str, ...]] = {}
         self.frees: dict[str, Free] = {}
+        self.secrets: list[tuple[Any, str]] = []  # a text, or a free value, and the row that says so
+        self.confided: set[tuple[int | str, Any]] = set()  # (process, secret): who may be told
         self.last_rows: tuple[str, ...] = ()
         self._rows: list[str] = []
         self._step, self._births = "", 0
@@ -321,6 +326,19 @@ class Model:
 
     def wants_look(self) -> str | None:
         """What to call next, to learn a choice of the bus that no reply has told: dump, or a thing of the hand."""
+        return None
+
+    def confide(self, secret: Free) -> Free:
+        """From now on the caller knows it."""
+        self.confided.add((self.at, secret.name))
+        return secret
+
+    def leak(self, at: int | str, seen: str, said: str = "") -> Difference | None:
+        """A secret in what this process is shown, though nobody confided it to it and it did not say it itself."""
+        for secret, row in self.secrets:
+            text, name = plain(secret), getattr(secret, "name", secret)
+            if text and text in seen and text not in said and (at, name) not in self.confided:
+                return Difference("secret", "nothing of another's", f"{text} in {seen:.300}", (row,))
         return None
 
     def in_words(self) -> str:

@@ -161,6 +161,7 @@ class TopicsModel(Model):
     """One database, as all its servers see it."""
 
     SYSTEM = "topics"
+    KEEPS_SECRETS = "agent_bus.sqlite"
     EVERYTHING = frozenset({"log", "cursor", "route", "lease", "presence", "search", "limit", "sqlite"})
 
     def __init__(self, *bus: Any) -> None:
@@ -323,6 +324,7 @@ class TopicsModel(Model):
             self.claims += 1
             now = self.born(Moment, "now")
             held = topic.names[agent_name] = Reservation(self.born(Token, "token"), self.claims, now, now)
+            self.secrets.append((held.token, "topics.lease.29"))
         elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
         elif token != plain(held.token):
@@ -334,7 +336,7 @@ class TopicsModel(Model):
         self.joined[self.at, plain(topic.topic_id)] = agent_name, held.claim
         return topic.told() | {
             "agent_name": Cited(agent_name, ("topics.lease.08",)),
-            "reclaim_token": Cited(held.token, ("topics.lease.13",)),
+            "reclaim_token": Cited(self.confide(held.token), ("topics.lease.13",)),
         }
 
     def who(self, topic_id: Any) -> tuple[str, int]:
@@ -391,6 +393,7 @@ class TopicsModel(Model):
             self.row("topics.cursor.26", "topics.cursor.27", "topics.cursor.28")
             self.still(topic, who)
             received = self.received(topic, reading, topic.cursors[who[0]].last_seq, self.born(Moment, "later"))
+            self.least_s = 0.0 if received["received"].value else wait_seconds
         status = "ready" if received["received"].value else "timeout" if wait_seconds else "empty"
         rows = {"ready": "topics.cursor.24", "timeout": "topics.cursor.25", "empty": "topics.cursor.23"}
         reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}

@@ -37,6 +37,7 @@ SILENCE = (
     (100_000, "STALE", "worker.presence.05"),
     (30_000, "WARN", "worker.presence.04"),
 )
+KEY_ROW = "worker.log.70"  # the signing key is shown nowhere
 ENDS = frozenset({"FAILED", "CANCELLED"})
 WAYS: dict[str | None, frozenset[str]] = {
     None: frozenset({"ASSIGNED"}),
@@ -68,6 +69,8 @@ class WorkerModel(WorkerState):
         if opened.synchronous not in ("NORMAL", "FULL"):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         self.sessions[self.at] = opened
+        if self.key is not None and (self.key, KEY_ROW) not in self.secrets:
+            self.secrets.append((self.key, KEY_ROW))
         return {}
 
     # -- the log

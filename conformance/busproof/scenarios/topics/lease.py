@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, definite, raced, said
@@ -236,6 +237,28 @@ def tokens(ctx: Ctx) -> None:
     got = [join(a, topic(a))["reclaim_token"] for _ in range(3)]
     good = all(re.fullmatch("[0-9a-fA-F]{32}", token) for token in got) and len(set(got)) == len(got)
     ctx.expect("topics.lease.21", good, f"one name on three topics: {got}")
+
+
+@scenario("lease.secret")
+def secret(ctx: Ctx) -> None:
+    """Whoever has a token is its name's holder, so nothing that another session is shown has it."""
+    one, (a, b) = lane(ctx, "a", "b")
+    token = a.call("topic_join", topic_id=one, agent_name="a")["reclaim_token"]
+    sync(a, one, outbox=[{"content_markdown": "alpha"}])
+    shown = {}
+    looks: dict[str, dict[str, Any]] = {
+        "sync": {"topic_id": one, "wait_seconds": 0, "include_self": True},
+        "topic_list": {"status": "all"},
+        "topic_resolve": {"name": b.call("topic_list")["topics"][0]["name"]},
+    }
+    looks |= {"topic_presence": {"topic_id": one}} if ctx.has("presence") else {}
+    looks |= {"messages_search": {"query": "alpha", "include_content": True}} if ctx.has("search") else {}
+    for method, params in looks.items():
+        shown[method] = f"{b.call(method, **params)} {b.door.text if hasattr(b.door, 'text') else ''}"
+    for given in ({}, {"reclaim_token": token[:-1]}, {"reclaim_token": "0" * 32}):
+        shown[f"topic_join with {given}"] = str(b.refusal("topic_join", topic_id=one, agent_name="a", **given))
+    said = [method for method, text in shown.items() if token in text]
+    ctx.expect("topics.lease.29", not said, f"another session was shown the token by {', '.join(said)}")
 
 
 @scenario("lease.expiry")

@@ -424,7 +424,10 @@ def archive_begins(ctx: Ctx) -> None:
     ctx.expect("worker.log.63", good, f"archive answered {reply}; the late agent, at m0, is left with {left}")
 
 
-@scenario("log.signing", needs=("signing",), signing_key="6b6579")
+KEY = b"nobody may see it".hex()
+
+
+@scenario("log.signing", needs=("signing",), signing_key=KEY)
 def signing(ctx: Ctx) -> None:
     """Holders of the key read each other; what was changed or never signed is marked."""
     a, b = ctx.agent("a"), ctx.agent("b")
@@ -443,6 +446,13 @@ def signing(ctx: Ctx) -> None:
         for requirement, names in {"worker.log.46": ["changed", "resent"], "worker.log.47": ["unsigned"]}.items():
             bad = [found[n] for n in names if not _withheld(found[n])]
             ctx.expect(requirement, not bad, f"delivered as if it were genuine: {bad}")
+    b.call("dump" if ctx.has("dump") else "status")
+    b.refusal("poll", agent_id="b", limit="no number")
+    told = {f"the answer to {event.op}": repr(event.value) for event in ctx.history() if event.type in ("ok", "fail")}
+    files = [path for path in ctx.store.rglob("*") if path.is_file()]
+    told |= {path.name: path.read_bytes().decode("latin-1") for path in files}
+    shown = [place for place, text in told.items() if KEY in text.lower() or bytes.fromhex(KEY).decode() in text]
+    ctx.expect("worker.log.70", not shown, f"the signing key stands in {', '.join(shown)}")
 
 
 def _withheld(row: dict[str, Any]) -> bool:

@@ -1,0 +1,124 @@
+"""`python conformance/measure/page.py`: docs/mutation/README.md, from the results and the reasons beside it.
+
+reasons.toml has a line for each mutant that was not killed: `equivalent` says why no bus that differs so breaks any
+sentence, `open` says what is not found yet. A reason without a survivor is stale and fails.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[2] / "docs" / "mutation"
+GROUPS = ("worker", "comms", "topics", "kernel")
+ALIVE = ("survived", "left")  # left: only the corpus was asked
+CAUGHT = ("killed", "broke down", "dialect")
+
+HEAD = """# How many faults that nobody chose does `check` find?
+
+Written by `python conformance/measure/page.py` from the results beside it.
+
+[cosmic-ray](https://cosmic-ray.readthedocs.io) mutates the reference, with operators of ours for SQL, which a tool
+for Python sees as text. A *site* is a place and a family of operators; one mutant is drawn of each, so that one `+`
+does not count eleven times. A bus with one mutant is judged by `busproof check`, as a stranger's would be: the corpus
+first, then everything else. Play it again, or further: `tox run -e mutation`; what has a result is not judged again.
+
+*By the corpus* counts what died before any scenario was asked. *Broke down* is a mutant that gave no answer, or
+INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect*
+broke only rows where the specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are
+argued one by one below.
+"""
+
+
+def results(group: str) -> list[dict[str, Any]]:
+    """Mutants of a group; the last line of one counts."""
+    path = FOLDER / f"{group}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return list({(told := json.loads(line))["mutant"]: told for line in lines}.values())
+
+
+def reasons() -> dict[str, dict[str, str]]:
+    """Mutant → why it was not killed."""
+    path = FOLDER / "reasons.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def wrong() -> list[str]:
+    """Survivors without a reason, and reasons without a survivor."""
+    left = {line["mutant"] for group in GROUPS for line in results(group) if line["outcome"] in ALIVE}
+    told = reasons()
+    return sorted([f"no reason: {one}" for one in left - told.keys()] + [f"stale: {one}" for one in told.keys() - left])
+
+
+def figures(group: str, *, is_sql: bool | None = None) -> dict[str, int]:
+    """What became of the mutants of a group."""
+    told = reasons()
+    lines = [one for one in results(group) if is_sql is None or one["operator"].startswith("Sql") is is_sql]
+    count = Counter(line["outcome"] for line in lines)
+    equivalent = sum("equivalent" in told.get(one["mutant"], {}) for one in lines if one["outcome"] in ALIVE)
+    caught = [line for line in lines if line["outcome"] in CAUGHT]
+    return {
+        "judged": len(lines),
+        "caught": len(caught),
+        "corpus": sum(" corpus " in one["by"] or one["by"].endswith("start") for one in caught),
+        "broke": count["broke down"],
+        "dialect": count["dialect"],
+        "equivalent": equivalent,
+        "open": count["survived"] + count["left"] - equivalent,
+    }
+
+
+def text() -> str:
+    """The page."""
+    lines = [HEAD, *_table(), ""]
+    for group in GROUPS:
+        lines += _survivors(group)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table() -> list[str]:
+    head = "judged | caught | by the corpus | broke down | dialect | equivalent | open | score | score of others"
+    lines = [f"| mutants of | {head} |", "|---|---|---|---|---|---|---|---|---|---|"]
+    for group in GROUPS:
+        for name, is_sql in ((group, None), (f"{group}: SQL alone", True)):
+            got = figures(group, is_sql=is_sql)
+            if got["judged"]:
+                cells = [got[one] for one in ("judged", "caught", "corpus", "broke", "dialect", "equivalent", "open")]
+                alive = _share(got["caught"] - got["broke"], got["open"])
+                lines.append(
+                    f"| {name} | {' | '.join(map(str, cells))} | {_share(got['caught'], got['open'])} | {alive} |"
+                )
+    return lines
+
+
+def _share(caught: int, left: int) -> str:
+    return f"{100 * caught / (caught + left):.1f} %" if caught + left else "none"
+
+
+def _survivors(group: str) -> list[str]:
+    told = reasons()
+    left = [line for line in results(group) if line["outcome"] in ALIVE]
+    if not left:
+        return []
+    lines = [f"## Not killed, of {group}", "", "| mutant | was → is | |", "|---|---|---|"]
+    for one in sorted(left, key=lambda line: (line["module"], line["definition"], line["mutant"])):
+        why = told.get(one["mutant"], {})
+        said = f"equivalent: {why['equivalent']}" if "equivalent" in why else f"**open**: {why.get('open', '?')}"
+        place = f"{one['module'].removeprefix('refbus.')} {one['definition']}"
+        lines.append(f"| `{one['mutant']}` {place} | {_code(one['before'])} → {_code(one['after'])} | {said} |")
+    return [*lines, ""]
+
+
+def _code(text: str) -> str:
+    return "`" + " ⏎ ".join(text.splitlines()).replace("|", "\\|").replace("`", "'") + "`"
+
+
+if __name__ == "__main__":
+    (FOLDER / "README.md").write_text(text(), encoding="utf-8")
+    for line in wrong():
+        print(line)
+    sys.exit(bool(wrong()))

@@ -1,0 +1,41 @@
+"""Pages of figures say what the data beside them says, and each mutant that lives has a reason."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof.matrix import page as matrix_page
+from busproof.mutant import mutants
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "conformance" / "measure"))
+
+import page  # noqa: E402
+import valid  # noqa: E402
+
+SYSTEMS = ("worker", "comms", "topics")
+
+
+def test_what_valid_means_is_told_with_the_figures_of_today() -> None:
+    """docs/valid.md is what its command writes."""
+    assert (ROOT / "docs" / "valid.md").read_text() == valid.text()
+
+
+def test_the_page_of_mutants_is_what_its_results_say_and_each_that_lives_has_a_reason() -> None:
+    """docs/mutation/README.md; a reason whose mutant died is stale."""
+    assert (page.FOLDER / "README.md").read_text() == page.text()
+    assert page.wrong() == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_names(system: str) -> None:
+    """Or it is older than they are: busproof mutants SYSTEM --new --out docs/mutants."""
+    lines = valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
+    assert {line["mutant"] for line in lines} == set(mutants(system))
+    assert [
+        line["mutant"] for line in lines if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()
+    ] == []
+    assert (ROOT / "docs" / "mutants" / f"{system}.md").read_text() == matrix_page(system, lines)
