@@ -16,6 +16,7 @@ BENCH = Path(__file__).parents[1] / "bench" / "timeline.py"
     [
         ["workers", "--workers", "2", "--timelines", "3", "--requests", "20"],
         ["latency", "--messages", "20"],
+        ["kills", "--backends", "sqlite", "--invokes", "24", "--kill-every-ms", "500"],
         ["growth", "--stored", "2500", "--rounds", "2"],
     ],
     ids=" ".join,

@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +50,16 @@ class Client:
     ) -> Msg:
         """Send, and wait for the one answer."""
         return self._run(self._connection.request(subject, data, timeout_s, headers=headers), timeout_s)
+
+    def ask_all(self, questions: Sequence[tuple[str, bytes]], timeout_s: float = 2.0) -> list[Msg]:
+        """Send all at once, and wait for the answer to each."""
+
+        async def ask() -> list[Msg]:
+            return await asyncio.gather(
+                *(self._connection.request(subject, data, timeout_s) for subject, data in questions)
+            )
+
+        return self._run(ask(), timeout_s)
 
     def pull(self, subject: str, data: bytes, timeout_s: float) -> Msg | None:
         """Ask a consumer for one message; None: it has none."""

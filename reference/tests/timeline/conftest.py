@@ -10,9 +10,9 @@ import pytest
 
 from refbus.kernel.clock import Clock
 from refbus.timeline.bus import TimelineBus
-from refbus.timeline.jetstream import STREAM
 from refbus.timeline.natsclient import Client
 from refbus.timeline.server import NatsServer
+from refbus.timeline.stream import STREAM
 
 T0_MS = 1_768_053_600_000
 OpenBus = Callable[..., TimelineBus]

@@ -95,14 +95,19 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed_often(server: Na
 
 def test_a_server_that_stays_away_is_told(server: NatsServer, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the session's patience, with nobody knowing what happened; and the session lives on."""
-    monkeypatch.setattr("refbus.timeline.jetstream.PATIENCE_S", 0.5)
+
+    def patience(seconds: float) -> None:
+        for module in ("jetstream", "stream"):
+            monkeypatch.setattr(f"refbus.timeline.{module}.PATIENCE_S", seconds)
+
+    patience(0.5)
     with open_on(server, store) as bus:
         bus.send(invoke(), "x")
         server.kill()
         with pytest.raises(Unreachable):
             bus.send(request(), "y")
         server.start()
-        monkeypatch.setattr("refbus.timeline.jetstream.PATIENCE_S", 20.0)
+        patience(20.0)
         assert next(message["payload"] for message in bus.log("main")["messages"]) == "x"
         bus.send(request(), "y")
         assert bus.verify()["ok"]

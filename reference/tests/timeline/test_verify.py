@@ -105,9 +105,9 @@ def test_a_changed_byte_in_a_stream_is_found(bus: TimelineBus, backend: str, fie
 def rewritten(bus: TimelineBus, change: Callable[[int, dict[str, str], bytes], bytes | None]) -> None:
     """The stream, made anew with what `change` leaves of each message."""
     queue: Any = bus.store.queue
-    kept = queue._page(1, "vlinder.>")
+    kept = queue.stream.page(1, "vlinder.>")
     queue.client.ask("$JS.API.STREAM.DELETE.VLINDER", b"", 10.0)
-    queue._ensure_stream()
+    queue.stream.create()
     for raw in kept:
         headers = {name: value for name, value in raw.headers.items() if name.startswith("Timeline-")}
         data = change(raw.seq, headers, raw.data)

@@ -1,0 +1,159 @@
+"""The stream VLINDER and its consumers, as JetStream's API tells them: what is asked, and what an error means."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from email.parser import BytesHeaderParser
+from typing import Any, NamedTuple, TypeVar
+
+from refbus.kernel import iso
+from refbus.kernel.errors import BusError, DiskFull, Internal, Unreachable
+from refbus.timeline.config import Config
+from refbus.timeline.filters import Filter
+from refbus.timeline.natsclient import Client
+
+Answer = TypeVar("Answer")
+
+STREAM = "VLINDER"
+PAGE = 500
+PATIENCE_S = 8.0  # a server that restarts, or a cluster that elects, is waited for so long
+
+NO_MESSAGE, NO_STREAM, NO_SPACE = 10037, 10059, (10047, 10077)
+
+
+class Raw(NamedTuple):
+    """A message as the stream has it."""
+
+    seq: int
+    subject: str
+    headers: dict[str, str]
+    data: bytes
+    time_us: int
+
+
+class Stream:
+    """One account's stream; it is made if missing, and holds every message for good."""
+
+    def __init__(self, config: Config) -> None:
+        self.replicas = config.nats_replicas
+        self.client = Client(config.nats_url, config.nats_creds)
+        try:
+            if not self.exists():
+                self.create()
+        except BaseException:
+            self.client.close()
+            raise
+
+    def exists(self) -> bool:
+        """Is it there?"""
+        try:
+            self.api(f"STREAM.INFO.{STREAM}", {})
+        except NotThere:
+            return False
+        return True
+
+    def create(self) -> None:
+        """Make it. Nothing is ever deleted from it: the stream is the record."""
+        self.api(
+            f"STREAM.CREATE.{STREAM}",
+            {
+                "name": STREAM,
+                "subjects": ["vlinder.>"],
+                "retention": "limits",
+                "storage": "file",
+                "num_replicas": self.replicas,
+                "allow_direct": True,
+                "deny_delete": True,
+            },
+        )
+
+    def create_consumer(self, wanted: Filter, ack_wait_ms: int) -> None:
+        """Durable, pulled, acknowledged one by one; one that is there takes the new ack_wait."""
+        self.api(
+            f"CONSUMER.DURABLE.CREATE.{STREAM}.{wanted.consumer}",
+            {
+                "stream_name": STREAM,
+                "config": {
+                    "durable_name": wanted.consumer,
+                    "filter_subject": wanted.subject,
+                    "deliver_policy": "all",
+                    "ack_policy": "explicit",
+                    "ack_wait": ack_wait_ms * 1_000_000,
+                    "max_ack_pending": -1,
+                    "replay_policy": "instant",
+                },
+            },
+        )
+
+    def get(self, *wanted: dict[str, Any]) -> list[Raw | None]:
+        """Messages, asked for together, as the stream's leader has them: never an old state of it."""
+        questions = [(f"$JS.API.STREAM.MSG.GET.{STREAM}", json.dumps(one).encode()) for one in wanted]
+        return [_raw(answer.data) for answer in self.patiently(lambda: self.client.ask_all(questions))]
+
+    def page(self, seq: int, subject: str) -> list[Raw]:
+        """The messages of a subject from a sequence on, at most PAGE of them."""
+        body = json.dumps({"seq": seq, "next_by_subj": subject, "batch": PAGE}).encode()
+        found = self.patiently(lambda: self.client.page(f"$JS.API.DIRECT.GET.{STREAM}", body))
+        return [
+            Raw(
+                int(message.headers["Nats-Sequence"]),
+                message.headers["Nats-Subject"],
+                dict(message.headers),
+                message.data,
+                iso.parse("time", message.headers["Nats-Time-Stamp"]),
+            )
+            for message in found
+            if message.headers
+        ]
+
+    def api(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What JetStream answers. Raises what its error means."""
+        data = json.dumps(body).encode()
+        answer: dict[str, Any] = json.loads(self.patiently(lambda: self.client.ask(f"$JS.API.{name}", data)).data)
+        if error := answer.get("error"):
+            raise fault(error)
+        return answer
+
+    def patiently(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask again while nobody answers: only for what may be asked twice."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return ask()
+            except Unreachable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
+class NotThere(Internal):
+    """The server knows no such stream or message."""
+
+
+def fault(error: dict[str, Any]) -> BusError:
+    """What an error of JetStream means. It refused: nothing was stored."""
+    says = f"{error.get('description')} ({error.get('err_code')})"
+    if error.get("err_code") in (NO_MESSAGE, NO_STREAM):
+        return NotThere(says, definite=True)
+    if error.get("err_code") in NO_SPACE:
+        return DiskFull(says)
+    if error.get("code") == 503:
+        return Unreachable(says)
+    return Internal(says, definite=True)
+
+
+def _raw(answer: bytes) -> Raw | None:
+    told = json.loads(answer)
+    if error := told.get("error"):
+        meant = fault(error)
+        if isinstance(meant, NotThere):
+            return None
+        raise meant
+    found = told["message"]
+    headers = base64.b64decode(found.get("hdrs", "")).partition(b"\r\n")[2]
+    parsed = {name: str(value) for name, value in BytesHeaderParser().parsebytes(headers).items()}
+    data = base64.b64decode(found.get("data", ""))
+    return Raw(found["seq"], found["subject"], parsed, data, iso.parse("time", found["time"]))
