@@ -63,7 +63,7 @@ def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
         event for event in read(history) if event.type not in ("header", "state", "footer") and event.op != "clock.set"
     ]
     chosen = [event for event in events if event.index in problem.events] or events[-EVENTS_SHOWN:]
-    told = [event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"}) for event in chosen]
+    told = [event.told("run", "system", "mono_ns") for event in chosen]
     for event in told:
         if len(text := repr(event.get("value"))) > 1000:
             event["value"] = text[:1000] + "…"

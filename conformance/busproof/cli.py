@@ -124,6 +124,7 @@ _ELSEWHERE = {
     "mutants": ("busproof.matrix", ""),
     "chaos": ("buschaos.cli", "chaos"),
     "audit": ("busspark.cli", "spark"),
+    "compact": ("busspark.compact_cli", "spark"),
     "demo": ("busproof.demo", ""),
 }
 
@@ -199,7 +200,8 @@ def _parser() -> argparse.ArgumentParser:
             "explore": "search for a difference from the model of its system, and shrink what is found",
             "mutants": "run every broken bus of the kit: which requirement kills which",
             "chaos": "kill its processes, fill its disk, then check what is left",
-            "audit": "verify a recorded history, with Spark or in Python",
+            "audit": "verify recorded histories, with Spark or in Python",
+            "compact": "make narrow Parquet streams of histories, for `audit`",
             "demo": "everything in about a minute, on the reference",
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)

@@ -14,6 +14,9 @@ and its process is retired.
 
 from __future__ import annotations
 
+import gzip
+import heapq
+import itertools
 import json
 import os
 import threading
@@ -24,7 +27,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
 
 from busproof.protocol import Contract
 from busproof.words import reason
@@ -36,10 +39,8 @@ STATE_OPS = ("dump", "read_export")
 MALFORMED = "MALFORMED"  # the code of an answer that is not what the protocol says
 
 
-class Event(BaseModel):
-    """One line of a history. The Spark schema is derived from these fields; `value` travels as JSON text."""
-
-    model_config = ConfigDict(extra="ignore")
+class Event(msgspec.Struct, kw_only=True, gc=False):
+    """One line of a history. What else a line holds is left alone."""
 
     index: int  # position in the merged history; rises by one
     run: str
@@ -58,6 +59,11 @@ class Event(BaseModel):
     mono_ns: int  # kit's monotonic clock, comparable between processes of one machine
     code: str | None = None  # error code
     value: Any = None  # params of an invoke, reply of an ok, error of a fail or info
+
+    def told(self, *without: str) -> dict[str, Any]:
+        """What its line says."""
+        columns = ((name, getattr(self, name)) for name in self.__struct_fields__ if name not in without)
+        return {name: value for name, value in columns if value is not None}
 
 
 class HistoryError(ValueError):
@@ -184,12 +190,32 @@ class Broken:
 
 def scan(path: Path) -> Iterator[Event | Broken]:
     """Stream a history line by line, header and footer included, whatever the lines hold."""
-    with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+    with opened(path) as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield _event(line)
+                yield _decode(line)
             except ValueError as error:
-                yield Broken(number, reason(error), is_last=not line.endswith("\n"))
+                try:
+                    yield _odd(line)
+                except ValueError:
+                    yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The file, unpacked if its name ends in .gz or .zst. HistoryError if Python cannot unpack that."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if path.suffix != ".zst":
+        return path.open("rb")
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        try:
+            from backports import zstd
+        except ImportError:
+            raise HistoryError(f"{path}: this Python cannot unpack zstd; pip install backports.zstd") from None
+    found: IO[bytes] = zstd.open(path, "rb")
+    return found
 
 
 def read(path: Path) -> Iterator[Event]:
@@ -201,43 +227,52 @@ def read(path: Path) -> Iterator[Event]:
             raise HistoryError(f"{path}:{line.line}: not an event of a history: {line.why}")
 
 
-def _event(line: str) -> Event:
-    # Half surrogates, which bad-input scripts send, are text to json and not to pydantic.
-    return Event.model_validate(json.loads(line)) if "\\ud" in line else Event.model_validate_json(line)
+_decode = msgspec.json.Decoder(Event).decode
+
+
+def _odd(line: bytes) -> Event:
+    """Half surrogates and NaN, which bad-input scripts send, are text and a number to json and not to msgspec."""
+    return msgspec.convert(json.loads(line.decode(errors="surrogateescape")), Event)
 
 
 def merge(parts: Iterable[Path], into: Path) -> int:
-    """Merge files recorded side by side, by monotonic clock, renumbering; returns the number of events.
-
-    The clocks are of one machine, so the order of mono_ns is the order in which the kit saw things happen.
-    """
-    events: list[Event] = []
-    header: Event | None = None
-    whole, states = True, 0
-    for part in parts:
-        footer = False
-        for event in read(part):
-            if event.type == "header":
-                header = header or event
-            elif event.type == "footer":
-                footer = True
-            else:
-                events.append(event)
-                states += event.type == "state"
-        whole = whole and footer
-    if header is None:
-        raise HistoryError("nothing to merge: no part has a header")
-    events.sort(key=lambda event: (event.mono_ns, event.process))
-    body = [header, *events]
-    if whole:
-        last = events[-1] if events else header
-        told = {"type": "footer", "process": -1, "value": {"events": len(body), "states": states}}
-        body.append(last.model_copy(update={**_BARE, **told}))
+    """Merge files recorded side by side, by monotonic clock, renumbering; returns the number of events."""
+    count = 0
     with into.open("w", encoding="utf-8") as out:
-        for index, event in enumerate(body):
-            line = event.model_copy(update={"index": index}).model_dump(exclude_none=True)
-            out.write(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n")
-    return len(body)
+        for event in merged([read(part) for part in parts]):
+            out.write(json.dumps(event.told(), ensure_ascii=True, separators=(",", ":")) + "\n")
+            count += 1
+    return count
+
+
+def merged(parts: Iterable[Iterator[Event]]) -> Iterator[Event]:
+    """One history of several that were recorded side by side: a header, their events in order, and a footer if whole.
+
+    The clocks are of one machine, so the order of mono_ns is the order in which the kit saw things happen. Each part is
+    in that order already, so a heap of one event a part is all that is held.
+    """
+    streams, headers, footers = list(parts), list[Event](), list[Event]()
+
+    def body(part: Iterator[Event]) -> Iterator[Event]:
+        for event in part:
+            if event.type in ("header", "footer"):
+                (headers if event.type == "header" else footers).append(event)
+            else:
+                yield event
+
+    in_order = heapq.merge(*map(body, streams), key=lambda event: (event.mono_ns, event.process))
+    last = next(in_order, None)  # after this every part has told its header
+    if not headers:
+        raise HistoryError("nothing to merge: no part has a header")
+    count, states = 1, 0
+    yield msgspec.structs.replace(headers[0], index=0)
+    for event in [] if last is None else itertools.chain([last], in_order):
+        last, states = event, states + (event.type == "state")
+        yield msgspec.structs.replace(event, index=count)
+        count += 1
+    if len(footers) == len(streams):
+        told: dict[str, Any] = {"type": "footer", "process": -1, "value": {"events": count, "states": states}}
+        yield msgspec.structs.replace(last or headers[0], **{**_BARE, **told, "index": count})
 
 
 _BARE = dict.fromkeys(("op", "agent", "key", "seq", "token", "granted", "lease_until_ms", "bus_ms", "code"))

@@ -185,7 +185,7 @@ def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
 
 
 def _short(event: Event) -> dict[str, Any]:
-    told = event.model_dump(exclude_none=True, exclude={"run", "system", "mono_ns"})
+    told = event.told("run", "system", "mono_ns")
     if len(repr(told.get("value"))) > 1_000:
         told["value"] = repr(told["value"])[:1_000] + "…"
     return told

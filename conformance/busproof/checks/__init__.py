@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from msgspec import structs
+
 from busproof.checks import integrity
 from busproof.checks.extract import Source, extract
 from busproof.checks.facts import Facts
@@ -36,13 +38,14 @@ def judge(lines: Iterable[Event | Broken], source: Source, checks: Mapping[str, 
     """Integrity first, then these checks, on one history; of a damaged one nothing else is said."""
     watched = integrity.Integrity()
     facts = extract(watched.watch(lines), source)
-    return judge_facts(facts, checks, watched.damage)
+    facts.about = [structs.replace(facts.known, damage=watched.damage)]
+    return judge_facts(facts, checks)
 
 
-def judge_facts(facts: Facts, checks: Mapping[str, Check], damage: str = "") -> list[Verdict]:
-    """The same, on facts; those of a folder of streams were taken from a file that was not damaged."""
-    whole = integrity.check(facts, damage)
-    return [whole, *(untold(checks) if damage else [check(facts) for check in checks.values()])]
+def judge_facts(facts: Facts, checks: Mapping[str, Check]) -> list[Verdict]:
+    """The same, on facts."""
+    whole = integrity.check(facts)
+    return [whole, *(untold(checks) if facts.known.damage else [check(facts) for check in checks.values()])]
 
 
 def untold(checks: Iterable[str]) -> Iterator[Verdict]:

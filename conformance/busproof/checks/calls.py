@@ -8,7 +8,6 @@ its first. `NEVER` stands for the return of what never returned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from busproof.history import MALFORMED, Event
@@ -16,53 +15,26 @@ from busproof.history import MALFORMED, Event
 NEVER = 2**62
 
 
-@dataclass(frozen=True, slots=True)
 class Call:
-    """An invocation and its end."""
+    """An invocation and its end. What every check asks is told once: a history has millions of calls."""
 
-    begun: Event
-    ended: Event | None  # None: nobody knows what became of it
+    __slots__ = ("agent", "begin", "begun", "end", "ended", "is_malformed", "op", "outcome", "params", "reply")
 
-    @property
-    def op(self) -> str:
-        """The protocol's method."""
-        return self.begun.op or ""
-
-    @property
-    def agent(self) -> str:
-        """Who calls."""
-        return self.begun.agent or ""
-
-    @property
-    def begin(self) -> int:
-        """When it was invoked."""
-        return self.begun.index
-
-    @property
-    def end(self) -> int:
-        """When it returned, or when it was seen that its process had ended."""
-        return self.ended.index if self.ended else NEVER
-
-    @property
-    def outcome(self) -> str:
-        """ok, fail or info."""
-        return self.ended.type if self.ended else "info"
-
-    @property
-    def is_malformed(self) -> bool:
-        """It was answered with something that the protocol does not know."""
-        return self.ended is not None and self.outcome == "ok" and self.ended.code == MALFORMED
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """What was asked."""
-        return self.begun.value if isinstance(self.begun.value, dict) else {}
-
-    @property
-    def reply(self) -> dict[str, Any]:
-        """What an `ok` call was answered; nothing, if it is malformed."""
-        value = self.ended.value if self.ended and self.outcome == "ok" and not self.is_malformed else None
-        return value if isinstance(value, dict) else {}
+    def __init__(self, begun: Event, ended: Event | None) -> None:
+        self.begun, self.ended = begun, ended  # None: nobody knows what became of it
+        self.op: str = begun.op or ""  # the protocol's method
+        self.agent: str = begun.agent or ""  # who calls
+        self.begin: int = begun.index  # when it was invoked
+        value = begun.value
+        self.params: dict[str, Any] = value if type(value) is dict else {}  # what was asked
+        self.reply: dict[str, Any] = {}  # what an `ok` call was answered; nothing, if it is malformed
+        self.end: int = NEVER if ended is None else ended.index  # it returned, or its process was seen to have ended
+        self.outcome: str = "info" if ended is None else ended.type  # ok, fail or info
+        self.is_malformed = False  # it was answered with something that the protocol does not know
+        if ended is not None and ended.type == "ok":
+            self.is_malformed = ended.code == MALFORMED
+            if type(ended.value) is dict and not self.is_malformed:
+                self.reply = ended.value
 
     @property
     def at_ms(self) -> int:

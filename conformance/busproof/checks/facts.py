@@ -8,12 +8,16 @@ that lacks it is malformed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+
+class Fact(msgspec.Struct, gc=False):
+    """One row. A struct of msgspec, because a history has millions of them."""
+
+
+class Appended(Fact):
     """One attempt to append one message.
 
     A message is known by the `name` that its sender gave it, where the bus gives another `id`; else by its id. id and
@@ -31,6 +35,7 @@ class Appended:
     addressee: str | None
     is_new: bool  # its sender gave it neither: it is no retry of another
     expires_ms: int | None  # None: it does not, or nobody knows
+    since: int | None = None  # an earlier attempt that nobody answered began here
 
     @property
     def message(self) -> str | None:
@@ -38,8 +43,7 @@ class Appended:
         return self.id if self.name is None else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Fact):
     """A message of the final state."""
 
     lane: str
@@ -50,6 +54,7 @@ class Stored:
     addressee: str | None
     is_own: bool  # the bus itself appends such messages
     is_dead: bool  # it stands among the dead letters
+    following: int = 0  # so many rows up to this one are of this sender, and leave no seq out
 
     @property
     def message(self) -> str:
@@ -57,8 +62,7 @@ class Stored:
         return self.id if self.name is None else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Fact):
     """An answered poll, sync or receive."""
 
     lane: str
@@ -71,10 +75,12 @@ class Read:
     is_moving: bool  # it moves the cursor over what it returns
     ack_through: int | None
     with_own: bool  # it may return the reader's own messages
+    before: int | None = None  # the furthest that the reader's cursor can have been before it; None: nobody knows
+    least: int | None = None  # of the seqs that it returned
+    most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Fact):
     """One message of a read, which is known by its end; `place` counts from 0."""
 
     end: int
@@ -86,10 +92,15 @@ class Delivered:
     is_asked: bool  # its channel is one that was asked for
     priority: int | None
     sent_at: str | None
+    lane: str | None = None  # of its read, as are the reader and what it may return
+    reader: str | None = None
+    with_own: bool = True
+    prev: int | None = None  # the seq that stands before it in the answer, or the cursor; None: nobody knows
+    prev_priority: int | None = None
+    prev_sent_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Fact):
     """What moves a cursor, or may have, beside acknowledgements and answered reads.
 
     `seq` is where to; None if nobody knows. One that is not `is_back` can only have gone over what it returned.
@@ -103,8 +114,7 @@ class Jump:
     is_back: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Acked:
+class Acked(Fact):
     """An acknowledgement; `answer` is the cursor that the bus told."""
 
     lane: str
@@ -116,8 +126,7 @@ class Acked:
     answer: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Fact):
     """A reader's cursor in the final state."""
 
     lane: str
@@ -125,8 +134,7 @@ class Position:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Fact):
     """A claim, renewal or release of `key`. The time of the bus was between `at_ms_min` and `at_ms`."""
 
     lane: str
@@ -144,8 +152,7 @@ class Hold:
     is_final: bool  # a release after which there is nothing left to claim
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Fact):
     """A completion with an error that was not certainly refused; `is_counted`: the bus took it for a failure."""
 
     lane: str
@@ -154,44 +161,43 @@ class Failed:
     is_counted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Redriven:
+class Redriven(Fact):
     """A key that was put back: its deliveries begin anew."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Fact):
     """One line of the last export."""
 
     place: int
     seq: int
+    prev: int | None = None  # the seq of the line before it
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Fact):
     """The last look at the export, if there was one. torn: it holds something that is not a whole line."""
 
     at: int
     torn: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Fact):
     """An answer, or a row of a state, with something else where a fact's column belongs."""
 
     event: int
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Fact):
     """One row about the whole history."""
 
     is_whole: bool
     dump_at: int | None  # the event of the final state
     newest_ms: int | None  # the latest time of the bus
     lines: int = 0
+    damage: str = ""  # why nothing can be said of it
+    source: str = ""  # the files that it was taken from, as JSON
+    counts: str = ""  # of the other streams' rows once they are written, as JSON
 
     @property
     def unknown_because(self) -> str:
@@ -223,24 +229,23 @@ FACTS: dict[str, type] = {
 }
 
 
-@dataclass
-class Facts:
+class Facts(msgspec.Struct):
     """All of a history that the checks look at: a list for each kind of fact."""
 
-    appended: list[Appended] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
-    reads: list[Read] = field(default_factory=list)
-    delivered: list[Delivered] = field(default_factory=list)
-    jumps: list[Jump] = field(default_factory=list)
-    acked: list[Acked] = field(default_factory=list)
-    positions: list[Position] = field(default_factory=list)
-    holds: list[Hold] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
-    redriven: list[Redriven] = field(default_factory=list)
-    exported: list[Exported] = field(default_factory=list)
-    exports: list[Export] = field(default_factory=list)
-    malformed: list[Malformed] = field(default_factory=list)
-    about: list[About] = field(default_factory=lambda: [About(True, None, None)])
+    appended: list[Appended] = msgspec.field(default_factory=list)
+    stored: list[Stored] = msgspec.field(default_factory=list)
+    reads: list[Read] = msgspec.field(default_factory=list)
+    delivered: list[Delivered] = msgspec.field(default_factory=list)
+    jumps: list[Jump] = msgspec.field(default_factory=list)
+    acked: list[Acked] = msgspec.field(default_factory=list)
+    positions: list[Position] = msgspec.field(default_factory=list)
+    holds: list[Hold] = msgspec.field(default_factory=list)
+    failed: list[Failed] = msgspec.field(default_factory=list)
+    redriven: list[Redriven] = msgspec.field(default_factory=list)
+    exported: list[Exported] = msgspec.field(default_factory=list)
+    exports: list[Export] = msgspec.field(default_factory=list)
+    malformed: list[Malformed] = msgspec.field(default_factory=list)
+    about: list[About] = msgspec.field(default_factory=lambda: [About(True, None, None)])
 
     @property
     def known(self) -> About:
@@ -262,7 +267,12 @@ class Facts:
     def add(self, *facts: Any) -> None:
         """Put each where it belongs."""
         for fact in facts:
-            getattr(self, _STREAM[type(fact)]).append(fact)
+            getattr(self, STREAM[type(fact)]).append(fact)
+
+    def restart(self, *streams: str) -> None:
+        """Forget what was of an earlier state."""
+        for stream in streams:
+            getattr(self, stream).clear()
 
 
-_STREAM = {fact: stream for stream, fact in FACTS.items()}
+STREAM = {fact: stream for stream, fact in FACTS.items()}

@@ -29,10 +29,11 @@ class Integrity:
         """The events among them."""
         for line in lines:
             self.lines += 1
-            if isinstance(line, Broken):
+            if type(line) is Broken:
                 if not line.is_last:
                     self._damaged(f"line {line.line} is no event")
                 continue
+            assert isinstance(line, Event)
             why = self._fault(line)
             if why:
                 self._damaged(f"line {self.lines}: {why}")
@@ -47,7 +48,7 @@ class Integrity:
         first = self._first = self._first or event
         if event.index != self.lines - 1:
             return f"its index is {event.index}"
-        if (event.run, event.system) != (first.run, first.system):
+        if event.run != first.run or event.system != first.system:
             return "it is of another run"
         if self._footer is not None:
             return "it stands after the footer"
@@ -67,7 +68,8 @@ def _counts(footer: Event) -> tuple[Any, Any]:
     return told.get("events"), told.get("states")
 
 
-def check(facts: Facts, damage: str = "") -> Verdict:
+def check(facts: Facts) -> Verdict:
     """Unknown if it is damaged or cut, invalid if an answer is malformed."""
-    witnesses = [Witness((row.event,), "malformed_answer") for row in facts.malformed] if not damage else []
-    return judged("integrity", witnesses, facts.known.lines, damage or facts.known.unknown_because)
+    known = facts.known
+    witnesses = [Witness((row.event,), "malformed_answer") for row in facts.malformed] if not known.damage else []
+    return judged("integrity", witnesses, known.lines, known.damage or known.unknown_because)

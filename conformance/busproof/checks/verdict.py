@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Judgement = Literal["valid", "invalid", "unknown"]
+NOTHING = "the history has no such operation"
 
 # What each kind of violation means, with places for its numbers. The Spark checks fill the same sentences.
 WHY = {
@@ -98,5 +99,5 @@ def judged(check: str, witnesses: list[Witness], counted: int, unknown_because: 
     if witnesses:
         return Verdict(check, "invalid", witnesses, counted)
     if unknown_because or not counted:
-        return Verdict(check, "unknown", [], counted, unknown_because or "the history has no such operation")
+        return Verdict(check, "unknown", [], counted, unknown_because or NOTHING)
     return Verdict(check, "valid", [], counted)

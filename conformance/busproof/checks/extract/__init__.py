@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Protocol
 
 from busproof.checks.calls import Call, calls
+from busproof.checks.extract.following import Following
 from busproof.checks.extract.source import Source
-from busproof.checks.facts import About, Export, Facts, Malformed
+from busproof.checks.facts import About, Export, Fact, Facts, Malformed
 from busproof.history import STATE_OPS, Event
 
-__all__ = ["Source", "extract"]
+__all__ = ["Sink", "Source", "extract", "extract_into"]
+
+
+class Sink(Protocol):
+    """Where facts go: into memory, or to disk."""
+
+    def add(self, fact: Fact, /) -> None:
+        """Take one."""
+
+    def restart(self, *streams: str) -> None:
+        """Forget what was of an earlier state."""
 
 
 def extract(events: Iterable[Event], source: Source) -> Facts:
     """One pass over the events."""
-    reading = _Reading(source)
+    facts = Facts()
+    facts.about = [extract_into(facts, events, source)]
+    return facts
+
+
+def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
+    """The same, into any sink but for the one row about all of it, which is returned."""
+    reading = _Reading(source, sink)
     for found in calls(reading.seen(events)):
-        if isinstance(found, Call):
+        if type(found) is Call:
             reading.take(found)
         else:
-            reading.take_row(found)
-    return reading.facts()
+            reading.take_row(found)  # type: ignore[arg-type]
+    return reading.about()
 
 
 class _Reading:
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._facts = Facts()
+    def __init__(self, source: Source, sink: Sink) -> None:
+        self._source, self._sink = source, sink
+        self._following = Following(source.asks)
         self._is_whole, self._lines = False, 0
         self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
         self._odd_rows: dict[str, list[Malformed]] = {}  # of those
@@ -36,23 +54,27 @@ class _Reading:
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
         for event in events:
             self._lines += 1
-            self._is_whole = self._is_whole or event.type == "footer"
+            if event.type == "footer":
+                self._is_whole = True
+            self._following.see(event)
             yield event
 
     def take(self, call: Call) -> None:
+        source, sink = self._source, self._sink
         if call.op != "clock.set":  # the first one is not on the clock that it sets
             self._newest_ms = max(self._newest_ms or 0, call.at_ms)
-        if call.is_malformed or (call.outcome == "ok" and self._source.has_wrong_number(call)):
-            self._facts.add(Malformed(call.end))
-        for fact in self._source.of_call(call):
-            self._add(fact, call.end)
+        if call.is_malformed or (call.outcome == "ok" and source.has_wrong_number(call)):
+            sink.add(Malformed(call.end))
+        for fact in self._following.of_call(source.of_call(call)):
+            sink.add(Malformed(call.end) if source.lacks(fact) else fact)
         if call.op in STATE_OPS and call.outcome == "ok" and call.ended is not None:
             self._states[call.op], self._odd_rows[call.op] = call.ended, []
+            self._following.restart()
             if call.op == "dump":
-                self._facts.stored, self._facts.positions = [], []
+                sink.restart("stored", "positions")
             else:
-                torn = call.reply.get("torn") is True
-                self._facts.exported, self._facts.exports = [], [Export(call.end, torn)]
+                sink.restart("exported", "exports")
+                sink.add(Export(call.end, call.reply.get("torn") is True))
 
     def take_row(self, event: Event) -> None:
         state = self._states.get(event.op or "")
@@ -62,14 +84,12 @@ class _Reading:
             if self._source.lacks(fact):
                 self._odd_rows[str(event.op)].append(Malformed(event.index))
             else:
-                self._facts.add(fact)
+                self._sink.add(self._following.of_row(fact))
 
-    def _add(self, fact: Any, at: int) -> None:
-        self._facts.add(Malformed(at) if self._source.lacks(fact) else fact)
-
-    def facts(self) -> Facts:
-        """All of them."""
-        self._facts.malformed += [row for rows in self._odd_rows.values() for row in rows]
+    def about(self) -> About:
+        """When all is taken."""
+        for rows in self._odd_rows.values():
+            for row in rows:
+                self._sink.add(row)
         dump_at = self._states["dump"].index if "dump" in self._states else None
-        self._facts.about = [About(self._is_whole, dump_at, self._newest_ms, self._lines)]
-        return self._facts
+        return About(self._is_whole, dump_at, self._newest_ms, self._lines)

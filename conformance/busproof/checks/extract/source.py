@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
-from busproof.checks.calls import Call
+import msgspec
 
-Fact = Any  # one of busproof.checks.facts
+from busproof.checks.calls import Call
+from busproof.checks.facts import Fact as Fact
 
 
 @dataclass(frozen=True)
@@ -19,32 +21,41 @@ class Source:
 
     `needed`: columns that must be there in this system though the fact allows None.
     `numbers`: by method, what its answer may leave out, and if not is a number.
+    `asks`: methods whose calls ask to move the caller's cursor, in the lane "", to the seq that they name.
     """
 
     of_call: Callable[[Call], Iterator[Fact]]
     of_state: Callable[[str, Any, int], Iterator[Fact]]
     needed: dict[type, tuple[str, ...]]
     numbers: dict[str, tuple[str, ...]]
+    asks: frozenset[str] = frozenset()
+    _getters: dict[type[Fact], attrgetter[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def lacks(self, fact: Fact) -> bool:
         """A column that must be there is not."""
-        return any(getattr(fact, name) is None for name in self.required(type(fact)))
+        kind = type(fact)
+        getter = self._getters.get(kind)
+        if getter is None:
+            # One more than is required, so that it is a tuple.
+            getter = self._getters[kind] = attrgetter("__class__", *self.required(kind))
+        return None in getter(fact)
 
-    def required(self, fact: type) -> tuple[str, ...]:
+    def required(self, fact: type[Fact]) -> tuple[str, ...]:
         """Columns that must be there."""
         return (*_declared(fact), *self.needed.get(fact, ()))
 
     def has_wrong_number(self, call: Call) -> bool:
         """The answer holds something else where a number belongs."""
         reply = call.reply
-        return any(
-            reply.get(name) is not None and number(reply[name]) is None for name in self.numbers.get(call.op, ())
-        )
+        numbers = self.numbers.get(call.op)
+        if numbers is None:
+            return False
+        return any(reply.get(name) is not None and number(reply[name]) is None for name in numbers)
 
 
 @cache
-def _declared(fact: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(fact) if "None" not in str(field.type))
+def _declared(fact: type[Fact]) -> tuple[str, ...]:
+    return tuple(field.name for field in msgspec.structs.fields(fact) if "None" not in str(field.type))
 
 
 def number(value: Any) -> int | None:

@@ -22,7 +22,8 @@ def of_call(call: Call) -> Iterator[Fact]:
     if op == "publish":
         message = as_row(params.get("message"))
         given = text(message.get("id"))
-        yield _appended(call, given, first(text(reply.get("id")), given), number(reply.get("seq")))
+        to = text(message.get("to_agent"))
+        yield _appended(call, given, first(text(reply.get("id")), given), number(reply.get("seq")), to)
     elif op == "publish_many":
         yield from _batch(call)
     elif op == "poll" and call.outcome == "ok":
@@ -36,17 +37,18 @@ def of_call(call: Call) -> Iterator[Fact]:
         yield Jump(BUS, call.agent, call.begin, call.end, None, is_back=op == "redrive")
 
 
-def _appended(call: Call, given: str | None, id_: str | None, seq: int | None) -> Appended:
-    who, is_new = call.agent, given is None
-    return Appended(BUS, call.begin, call.end, call.outcome, None, id_, seq, who, None, is_new, None)
+def _appended(call: Call, given: str | None, id_: str | None, seq: int | None, to: str | None) -> Appended:
+    return Appended(BUS, call.begin, call.end, call.outcome, None, id_, seq, call.agent, to, given is None, None)
 
 
 def _batch(call: Call) -> Iterator[Appended]:
-    given = [text(as_row(message).get("id")) for message in as_list(call.params.get("messages"))]
+    asked = [as_row(message) for message in as_list(call.params.get("messages"))]
     ids, seqs = as_list(call.reply.get("ids")), as_list(call.reply.get("seqs"))
-    for place, name in enumerate(given):
+    for place, message in enumerate(asked):
+        name = text(message.get("id"))
         id_ = first(text(ids[place]) if place < len(ids) else None, name)
-        yield _appended(call, name, id_, number(seqs[place]) if place < len(seqs) else None)
+        seq = number(seqs[place]) if place < len(seqs) else None
+        yield _appended(call, name, id_, seq, text(message.get("to_agent")))
 
 
 def _read(call: Call) -> Iterator[Fact]:
@@ -105,4 +107,5 @@ SOURCE = Source(
         "try_claim_task": ("token", "lease_until_ms"),
         "renew_claim": ("lease_until_ms",),
     },
+    asks=frozenset({"ack"}),
 )

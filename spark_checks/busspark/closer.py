@@ -1,0 +1,122 @@
+"""A closer look at what is suspect: its facts come to this process, and the check itself says what they are.
+
+Of leases only the suspect keys come; of other checks the streams that they look at. Small runs come together, so that
+hundreds of them cost one query a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from busproof.checks import (
+    Check,
+    Facts,
+    Verdict,
+    acks,
+    dead_letters,
+    durable,
+    export,
+    lease,
+    order,
+    polls,
+    receives,
+    syncs,
+)
+from busproof.checks.facts import FACTS, About, Malformed
+from busspark.screen import rows as r
+from busspark.screen.edges import KEYS_MAX, Suspicion
+from busspark.screen.rows import Streams
+
+EVENTS_AT_ONCE = 1_000_000
+_ALL = tuple(name for name in FACTS if name not in ("about", "malformed"))
+_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
+LOOKS_AT: dict[Check, tuple[str, ...]] = {
+    order.check: ("appended",),
+    order.check_dense: ("appended", "stored"),
+    durable.check: ("appended", "stored"),
+    polls.check: _READS,
+    syncs.check: _READS,
+    receives.check: ("reads", "delivered", "appended"),
+    acks.check: ("reads", "delivered", "stored", "appended", "acked", "jumps", "positions"),
+    lease.check: ("holds",),
+    lease.check_deliveries: ("holds", "appended", "redriven"),
+    export.check: ("exported", "exports", "stored"),
+    dead_letters.check: ("failed", "holds", "stored", "redriven"),
+}
+
+
+class Closer:
+    """Looks at runs, each with what is known and suspected of it."""
+
+    def __init__(
+        self, streams: Streams, checks: Mapping[str, Check], runs: Mapping[str, tuple[About, Suspicion]]
+    ) -> None:
+        self._streams, self._checks, self._runs = streams, checks, runs
+        self._small = [run for run, (about, _) in runs.items() if about.lines * len(runs) <= EVENTS_AT_ONCE]
+
+    @cached_property
+    def malformed(self) -> dict[str, list[Malformed]]:
+        """Malformed answers by run: they are few, or the bus is beyond help."""
+        return {run: facts.malformed for run, facts in _by_run({"malformed": self._streams["malformed"]}).items()}
+
+    @cached_property
+    def _facts(self) -> dict[str, Facts]:
+        """All facts of the small runs that anything is suspect in."""
+        is_blind = any(check not in LOOKS_AT for check in self._checks.values())
+        runs = [run for run in self._small if is_blind or self._runs[run][1].bits]
+        wanted = {name for check in self._checks.values() for name in LOOKS_AT.get(check, _ALL)}
+        return _by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
+
+    def look(self, run: str, check: Check) -> Verdict:
+        """What the check says."""
+        about, suspicion = self._runs[run]
+        if run in self._small:
+            facts = self._facts.get(run, Facts())
+        else:
+            streams = {name: self._streams[name].where(F.col("run") == run) for name in LOOKS_AT.get(check, _ALL)}
+            if check in (lease.check, lease.check_deliveries):
+                streams = _of_keys(streams, suspicion)
+            facts = _by_run(streams).get(run, Facts())
+        facts.about = [about]
+        return check(facts)
+
+
+def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str, DataFrame]:
+    """Only what is of a suspect key: no other has to do with it."""
+    held, to = sorted(suspicion.keys[r.HOLD]), sorted(suspicion.keys[r.ADDRESSEE])
+    if max(len(held), len(to)) > KEYS_MAX:
+        return dict(streams)
+    found = dict(streams)
+    of_hold, of_claim = (
+        F.expr(f"xxhash64({kind}, run, {key})") for kind, key in ((r.HOLD, "lane, key"), (r.ADDRESSEE, "key"))
+    )
+    found["holds"] = streams["holds"].where(_among(of_hold, held) | _among(of_claim, to))
+    if "appended" in streams:
+        found["appended"] = streams["appended"].where(_among(F.expr(f"xxhash64({r.ADDRESSEE}, run, id)"), to))
+    return found
+
+
+def _among(column: Column, keys: list[int]) -> Column:
+    return column.isin(keys) if keys else F.lit(False)
+
+
+def _by_run(streams: Mapping[str, DataFrame]) -> dict[str, Facts]:
+    found: dict[str, Facts] = {}
+    for name, stream in streams.items():
+        for run, rows in _rows(name, stream):
+            getattr(found.setdefault(run, Facts()), name).extend(rows)
+    return found
+
+
+def _rows(name: str, stream: DataFrame) -> Iterator[tuple[str, list[object]]]:
+    fact = FACTS[name]
+    for batch in stream.toArrow().to_batches():
+        runs, *columns = (column.to_pylist() for column in batch.columns)
+        by_run: dict[str, list[object]] = {}
+        for run, row in zip(runs, map(fact, *columns), strict=True):
+            by_run.setdefault(run, []).append(row)
+        yield from by_run.items()

@@ -1,0 +1,204 @@
+"""Compact streams: the facts of any number of runs as narrow, typed Parquet. Both engines read these.
+
+    DIR/SYSTEM/STREAM/part-N.parquet      a column for each field of the stream's fact, and `run`
+
+Facts are taken once, here, by the extraction that each system has (`busproof.checks.extract`), in the order of the
+history and in memory that does not grow with it. A row's times are indexes of the history, so a witness can be shown
+from the file that `about` names. `about` is written last: a folder without it is not finished.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from busproof.checks.extract import extract_into
+from busproof.checks.facts import FACTS, STREAM, About, Fact
+from busproof.checks.integrity import Integrity
+from busproof.history import Event, HistoryError, merged, scan
+from busproof.systems import SYSTEMS
+
+ROWS_HELD = 50_000  # of one stream, before they go to disk
+STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
+_TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
+
+
+def schema_of(fact: type[Fact]) -> pa.Schema:
+    """Columns of a stream in Parquet."""
+    columns = [pa.field("run", pa.string())]
+    for field in msgspec.structs.fields(fact):
+        kind = next(kind for kind in (bool, int, str) if kind.__name__ in str(field.type))
+        columns.append(pa.field(field.name, _TYPES[kind]))
+    return pa.schema(columns)
+
+
+# Names of agents and the like come again and again; ids and numbers do not.
+_OF_FEW = ("run", "lane", "outcome", "op", "sender", "addressee", "reader", "holder", "sent_at")
+_HOW: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "use_dictionary": list(_OF_FEW)}
+_SCHEMAS = {name: schema_of(fact) for name, fact in FACTS.items()}
+
+
+def compact(paths: Iterable[Path], into: Path) -> list[About]:
+    """Write the runs of these files; parts that were recorded side by side are one run. Returns a row for each run.
+
+    HistoryError if a file is no history of a known system.
+    """
+    was_collecting = gc.isenabled()
+    gc.disable()  # millions of rows, and not one cycle
+    try:
+        return _compact(paths, into)
+    finally:
+        if was_collecting:
+            gc.enable()
+
+
+def _compact(paths: Iterable[Path], into: Path) -> list[About]:
+    runs: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in paths:
+        first = next(scan(path), None)
+        if not isinstance(first, Event) or first.system not in SYSTEMS:
+            raise HistoryError(f"{path} is no history: its first line tells no known system")
+        runs[first.system, first.run].append(path)
+    found = []
+    for system in {system for system, _ in runs}:
+        with written(into / system) as streams:
+            of_system = ((run, parts) for (of, run), parts in runs.items() if of == system)
+            found += [streams.take(run, parts) for run, parts in of_system]
+    return found
+
+
+@contextmanager
+def written(folder: Path) -> Iterator[Streams]:
+    """The streams of one system, whole when this ends well."""
+    streams = Streams(folder)
+    try:
+        yield streams
+        streams.finish()
+    finally:
+        streams.close()
+
+
+class Streams:
+    """A sink of facts that holds at most ROWS_HELD rows of each stream."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._run = folder, ""
+        self._rows: dict[type[Fact], list[Fact]] = {fact: [] for fact in FACTS.values()}
+        self._runs: list[str] = []
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._of_state: dict[str, list[Path]] = defaultdict(list)  # files of this run's last state
+        self._abouts: list[tuple[str, About]] = []
+        self._counts: Counter[str] = Counter()
+        self._parts = 0
+        for name in FACTS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+    def take(self, run: str, parts: list[Path]) -> About:
+        """All facts of one run."""
+        self._run, self._counts, self._of_state = run, Counter(), defaultdict(list)
+        watched = [Integrity() for _ in parts]
+        lines = [one.watch(scan(part)) for one, part in zip(watched, parts, strict=True)]
+        events = lines[0] if len(parts) == 1 else merged(lines)
+        about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
+        for name in FACTS:
+            self._flush(name)
+        damage = next((one.damage for one in watched if one.damage), "")
+        source = json.dumps([str(part.absolute()) for part in parts])
+        about = msgspec.structs.replace(about, damage=damage, source=source, counts=json.dumps(self._counts))
+        self._abouts.append((run, about))
+        return about
+
+    def add(self, fact: Fact, /) -> None:
+        """One row."""
+        rows = self._rows[type(fact)]
+        rows.append(fact)
+        if len(rows) >= ROWS_HELD:
+            self._flush(STREAM[type(fact)])
+
+    def restart(self, *streams: str) -> None:
+        """A state comes, and what was written of the one before it goes."""
+        for name in streams:
+            for path in self._of_state.pop(name, []):
+                self._counts[name] -= pq.read_metadata(path).num_rows
+                path.unlink()
+            self._rows[FACTS[name]].clear()
+
+    def finish(self) -> None:
+        """The row about each run comes last."""
+        self.close()
+        for name in FACTS:
+            if not any((self._folder / name).iterdir()):
+                pq.write_table(_SCHEMAS[name].empty_table(), self._folder / name / "part-0.parquet")
+        for run, about in self._abouts:
+            pq.write_table(_table("about", run, [about]), self._new_file("about"))
+
+    def close(self) -> None:
+        """Files end."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()
+
+    def _flush(self, name: str) -> None:
+        rows = self._rows[FACTS[name]]
+        if not rows:
+            return
+        table = _table(name, self._run, rows)
+        self._counts.update({name: len(rows), **_special(name, rows)})
+        rows.clear()
+        if name in STATES:
+            self._of_state[name].append(self._new_file(name))
+            pq.write_table(table, self._of_state[name][-1], **_HOW)
+            return
+        if name not in self._writers:
+            self._writers[name] = pq.ParquetWriter(self._new_file(name), table.schema, **_HOW)
+        self._writers[name].write_table(table)
+
+    def _new_file(self, name: str) -> Path:
+        self._parts += 1
+        return self._folder / name / f"part-{self._parts:06}.parquet"
+
+
+def _special(name: str, rows: list[Any]) -> dict[str, int]:
+    """Of these the checks tell how many they looked at."""
+    if name == "appended":
+        told = (one for one in rows if one.outcome == "ok" and one.seq is not None and one.message is not None)
+        return {"acknowledged": sum(1 for _ in told)}
+    if name == "holds":
+        return {"claims": sum(1 for one in rows if one.op == "claim" and one.granted is True)}
+    return {}
+
+
+def _table(name: str, run: str, rows: list[Fact]) -> pa.Table:
+    schema = _SCHEMAS[name]
+    columns = [
+        pa.array(list(map(attrgetter(column), rows)), kind)
+        for column, kind in zip(schema.names[1:], schema.types[1:], strict=True)
+    ]
+    runs = pa.repeat(run, len(rows)).cast(pa.string())
+    return pa.table([runs, *columns], schema=schema)
+
+
+def is_compact(folder: Path) -> bool:
+    """Has it streams?"""
+    return any(folder.glob("*/about/*.parquet"))
+
+
+def systems_of(folder: Path) -> list[str]:
+    """Whose streams it has."""
+    return sorted({path.parent.parent.name for path in folder.glob("*/about/*.parquet")})
+
+
+def runs_of(folder: Path, system: str) -> dict[str, About]:
+    """What is known of each run."""
+    rows = pq.read_table(folder / system / "about").to_pylist()
+    return {row.pop("run"): About(**row) for row in rows}

@@ -1,0 +1,321 @@
+"""A correct bus of `worker` in memory: one log, readers that acknowledge, leases of tasks, an export."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from busspark.generate.stage import AGENTS, Call, Fault
+
+LEASE_MS = 300
+LIMIT = 20
+CLAIMS_OF_A_TASK = 40
+Row = tuple[int, str, str | None]  # seq, id, addressee
+
+
+class Worker:
+    """Its lies change one answer, or what one call does."""
+
+    system = "worker"
+    lies = (
+        "seq_doubled",
+        "lost",
+        "order_reversed",
+        "phantom",
+        "row_doubled",
+        "skipped",
+        "unordered",
+        "misdelivered",
+        "delivered_otherwise",
+        "redelivered",
+        "over_limit",
+        "ack_went_back",
+        "cursor_ahead",
+        "overlap",
+        "token_not_rising",
+        "refused_though_free",
+        "renewed_not_held",
+        "released_not_held",
+    )
+    last_lies = ("cursor_lost", "export_doubled", "export_missing", "export_of_nothing")
+
+    def __init__(self) -> None:
+        self._log: list[Row] = []
+        self._seq = 0
+        self._ids = 0
+        self._given: dict[str, int] = {}  # the last thousand ids, for retries
+        self._views: dict[str, list[int]] = defaultdict(list)  # agent → places in the log
+        self._read: dict[str, int] = defaultdict(int)  # agent → place in its view
+        self._cursors: dict[str, int] = defaultdict(int)
+        self._delivered: dict[str, int] = defaultdict(int)  # agent → the last seq that it was shown
+        self._leases: dict[str, tuple[str, int]] = {}  # task → holder, until
+        self._tokens: dict[str, int] = defaultdict(int)
+        self._holding: dict[str, str] = {}  # agent → task
+        self._tasks = 0
+        self._released: dict[str, str] = {}  # agent → task that it gave back last
+        self._told = 0  # the last seq that a sender was told
+        self._unsure: set[str] = set()  # tasks of calls that nobody answered
+        self._hole = self._hole_age = 0  # a seq that was left out
+
+    # -- what agents do
+
+    def draw(self, agent: str, rng: random.Random) -> Call:
+        """Readers acknowledge what they have seen; holders renew and release."""
+        choice = rng.random()
+        if self._delivered[agent] > self._cursors[agent] and choice < 0.6:
+            return "ack", {"agent_id": agent, "seq": self._delivered[agent]}
+        if agent in self._holding and choice < 0.75:
+            op = "renew_claim" if rng.random() < 0.4 else "release_claim"
+            return op, {"agent_id": agent, "task_id": self._holding[agent]}
+        if agent in self._released and choice > 0.98:
+            op = "renew_claim" if rng.random() < 0.5 else "release_claim"  # nobody may, so it is refused
+            return op, {"agent_id": agent, "task_id": self._released.pop(agent)}
+        if choice < 0.3:
+            return "poll", {"agent_id": agent, "limit": LIMIT}
+        if choice < 0.6:
+            self._tasks += 1
+            task = f"task-{self._tasks // CLAIMS_OF_A_TASK * 4 + rng.randrange(4)}"
+            return "try_claim_task", {"agent_id": agent, "task_id": task}
+        self._ids += 1
+        to = f"agent-{rng.randrange(AGENTS)}" if rng.random() < 0.8 else None
+        return "publish", {"message": {"id": f"m{self._ids}", "from_agent": agent, "to_agent": to}}
+
+    def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
+        """As the contract of the system has them."""
+        op, params = call
+        if op == "publish":
+            found = {"key": params["message"]["id"]}
+            return found if reply is None else {**found, "seq": reply["seq"]}
+        if op == "ack":
+            return {"seq": params["seq"]}
+        if op == "poll":
+            return {}
+        found = {"key": params["task_id"]}
+        if reply is None:
+            return found
+        granted = {
+            "granted": reply["granted"],
+            "lease_until_ms": reply.get("lease_until_ms"),
+            "token": reply.get("token"),
+        }
+        return {**found, **{name: value for name, value in granted.items() if value is not None}}
+
+    # -- what the bus does
+
+    def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
+        """One call."""
+        op, params = call
+        self._hole_age += 1
+        if op == "publish":
+            return self._publish(params["message"])
+        if op == "poll":
+            return self._poll(agent)
+        if op == "ack":
+            self._cursors[agent] = max(params["seq"], self._cursors[agent])
+            self._catch_up(agent)
+            return {"last_acked_seq": self._cursors[agent]}
+        return self._hold(op, agent, params["task_id"], now_ms)
+
+    def _publish(self, message: dict[str, Any]) -> dict[str, Any]:
+        id_ = message["id"]
+        if id_ not in self._given:
+            self._append(id_, message["to_agent"])
+            if len(self._given) > 1_000:
+                self._given.pop(next(iter(self._given)))
+        return {"id": id_, "seq": self._given[id_]}
+
+    def _append(self, id_: str, to: str | None) -> None:
+        if self._hole and self._hole_age > 100:  # all calls of then are over
+            self._given[id_] = self._hole
+            self._log.append((self._hole, id_, "nobody"))
+            self._hole = 0
+            return
+        self._seq += 1
+        self._given[id_] = self._seq
+        self._log.append((self._seq, id_, to))
+        for agent in [to] if to else [f"agent-{n}" for n in range(AGENTS)]:
+            self._views[agent].append(len(self._log) - 1)
+
+    def _catch_up(self, agent: str) -> None:
+        view, place = self._views[agent], self._read[agent]
+        while place < len(view) and self._log[view[place]][0] <= self._cursors[agent]:
+            place += 1
+        self._read[agent] = place
+
+    def _poll(self, agent: str) -> dict[str, Any]:
+        place = self._read[agent]
+        rows = [self._log[at] for at in self._views[agent][place : place + LIMIT]]
+        if rows:
+            self._delivered[agent] = rows[-1][0]
+        return {"messages": [{"id": id_, "seq": seq, "to_agent": to} for seq, id_, to in rows]}
+
+    def _hold(self, op: str, agent: str, task: str, now_ms: int) -> dict[str, Any]:
+        holder, until = self._leases.get(task, ("", 0))
+        is_live = until > now_ms
+        is_granted = holder == agent and is_live if op != "try_claim_task" else not is_live or holder == agent
+        if op == "release_claim":
+            self._holding.pop(agent, None)
+            if is_granted:
+                del self._leases[task]
+                self._released[agent] = task
+            return {"granted": is_granted}
+        if not is_granted:
+            self._holding.pop(agent, None)
+            return {"granted": False}
+        reply: dict[str, Any] = {"granted": True, "lease_until_ms": now_ms + LEASE_MS}
+        self._leases[task] = (agent, now_ms + LEASE_MS)
+        self._holding[agent] = task
+        if op == "try_claim_task":
+            self._tokens[task] += 1
+            reply["token"] = self._tokens[task]
+        return reply
+
+    # -- what it can lie about
+
+    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+        """Remembered for lies that must be certain to show."""
+        op, params = call
+        if reply is None:
+            self._unsure.add(params.get("task_id", ""))
+        elif op == "publish":
+            self._told = reply["seq"]
+
+    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], open_: list[Call]) -> Fault | None:
+        """Each of its own method below."""
+        op, params = call
+        if op == "publish":
+            return self._lie_of_publish(kind, reply)
+        if op == "poll":
+            return self._lie_of_poll(kind, agent, reply["messages"])
+        if op == "ack":
+            return self._lie_of_ack(kind, reply)
+        task = params["task_id"]
+        if task in self._unsure or any(other.get("task_id") == task for _, other in open_):
+            return None  # another call may explain it
+        return self._lie_of_hold(kind, op, task, reply)
+
+    def _lie_of_publish(self, kind: str, reply: dict[str, Any]) -> Fault | None:
+        seq, id_, to = self._log[-1]
+        if reply["id"] != id_ or any(self._delivered[agent] >= seq for agent in self._delivered):
+            return None
+        if kind == "seq_doubled" and self._told and self._told != seq:
+            reply["seq"] = self._told
+            return Fault(kind, 0, reply["seq"], ("seq_changed", "order_reversed"))
+        if kind == "lost":
+            self._log[-1] = (seq, "never-" + id_, "nobody")
+            self._unsee(to)
+            return Fault(kind, 0, seq, ("phantom",))
+        if kind == "order_reversed" and not self._hole:
+            self._log[-1] = (seq + 1, id_, "nobody")
+            self._unsee(to)
+            self._given[id_] = reply["seq"] = self._seq = seq + 1
+            self._hole, self._hole_age = seq, 0
+            return Fault(kind, 0, seq)
+        if kind == "phantom":
+            self._seq += 1
+            self._log.append((self._seq, f"phantom-{self._seq}", "nobody"))
+            return Fault(kind, 0, self._seq)
+        if kind == "row_doubled":
+            self._seq += 1
+            self._log.append((self._seq, id_, "nobody"))
+            return Fault(kind, 0, 0, is_of_the_end=True)
+        return None
+
+    def _unsee(self, to: str | None) -> None:
+        """Nobody is shown the last message."""
+        for agent in [to] if to else list(self._views):
+            self._views[agent].pop()
+
+    def _lie_of_poll(self, kind: str, agent: str, rows: list[dict[str, Any]]) -> Fault | None:
+        if len(rows) < 3:
+            return None
+        middle = rows[len(rows) // 2]
+        seq: int = middle["seq"]
+        if kind == "skipped":
+            rows.remove(middle)
+        elif kind == "unordered":
+            rows.reverse()
+            return Fault(kind, 0, 0)
+        elif kind == "misdelivered":
+            middle["to_agent"] = "somebody else"
+            return Fault(kind, 0, seq, ("delivered_otherwise",))
+        elif kind == "delivered_otherwise":
+            middle["id"] = "another"
+        elif kind == "redelivered" and self._cursors[agent]:
+            old = next(self._log[at] for at in self._views[agent] if self._log[at][0] <= self._cursors[agent])
+            rows.insert(0, {"id": old[1], "seq": old[0], "to_agent": old[2]})
+            return Fault(kind, 0, old[0], ("skipped", "over_limit"))
+        elif kind == "over_limit" and len(rows) == LIMIT:
+            rows += [dict(rows[-1])] * 1
+            return Fault(kind, 0, 0, ("unordered",))
+        else:
+            return None
+        return Fault(kind, 0, seq)
+
+    def _lie_of_ack(self, kind: str, reply: dict[str, Any]) -> Fault | None:
+        if kind == "ack_went_back" and reply["last_acked_seq"] > 1_000:
+            reply["last_acked_seq"] = 1
+        elif kind == "cursor_ahead":
+            reply["last_acked_seq"] = 2**60
+        else:
+            return None
+        return Fault(kind, 0, 0)
+
+    def _lie_of_hold(self, kind: str, op: str, task: str, reply: dict[str, Any]) -> Fault | None:
+        if kind == "token_not_rising" and reply.get("token", 0) > 1:
+            reply["token"] -= 1
+            return Fault(kind, 0, 0)
+        if kind == "overlap" and op == "try_claim_task" and reply["granted"] is False:
+            self._tokens[task] += 1
+            _, until = self._leases.get(task, ("", 0))
+            reply.update(granted=True, token=self._tokens[task], lease_until_ms=until + 1)
+            also = ("released_after_retake", "renewed_after_retake", "refused_though_free", "released_not_held")
+            return Fault(kind, 0, 0, (*also, "renewed_not_held"))
+        if kind == "refused_though_free" and reply.get("token") == 1:
+            # Nobody has ever held this task, so nobody can hold it now.
+            self._leases.pop(task)
+            self._tokens[task] -= 1
+            for agent in [agent for agent, held in self._holding.items() if held == task]:
+                del self._holding[agent]
+            reply.clear()
+            reply["granted"] = False
+            return Fault(kind, 0, 0)
+        if kind in ("renewed_not_held", "released_not_held") and reply["granted"] is False:
+            if op != {"renewed_not_held": "renew_claim", "released_not_held": "release_claim"}[kind]:
+                return None
+            if task in self._holding.values() or task in self._leases:
+                return None  # somebody has it, so this is more than one lie
+            reply["granted"] = True
+            if op == "renew_claim":
+                reply["lease_until_ms"] = 0
+            return Fault(kind, 0, 0, (kind.replace("not_held", "after_retake"),))
+        return None
+
+    # -- the end
+
+    def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
+        """The export, then the dump."""
+        seqs = sorted(seq for seq, _, _ in self._log)
+        faults = []
+        if lies:
+            third = len(seqs) // 3
+            faults = [Fault("export_missing", 0, seqs[third]), Fault("export_doubled", 0, seqs[2 * third])]
+            faults.append(Fault("export_of_nothing", 0, self._seq + 1))
+            seqs = [*seqs[:third], *seqs[third + 1 : 2 * third + 1], *seqs[2 * third :], self._seq + 1]
+        yield "read_export", {"torn": False, "rows": {"lines": len(seqs)}}, (("lines", seq) for seq in seqs), faults
+        cursors = dict(self._cursors)
+        faults = []
+        if lies:
+            one = max(cursors, key=lambda agent: cursors[agent])
+            cursors[one] -= 1
+            faults = [Fault("cursor_lost", 0, cursors[one])]
+        rows = {"messages": len(self._log), "cursors": len(cursors)}
+        yield "dump", {"rows": rows}, self._rows(cursors), faults
+
+    def _rows(self, cursors: dict[str, int]) -> Iterator[tuple[str, Any]]:
+        for seq, id_, to in self._log:
+            yield "messages", {"seq": seq, "id": id_, "to_agent": to, "type": "note"}
+        for agent, seq in cursors.items():
+            yield "cursors", {"agent_id": agent, "last_acked_seq": seq}

@@ -1,0 +1,125 @@
+"""The Spark engine: Spark finds what is suspect in all runs at once; of that the checks themselves say what it is."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from busproof.checks import (
+    Check,
+    Facts,
+    Verdict,
+    acks,
+    dead_letters,
+    durable,
+    export,
+    integrity,
+    lease,
+    order,
+    polls,
+    receives,
+    syncs,
+    untold,
+)
+from busproof.checks.facts import FACTS, About, Export, Fact
+from busproof.checks.verdict import NOTHING
+from busproof.systems import SYSTEMS
+from busspark.closer import Closer
+from busspark.schema import fact_schema
+from busspark.screen.edges import Suspicion, suspicions
+from busspark.screen.rows import Streams, rows_of
+from busspark.screen.window import ACKS, DURABLE, EXPORT, LEASE, LETTERS, ORDER, READS, UNINVITED, screened
+
+Run = tuple[str, str]  # system, run
+# check → the suspicions that call for it; what it counts, of the counts of streams
+CALLED_BY: dict[Check, tuple[int, str]] = {
+    order.check: (ORDER, "acknowledged"),
+    order.check_dense: (ORDER, "acknowledged"),
+    durable.check: (DURABLE | UNINVITED, "appended"),
+    polls.check: (READS, "reads"),
+    syncs.check: (READS, "reads"),
+    receives.check: (READS, "reads"),
+    acks.check: (ACKS, "acked"),
+    lease.check: (LEASE, "holds"),
+    lease.check_deliveries: (LEASE, "claims"),
+    export.check: (EXPORT, "exported"),
+    dead_letters.check: (LETTERS, "failed"),
+}
+
+
+def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda _: None) -> dict[Run, list[Verdict]]:
+    """Integrity and all checks of every run of these streams."""
+    judged: dict[Run, list[Verdict]] = {}
+    for system in systems_in(spark, folder):
+        streams = streams_of(spark, folder, system)
+        for run, verdicts in _judge_system(streams, SYSTEMS[system].checks, say):
+            judged[system, run] = verdicts
+    return judged
+
+
+def systems_in(spark: SparkSession, folder: str) -> list[str]:
+    """Whose streams there are, wherever that is."""
+    there = spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
+    files = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    return sorted(one.getPath().getName() for one in files.listStatus(there) if one.getPath().getName() in SYSTEMS)
+
+
+def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataFrame]:
+    """A frame for each stream, with the column `run`."""
+
+    def read(name: str, fact: type[Fact]) -> DataFrame:
+        schema = StructType([StructField("run", StringType()), *fact_schema(fact)])
+        return spark.read.schema(schema).parquet(f"{folder}/{system}/{name}")
+
+    return {name: read(name, fact) for name, fact in FACTS.items()}
+
+
+def _judge_system(
+    streams: Streams, checks: Mapping[str, Check], say: Callable[[str], None]
+) -> Iterator[tuple[str, list[Verdict]]]:
+    known = {row.pop("run"): About(**row) for row in (row.asDict() for row in streams["about"].collect())}
+    say(f"spark: one pass over {sum(about.lines for about in known.values()):,} events of {len(known)} runs")
+    suspected = _screened(streams, set(checks.values()))
+    exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}
+    closer = Closer(streams, checks, {run: (about, suspected[run]) for run, about in known.items() if not about.damage})
+    for run, about in known.items():
+        whole = integrity.check(Facts(malformed=closer.malformed.get(run, []), about=[about]))
+        if about.damage:
+            yield run, [whole, *untold(checks)]
+            continue
+        counts = json.loads(about.counts)
+        verdicts = [whole]
+        for name, check in checks.items():
+            if check not in CALLED_BY:  # of this the screen knows nothing
+                verdicts.append(closer.look(run, check))
+                continue
+            bits, counted = CALLED_BY[check]
+            count = counts.get(counted, 0) + (check is export.check and run in exports)  # the look counts
+            if suspected[run].bits & bits:
+                say(f"spark: {name}: something is suspect in {run}")
+                verdicts.append(replace(closer.look(run, check), counted=count))
+            else:
+                verdicts.append(_clean(check, count, about, exports.get(run)))
+        yield run, verdicts
+
+
+def _screened(streams: Streams, checks: set[Check]) -> Mapping[str, Suspicion]:
+    is_dense, may_repeat = order.check_dense in checks, lease.check_deliveries not in checks
+    rows = rows_of(streams, checks)
+    if rows is None:
+        return defaultdict(Suspicion)
+    found = screened(rows, is_dense=is_dense, may_repeat=may_repeat)
+    return suspicions(found.toLocalIterator(), is_dense=is_dense)
+
+
+def _clean(check: Check, counted: int, about: About, looked: Export | None) -> Verdict:
+    """Of nothing suspect: valid, unless something keeps that check from saying so."""
+    exports = [looked] if looked else []
+    said = check(Facts(about=[about], exports=exports))
+    is_valid = counted and said.reason in ("", NOTHING)
+    return Verdict(said.check, "valid", [], counted) if is_valid else replace(said, counted=counted)

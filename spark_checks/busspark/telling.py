@@ -1,0 +1,93 @@
+"""Verdicts in prose, with the events of their first witnesses, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from busproof.checks import Verdict
+from busproof.checks.facts import About
+from busproof.history import Event, merged, scan
+from busproof.words import one_line, say
+from busspark.compact import runs_of
+from busspark.twin import Run
+
+SHOWN = 3  # witnesses of a check
+RUNS_SHOWN = 20
+
+
+def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
+    """Print what is worth a line; True if events were shown."""
+    found = False
+    bad = [run for run, verdicts in judged.items() if any(one.verdict == "invalid" for one in verdicts)]
+    told = bad or list(judged)
+    for system, run in told[:RUNS_SHOWN]:
+        if len(judged) > 1:
+            say(f"run {one_line(run)} of {system}")
+        verdicts = judged[system, run]
+        wanted = {index for one in verdicts for witness in one.witnesses[:SHOWN] for index in witness.events}
+        events = _events(runs_of(Path(folder), system)[run], wanted) if wanted and folder else {}
+        found = found or bool(events)
+        for one in verdicts:
+            _tell_one(one, events)
+    if len(judged) > 1:
+        print(f"{len(judged)} runs, {len(bad)} of them invalid" + (", the first are above" if bad else ""))
+    return found
+
+
+def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
+    reason = f": {one.reason}" if one.reason else ""
+    say(f"{one.verdict:<8} {one.check:<18} {one.counted} operations{one_line(reason)}")
+    for witness in one.witnesses[:SHOWN]:
+        say(f"    {witness.kind}: {one_line(witness.why)}")
+        for index in witness.events:
+            say(f"      {_line(index, events.get(index))}")
+    if len(one.witnesses) > SHOWN:
+        print(f"    … and {len(one.witnesses) - SHOWN} more")
+
+
+def _events(about: About, wanted: set[int]) -> dict[int, Event]:
+    """Out of the files that the run was taken from, if they are still there."""
+    parts = [Path(part) for part in json.loads(about.source or "[]")]
+    if not parts or not all(part.exists() for part in parts):
+        return {}
+    streams = [(line for line in scan(part) if isinstance(line, Event)) for part in parts]
+    events = streams[0] if len(streams) == 1 else merged(streams)
+    found: dict[int, Event] = {}
+    for event in events:
+        if event.index in wanted:
+            found[event.index] = event
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _line(index: int, event: Event | None) -> str:
+    if event is None:
+        return f"event {index}"
+    value = json.dumps(event.value)
+    who = event.agent or f"process {event.process}"
+    return one_line(f"event {index}: {who} {event.op} {event.type} {value[:200]}")
+
+
+def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Verdict]]) -> None:
+    """All of it, as JSON."""
+    runs = [
+        {
+            "system": system,
+            "run": run,
+            "checks": [
+                {
+                    "check": v.check,
+                    "verdict": v.verdict,
+                    "counted": v.counted,
+                    "reason": v.reason,
+                    "witnesses": [{"kind": w.kind, "why": w.why, "events": w.events} for w in v.witnesses],
+                }
+                for v in verdicts
+            ],
+        }
+        for (system, run), verdicts in judged.items()
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"paths": paths, "verdict": verdict, "runs": runs}, indent=2) + "\n", encoding="utf-8")

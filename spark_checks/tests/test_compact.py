@@ -1,0 +1,93 @@
+"""Compact streams hold the facts of a history, however it comes, and however little is held in memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+from spark_checks.tests.damage import Events, events_of
+
+from busproof.checks import Facts, extract
+from busproof.history import HistoryError, merge, read
+from busproof.systems import SYSTEMS
+from busspark import compact as compacting
+from busspark.compact import compact, runs_of
+from busspark.sources import histories
+from busspark.twin import facts_of
+
+Recorded = Callable[[str], Path]
+
+
+def facts_in(folder: Path, system: str) -> Facts:
+    """Those of the one run, without what is known of the files."""
+    (run,) = runs_of(folder, system)
+    facts = facts_of(folder, system, run)
+    facts.about = []
+    return facts
+
+
+def parts_of(path: Path, folder: Path) -> list[Path]:
+    """As it was recorded: a file a process, each whole, one of them packed by gzip and one by zstd."""
+    events = events_of(path)
+    header, footer = events[0], events[-1]
+    found = []
+    for process in sorted({event["process"] for event in events[1:-1]}):
+        body: Events = [header, *(event for event in events[1:-1] if event["process"] == process)]
+        states = sum(event["type"] == "state" for event in body)
+        body.append({**footer, "value": {"events": len(body), "states": states}})
+        text = "".join(json.dumps({**event, "index": n}) + "\n" for n, event in enumerate(body)).encode()
+        ending, packed = [("", text), (".gz", gzip.compress(text)), (".zst", zstd.compress(text))][len(found) % 3]
+        found.append(folder / f"part-{process}.jsonl{ending}")
+        found[-1].write_bytes(packed)
+    return found
+
+
+@pytest.mark.parametrize("system", ["worker", "comms", "topics"])
+def test_they_are_what_the_checks_take_from_the_history(
+    recorded: Recorded, tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With seven rows held at a time, too."""
+    expected = extract(read(recorded(system)), SYSTEMS[system].facts)
+    expected.about = []
+    compact([recorded(system)], tmp_path / "a")
+    assert facts_in(tmp_path / "a", system) == expected
+    monkeypatch.setattr(compacting, "ROWS_HELD", 7)
+    compact([recorded(system)], tmp_path / "b")
+    assert facts_in(tmp_path / "b", system) == expected
+
+
+def test_parts_are_put_together_as_merge_does(recorded: Recorded, tmp_path: Path) -> None:
+    """Of the three packings, found by a pattern."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    parts = parts_of(recorded("worker"), folder)
+    merge(parts, tmp_path / "merged.jsonl")
+    compact([tmp_path / "merged.jsonl"], tmp_path / "a")
+    found = histories([str(folder / "*")])
+    assert sorted(found) == sorted(parts)
+    (about,) = compact(found, tmp_path / "b")
+    assert (about.damage, about.is_whole) == ("", True)
+    assert facts_in(tmp_path / "b", "worker") == facts_in(tmp_path / "a", "worker")
+
+
+def test_a_part_that_lacks_a_line_damages_the_run(recorded: Recorded, tmp_path: Path) -> None:
+    """It is told which line."""
+    one, *others = parts_of(recorded("worker"), tmp_path)
+    lines = one.read_text().splitlines(keepends=True)
+    one.write_text("".join(lines[:4] + lines[5:]))
+    (about,) = compact([one, *others], tmp_path / "streams")
+    assert about.damage.startswith("line 5:")
+
+
+def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """An empty folder, a pattern of nothing, a file of something else."""
+    for path in (tmp_path, tmp_path / "*.jsonl"):
+        with pytest.raises(HistoryError, match="no history"):
+            histories([str(path)])
+    (tmp_path / "other.jsonl").write_text('{"this is": "no event"}\n')
+    with pytest.raises(HistoryError, match="no known system"):
+        compact([tmp_path / "other.jsonl"], tmp_path / "streams")

@@ -1,0 +1,139 @@
+"""Spark and Python say the same of hundreds of histories, real, of mutants, and damaged: as the runs of one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_checks.tests import damage
+from spark_checks.tests.damage import CUTS, FILES, Damage, events_of, written
+
+from busproof.checks import Verdict, overall
+from busproof.fleet import Fleet
+from busproof.history import scan
+from busproof.mutant import mutants
+from busproof.systems import play
+from busproof.systems import run_checks as run_in_python
+from busspark import twin
+from busspark.compact import compact
+from busspark.judge import judge
+
+SYSTEMS = ("worker", "comms", "topics")
+DAMAGED = 25  # of each system
+MUTANTS = {("worker", "claims_everything"): "lease", ("comms", "loses_one_in_five"): "durable"}
+Said = dict[str, list[Verdict]]
+
+
+@pytest.fixture(scope="session")
+def worlds(recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """All histories, by name."""
+    folder = tmp_path_factory.mktemp("worlds")
+    found: dict[str, Path] = {}
+
+    def keep(name: str, events: damage.Events) -> None:
+        found[name] = written(events, folder / f"{name}.jsonl")
+
+    for system in SYSTEMS:
+        events = events_of(recorded(system))
+        keep(f"real-{system}", events)
+        for seed in range(DAMAGED):
+            keep(f"damaged-{system}-{seed}", Damage(events, seed).done())
+    keep("malformed", damage.malformed(events_of(recorded("worker"))))
+    keep("far-cursor", damage.far_cursor(events_of(recorded("topics"))))
+    keep("left-out", damage.left_out_after_a_lost_answer(events_of(recorded("topics")))[0])
+    for system, mutant in MUTANTS:
+        fleet = Fleet([mutants(system)[mutant].spec()], system=system)
+        try:
+            path = play(fleet, seed=11, calls=240, into=tmp_path_factory.mktemp("mutant") / "history.jsonl")
+        finally:
+            fleet.close()
+        keep(f"mutant-{mutant}", events_of(path))
+    whole = found["real-worker"].read_text().splitlines(keepends=True)
+    for number, (name, change) in enumerate({**FILES, **CUTS}.items()):
+        path = folder / f"file-{number}.jsonl"
+        path.write_text("".join(change(whole)).replace("real-worker", path.stem))
+        found[name] = path
+    return found
+
+
+@pytest.fixture(scope="session")
+def in_python(worlds: dict[str, Path]) -> Said:
+    """What the Python checks say, from the histories themselves."""
+    return {name: run_in_python(scan(path)) for name, path in worlds.items()}
+
+
+@pytest.fixture(scope="session")
+def streams(worlds: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them as compact streams."""
+    into = tmp_path_factory.mktemp("streams")
+    compact(worlds.values(), into)
+    return into
+
+
+def by_name(worlds: dict[str, Path], judged: dict[twin.Run, list[Verdict]]) -> Said:
+    """As the worlds are called."""
+    names = {path.stem: name for name, path in worlds.items()}
+    return {names[run]: verdicts for (_, run), verdicts in judged.items()}
+
+
+def test_spark_says_of_every_world_what_python_says(
+    spark: SparkSession, worlds: dict[str, Path], in_python: Said, streams: Path
+) -> None:
+    """The same verdicts, counts and witnesses, in one pass over all worlds of a system."""
+    in_spark = by_name(worlds, judge(spark, str(streams)))
+    assert in_spark.keys() == in_python.keys()
+    assert [name for name, said in in_python.items() if in_spark[name] != said] == []
+
+
+def test_the_twin_says_the_same_from_compact_streams(worlds: dict[str, Path], in_python: Said, streams: Path) -> None:
+    """What is compact lacks nothing."""
+    twins = by_name(worlds, dict(twin.judge(streams)))
+    assert [name for name, said in in_python.items() if twins[name] != said] == []
+
+
+def test_real_histories_are_valid_and_mutants_are_found(in_python: Said) -> None:
+    """Else the worlds would agree on nothing."""
+    assert {overall(in_python[f"real-{system}"]) for system in SYSTEMS} == {"valid"}
+    for (_, mutant), check in MUTANTS.items():
+        said = {verdict.check: verdict.verdict for verdict in in_python[f"mutant-{mutant}"]}
+        assert said[check] == "invalid"
+    kinds = {witness.kind for verdicts in in_python.values() for one in verdicts for witness in one.witnesses}
+    assert len(kinds) > 25
+
+
+def test_malformed_answers_are_violations_and_never_a_crash(in_python: Said) -> None:
+    """Eleven of them."""
+    integrity, *_ = in_python["malformed"]
+    assert integrity.verdict == "invalid"
+    assert [witness.kind for witness in integrity.witnesses] == ["malformed_answer"] * 11
+
+
+def test_a_reader_that_lost_an_answer_is_followed_on(recorded: Callable[[str], Path], in_python: Said) -> None:
+    """What is left out long afterwards is found."""
+    _, event = damage.left_out_after_a_lost_answer(events_of(recorded("topics")))
+    syncs = in_python["left-out"][-1]
+    assert event in {index for witness in syncs.witnesses for index in witness.events}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_of_a_damaged_file_nothing_is_said_but_where(in_python: Said, name: str) -> None:
+    """The verdict is unknown, with the line."""
+    assert {verdict.verdict for verdict in in_python[name]} == {"unknown"}
+    assert in_python[name][0].reason.startswith("line ")
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_cut_file_is_judged_as_far_as_it_goes(in_python: Said, name: str) -> None:
+    """It is whole up to there, and never valid."""
+    integrity, *_ = in_python[name]
+    assert (integrity.verdict, integrity.reason) == ("unknown", "the history has no footer: it was cut")
+
+
+def test_a_last_line_without_its_newline_is_whole(recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    """Somebody's editor took it."""
+    path = tmp_path / "history.jsonl"
+    path.write_text(recorded("topics").read_text().rstrip("\n"))
+    assert compact([path], tmp_path / "streams")[0].is_whole
+    assert {verdict.verdict for verdict in run_in_python(scan(path))} == {"valid"}
