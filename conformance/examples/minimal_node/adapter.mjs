@@ -12,8 +12,9 @@ const methods = {
   heartbeat: (p) => bus.beat(now(), p.agent_id, p), liveness: () => ({ agents: bus.liveness(now()) }),
 };
 for await (const line of createInterface({ input: process.stdin })) {
-  const { id, method, params } = JSON.parse(line); let answer;
-  if (!methods[method]) answer = { error: { code: -32601, message: `no method ${method}` } };
+  let id = null, method, params, answer;
+  try { ({ id, method, params } = JSON.parse(line)); } catch { answer = { error: { code: -32700, message: "no JSON" } }; }
+  if (answer); else if (!methods[method]) answer = { error: { code: -32601, message: `no method ${method}` } };
   else try { answer = { result: methods[method](params) ?? {} }; } catch (e) { answer = { error: { code: -32000, message: e.message, data: { code: e.code ?? "INTERNAL", definite: e.code !== undefined } } }; }
   console.log(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
 }

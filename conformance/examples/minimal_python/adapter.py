@@ -1,9 +1,8 @@
 """A complete adapter for the core of `worker`: busproof check worker --bus 'exec:python adapter.py'"""
 import json, sys, time
 from bus import Bus, Refused
-
 bus, clock = None, None
-def now(): return clock if clock is not None else int(time.time() * 1000)
+def now(): return int(time.time() * 1000) if clock is None else clock
 def hello(protocol, system):
     return {"protocol": "1", "name": "minimal-python", "version": "1", "language": "python", "systems": ["worker"],
             "nouns": ["log", "cursor", "route", "lease", "presence"], "features": ["seq"], "clock": "manual"}
@@ -11,9 +10,9 @@ def open_(store, options):
     global bus
     bus = Bus(f"{store}/minimal.db")
 def close():
-    global bus, clock
+    global clock
+    clock = None
     bus.db.close()
-    bus = clock = None
 def clock_set(now_ms):
     global clock
     clock = now_ms
@@ -28,9 +27,12 @@ def liveness(): return {"agents": list(bus.liveness(now()))}
 methods = {"open": open_, "clock.set": clock_set} | {f.__name__: f for f in (hello, close, publish, poll, ack,
            try_claim_task, renew_claim, release_claim, heartbeat, liveness)}
 for line in sys.stdin:
+    request = {"id": None}
     try:
         request = json.loads(line)
         answer = {"result": methods[request["method"]](**request["params"]) or {}}
+    except json.JSONDecodeError as no:
+        answer = {"error": {"code": -32700, "message": str(no)}}
     except Refused as no:
         answer = {"error": {"code": -32000, "message": str(no), "data": {"code": no.code, "definite": True}}}
     except KeyError as missing:

@@ -1,0 +1,45 @@
+"""The documents say what is so: links lead somewhere, and what is there to copy runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from busproof import cli, known
+from busproof.fleet import reference
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance/examples").rglob("*.md")})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    """Links to other sites are left alone."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    lost = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert lost == []
+
+
+def test_the_steps_of_the_workflow_run(tmp_path: Path) -> None:
+    """On the reference, a little of each; installing is left out."""
+    steps = re.findall(r"- run: busproof (.+)", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"))
+    assert [step.split()[0] for step in steps] == ["doctor", "check", "chaos"]
+    for step in steps:
+        argv = shlex.split(step)
+        argv[argv.index("--bus") + 1] = reference("worker")
+        if "--out" in argv:
+            argv[argv.index("--out") + 1] = str(tmp_path / argv[0])
+        argv += {"check": ["--only", "log.idempotent_publish"], "chaos": ["--kills", "1"]}.get(argv[0], [])
+        assert cli.main(argv) == 0, argv
+
+
+def test_the_list_of_known_failures_can_be_read(tmp_path: Path) -> None:
+    said = (ROOT / "docs" / "reading-a-report.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^    (\[\[known.*?)\n\n", said, re.MULTILINE | re.DOTALL)[0]
+    path = tmp_path / "known.toml"
+    path.write_text(re.sub("^    ", "", listed, flags=re.MULTILINE), encoding="utf-8")
+    (entry,) = known.load(path)
+    assert entry.id == "worker.limit.02"
