@@ -4,7 +4,7 @@ A mutant is a file `SYSTEM/NOUN/NAME.py`: a sentence that says the fault, and co
 
     KILLED_BY = ("worker.log.20",)   rows that must not pass on it
     CONTROL = "log.fields"           an item that it passes, so it is alive; default: the noun's in controls.toml
-    ITEM = "corpus"                  the item that kills it, where that is not its rows' own
+    ITEM = "corpus"                  the item that kills it, where that is not its rows' own; corpus:NAME, one script
     CHAOS = {"kills": 8}             as much of a chaos run as kills it, where that is not for `check`
     DIES_OF = "no answer"            words of a crash or a time-out, where that is the fault, and not an accident
 """

@@ -58,7 +58,10 @@ def item_names(system: str) -> list[str]:
 def run_item(
     fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
 ) -> list[RowResult]:
-    """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run."""
+    """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run.
+
+    An item `corpus:NAME` is one script of the corpus.
+    """
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
     except BudgetSpent:
@@ -67,8 +70,8 @@ def run_item(
 
 
 def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowResult]:
-    if item == CORPUS:
-        return _run_corpus(fleet)
+    if item.partition(":")[0] == CORPUS:
+        return _run_corpus(fleet, item)
     rows = rows_of(fleet.system, item)
     results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
     open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
@@ -208,13 +211,15 @@ def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[s
     return steps
 
 
-def _run_corpus(fleet: Fleet) -> list[RowResult]:
+def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     """Rows of the branches that the scripts reach: where an answer is not the model's they break, the others hold."""
     specification = SYSTEMS[fleet.system].model
     own = rows_of(fleet.system, CORPUS)
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
         return [_result(row, "could-not-run", "the corpus needs a clock that the kit can set") for row in own]
-    found = corpus.replay(fleet, specification, corpus.scripts(fleet.system))
+    scripts = corpus.scripts(fleet.system)
+    wanted = item.partition(":")[2]
+    found = corpus.replay(fleet, specification, {wanted: scripts[wanted]} if wanted else scripts)
     rows = catalogue(fleet.system)
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]

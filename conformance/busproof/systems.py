@@ -26,10 +26,12 @@ from busproof.checks import (
     syncs,
 )
 from busproof.checks.extract import comms as comms_facts
+from busproof.checks.extract import timeline as timeline_facts
 from busproof.checks.extract import topics as topics_facts
 from busproof.checks.extract import worker as worker_facts
 from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
 from busproof.explore.stage import Specification
+from busproof.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
 from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
@@ -39,17 +41,20 @@ from busproof.machines import topics as topics_machine
 from busproof.machines import worker as worker_machine
 from busproof.machines.common import MachineRun
 from busproof.oddities import comms as comms_oddities
+from busproof.oddities import timeline as timeline_oddities
 from busproof.oddities import topics as topics_oddities
 from busproof.oddities import worker as worker_oddities
 from busproof.oddities.common import Look
 from busproof.protocol import CONTRACTS, Contract
 from busproof.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
+from busproof.scenarios import timeline as _timeline_scenarios  # noqa: F401
 from busproof.scenarios import topics as _topics_scenarios  # noqa: F401
 from busproof.scenarios import worker as _worker_scenarios  # noqa: F401
 from busproof.suite import SCENARIOS, Scenario
 from busproof.workload import common
 from busproof.workload.common import Workload
 from busproof.workload.comms import WORKLOAD as COMMS_WORKLOAD
+from busproof.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
 from busproof.workload.topics import WORKLOAD as TOPICS_WORKLOAD
 from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
 
@@ -115,6 +120,17 @@ register(
         comms_oddities.ODDITIES,
         comms_oddities.NOTES,
         COMMS_SPECIFICATION,
+    ),
+    System(
+        CONTRACTS["timeline"],
+        SCENARIOS["timeline"],
+        {},
+        TIMELINE_WORKLOAD,
+        timeline_facts.SOURCE,
+        {"order": order.check, "durable": durable.check},
+        timeline_oddities.ODDITIES,
+        timeline_oddities.NOTES,
+        TIMELINE_SPECIFICATION,
     ),
     System(
         CONTRACTS["topics"],

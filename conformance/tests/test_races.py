@@ -17,6 +17,8 @@ LOOKERS = [
     ("worker", "check_then_act", 5),
     ("worker", "exporters_do_not_wait", 5),
     ("comms", "looks_then_takes", 5),
+    ("timeline", "looks_for_the_head_before_it_locks", 5),
+    ("timeline", "looks_before_it_takes", 5),
     ("topics", "looks_then_joins", 5),
     ("topics", "looks_then_creates", 5),
     ("topics", "tables_one_by_one", 5),

@@ -10,7 +10,7 @@ from busproof.fleet import Fleet, reference
 from busproof.systems import play
 from busspark.session import spark_session
 
-CALLS = {"worker": 240, "comms": 400, "topics": 240}
+CALLS = {"worker": 240, "comms": 400, "timeline": 240, "topics": 240}
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def parts_of(path: Path, folder: Path) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("system", ["worker", "comms", "topics"])
+@pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
 def test_they_are_what_the_checks_take_from_the_history(
     recorded: Recorded, tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from busspark.screen.rows import rows_of
 from busspark.screen.window import screened
 
 
-@pytest.mark.parametrize("system", ["worker", "comms", "topics"])
+@pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
 def test_events_are_shuffled_once(
     spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path, system: str
 ) -> None:

@@ -35,6 +35,12 @@ def _py(words: list[str], _spawn: Spawn) -> Door:
     return PythonDoor(getattr(importlib.import_module(module), factory or "factory")())
 
 
+def _nats(words: list[str], spawn: Spawn) -> Door:
+    from busproof.adapters.nats import NatsDoor
+
+    return NatsDoor(open_door(words[0], spawn))
+
+
 def _sqlite(_words: list[str], _spawn: Spawn) -> Door:
     from busproof.adapters.sqlite import SqliteDoor
 
@@ -63,6 +69,7 @@ SCHEMES = {
         is_process=True,
         no_adapter="any MCP server over stdio",
     ),
+    "nats": Scheme("exec:CMD…", "the same bus on a NATS JetStream that the kit starts (system timeline)", _nats),
     "py": Scheme("module:factory", "a Python object whose methods are the protocol's", _py),
     "sqlite": Scheme(
         "PATH", "an existing bus.db, messages.db or agent_bus.sqlite, or its folder (doctor reads a copy)", _sqlite

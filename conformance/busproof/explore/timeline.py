@@ -30,46 +30,16 @@ from busproof.protocol.timeline import CONTRACT
 
 PROCESSES = 3
 NAMES = (
-    *(
-        "main",
-        "Main",
-        "main ",
-        "a.b",
-        "a_b",
-        "a%2Eb",
-        "a-b",
-        "*",
-        ">",
-        "vlinder",
-        "caf\u00e9",
-        "cafe\u0301",
-        "0",
-        "null",
-    ),
-    *("\x00", "\n", " ", "\U0001f600", "n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2), "'", "a", "b"),
+    *("main", "Main", "main ", "a.b", "a_b", "a%2Eb", "a-b", "*", ">", "vlinder", "caf\u00e9", "cafe\u0301", "0"),
+    *("null", "\x00", "\n", " ", "\U0001f600", "'", "a", "b"),
+    *("n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
 GROUPS = ("g", "G", "g.h", "\u00e9")
 PAYLOADS: tuple[Any, ...] = (
-    *(
-        None,
-        False,
-        0,
-        "",
-        [],
-        {},
-        True,
-        1,
-        1.0,
-        -0.0,
-        "0",
-        {"a": 1, "b": 2},
-        {"b": 2, "a": 1},
-        [None],
-        2**53 + 1,
-        2**63,
-    ),
-    *(0.1 + 0.2, "\u00e9\u2028\U0001f600\x00", "caf\u00e9", "cafe\u0301", {"": {"": []}}, "a\x1f, b"),
+    *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
+    *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, "a\x1f, b"),
+    *("\u00e9\u2028\U0001f600\x00", "caf\u00e9", "cafe\u0301"),
 )
 BAD_KEYS: tuple[Any, ...] = (None, [], "invoke", {}, {"type": "nothing"}, {"type": ["invoke"]})
 BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_BYTES_MAX + 1), "\u00e9" * 101)
@@ -80,83 +50,24 @@ ACK_WAITS_MS = (30_000, 30_000, 1_000, 1)
 REQUEST_TYPES = tuple(REPLY_TYPES)
 
 EDGES = (
-    *(
-        "one dimension differs",
-        "look-alike name",
-        "key of bad shape",
-        "empty dimension",
-        "bad dimension",
-        "bad sequence",
-    ),
-    *("dimension missing", "dimension too many", "largest sequence", "longest name", "no nonce", "nonce out of place"),
-    *(
-        "other nonce",
-        "sent again",
-        "sent with other content",
-        "a reply is sent",
-        "a fork is sent",
-        "look-alike content",
-    ),
-    *("largest payload", "payload too large", "no JSON", "state", "state of a response", "answered again"),
-    *(
-        "other answer",
-        "answer to nothing",
-        "reply to a reply",
-        "subject of nothing",
-        "needless escape",
-        "lower-case escape",
-    ),
-    *(
-        "token too many",
-        "leading zero",
-        "filter of a type",
-        "filter of all",
-        "filter with a hole",
-        "group",
-        "other group",
-    ),
-    *(
-        "bad filter",
-        "matches",
-        "matches not",
-        "nothing to fetch",
-        "due - 1 ms",
-        "due",
-        "fetched again",
-        "ack",
-        "ack again",
-    ),
-    *("late ack", "nak", "late nak", "ack of nothing", "another's delivery", "fetch of a fork's", "long ago"),
-    *(
-        "clock back",
-        "answered call",
-        "time out",
-        "late reply",
-        "same call again",
-        "same call, other content",
-        "bad number",
-    ),
-    *(
-        "call on a fork, answered",
-        "call on a fork, unanswered",
-        "call with a nonce",
-        "unknown timeline",
-        "after",
-        "limit",
-    ),
-    *("of a submission", "unknown submission", "fork at 0", "fork at the end", "fork beyond", "fork of a fork"),
-    *("fork below a fork", "fork again", "fork onto what exists", "fork with another point", "fork of nothing"),
-    *(
-        "head",
-        "old head",
-        "head of nothing",
-        "restart",
-        "race",
-        "wait",
-        "answered while it waits",
-        "fetched while it waits",
-    ),
-    *("replay", "replay without a complete", "junk", "the parent goes on"),
+    *("one dimension differs", "look-alike name", "key of bad shape", "empty dimension"),
+    *("bad dimension", "bad sequence", "dimension missing", "dimension too many", "largest sequence"),
+    *("longest name", "no nonce", "nonce out of place", "other nonce", "sent again"),
+    *("sent with other content", "a reply is sent", "a fork is sent", "look-alike content"),
+    *("largest payload", "payload too large", "no JSON", "state", "state of a response"),
+    *("answered again", "other answer", "answer to nothing", "reply to a reply", "subject of nothing"),
+    *("needless escape", "lower-case escape", "token too many", "leading zero", "filter of a type"),
+    *("filter of all", "filter with a hole", "group", "other group", "bad filter", "matches"),
+    *("matches not", "nothing to fetch", "due - 1 ms", "due", "fetched again", "ack", "ack again"),
+    *("late ack", "nak", "late nak", "nak again", "ack of nothing", "fetch of a fork's", "long ago"),
+    *("clock back", "answered call", "time out", "late reply", "same call again"),
+    *("same call, other content", "bad number", "call on a fork, answered"),
+    *("call on a fork, unanswered", "call with a nonce", "unknown timeline", "after", "limit"),
+    *("of a submission", "unknown submission", "fork at 0", "fork at the end", "fork beyond"),
+    *("fork of a fork", "fork below a fork", "fork again", "fork onto what exists"),
+    *("fork with another point", "fork of nothing", "head", "old head", "head of nothing", "restart"),
+    *("race", "wait", "answered while it waits", "fetched while it waits", "replay"),
+    *("replay without a complete", "junk", "the parent goes on"),
 )
 
 
@@ -333,7 +244,7 @@ class TimelineGenerator:
             (self._state, 3),
             (self._verify, 3),
             (self._replay, 4),
-            (self._timelines, 1),
+            (self._timelines, 3),
             (self._dump, 2),
             (self._subject_of, 5),
             (self._key_of, 5),
@@ -531,14 +442,17 @@ class TimelineGenerator:
             return self._step(
                 at, method, {"delivery": self._tag("ack of nothing", self.r.choice(("", "nothing", 5, None)))}
             )
+        late = [one for one in over if self._is_anothers(one)]
+        if late and self.r.random() < 0.3:
+            return self._step(at, method, {"delivery": self._tag(f"late {method}", self.r.choice(late))})
         if held and (not over or self.r.random() < 0.8):
             return self._step(at, method, {"delivery": self._tag(method, self.r.choice(held))})
-        tag = "late nak" if method == "nak" else "ack again"
-        ticket = self.r.choice(over)
+        return self._step(at, method, {"delivery": self._tag(f"{method} again", self.r.choice(over))})
+
+    def _is_anothers(self, ticket: Any) -> bool:
+        """Was the message handed out again since?"""
         consumer, place = self.model.tickets[ticket.name]
-        if method == "ack" and place in consumer.held:
-            tag = self._tag("another's delivery", "late ack")
-        return self._step(at, method, {"delivery": self._tag(tag, ticket)})
+        return place in consumer.held
 
     # -- calls
 
@@ -604,15 +518,17 @@ class TimelineGenerator:
     def _verify(self, at: int) -> Step:
         if "verify" not in self.features:
             return self._log(at)
-        timeline = self._timeline()
-        lane = self.model.lanes.get(timeline)
-        params: dict[str, Any] = {} if self.r.random() < 0.4 else {"timeline": timeline}
-        if params and lane and self.r.random() < 0.6:
-            self.heads.append((timeline, lane.last[1]))
-            head = self.r.choice([one for of, one in self.heads if of == timeline])
-            params["head"] = self._tag("head" if head == lane.last[1] else "old head", head)
-        elif not params and self.r.random() < 0.0:
-            params["head"] = self._tag("head of nothing", "0" * 64)
+        lanes = list(self.model.lanes.values())
+        if self.heads and self.r.random() < 0.3:
+            timeline, head = self.r.choice(self.heads)
+            self._tag("head" if head == self.model.lanes[timeline].last[1] else "old head")
+            return self._step(at, "verify", {"timeline": timeline, "head": head})
+        if lanes:
+            noted = self.r.choice(lanes)
+            self.heads.append((noted.name, noted.last[1]))
+        params: dict[str, Any] = {} if self.r.random() < 0.4 else {"timeline": self._timeline()}
+        if self.r.random() < 0.15:
+            params["head"] = self._tag("head of nothing", self.r.choice(("0" * 64, "", 5, True)))
         return self._step(at, "verify", params)
 
     def _replay(self, at: int) -> Step:

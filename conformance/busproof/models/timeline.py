@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,13 +57,8 @@ class Name(Free):
         self.others = others
 
     def fits(self, value: Any) -> bool:
-        if (
-            type(value) is not str
-            or not 0 < len(value) <= 255
-            or any(char in ".*>/\\" or char.isspace() for char in value)
-        ):
-            return False
-        return all(other.value != value for other in self.others)
+        is_name = type(value) is str and re.fullmatch(r"[^\s.*>/\\]{1,255}", value) is not None
+        return is_name and all(other.value != value for other in self.others)
 
 
 class Ticket(Free):
@@ -89,6 +85,11 @@ class Consumer:
     name: Any
     held: dict[int, Held] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
+
+    def told(self) -> str:
+        """In words."""
+        held = {at: (one.count, one.until_ms, one.back_at) for at, one in self.held.items()}
+        return f"done {sorted(self.done)}, handed out {held}"
 
 
 class TimelineModel(Model):
@@ -260,8 +261,11 @@ class TimelineModel(Model):
         """Where it stands."""
         return {
             "subject": message.subject,
-            "number": Cited(message.number, ("timeline.log.16",)),
-            "hash": Cited(message.hash, ("timeline.log.18", "timeline.log.19")),
+            "number": Cited(message.number, ("timeline.log.16", "timeline.fork.04")),
+            # A hash is of all that is recorded: where it differs, the message itself may, or its state.
+            "hash": Cited(
+                message.hash, ("timeline.log.18", "timeline.log.19", "timeline.log.26", _row_of(message.key["type"]))
+            ),
             "duplicate": Cited(not is_new, ("timeline.log.11",)),
         }
 
@@ -272,7 +276,7 @@ class TimelineModel(Model):
             return self.again(known, payload, state), False
         timeline = self.lanes.setdefault(key["timeline"], Timeline(key["timeline"]))
         message = timeline.append(key, subject(key), nonce, state, payload, self.now_ms * 1000)
-        self.row("timeline." + MESSAGE_ROWS[key["type"]], "timeline.log.08", "timeline.log.09", "timeline.log.14")
+        self.row(_row_of(key["type"]), "timeline.log.08", "timeline.log.09", "timeline.log.14")
         self.row("timeline.log.16", "timeline.log.17", "timeline.log.18", "timeline.log.19", "timeline.log.30")
         self.row("timeline.log.10", "timeline.log.31", "timeline.fork.04")
         self.record.append(message)
@@ -326,9 +330,10 @@ class TimelineModel(Model):
         consumer.held[at] = held
         self.tickets[held.ticket.name] = consumer, at
         message = self.record[at]
-        self.row("timeline.cursor.10", "timeline." + MESSAGE_ROWS[message.key["type"]])
+        self.row("timeline.cursor.10", _row_of(message.key["type"]))
         counted = Cited(held.count, ("timeline.cursor.04",))
-        return message.told() | {"delivery": held.ticket, "delivery_count": counted}
+        which = {"subject": message.subject, "number": message.number}  # another message is a fault of the queue
+        return {**which, **message.told(), **which, "delivery": held.ticket, "delivery_count": counted}
 
     def delivery(self, ticket: Any) -> tuple[Consumer, int, bool]:
         """What the ticket is for, and whether that delivery is still the last. Raises for what no fetch gave."""
@@ -572,7 +577,7 @@ class TimelineModel(Model):
             "parent": begun.parent,
             "at": begun.at,
             "number": Cited(first.number, ("timeline.fork.08",)),
-            "hash": Cited(first.hash, ("timeline.fork.08",)),
+            "hash": Cited(first.hash, ("timeline.fork.08", "timeline.log.07")),
             "duplicate": Cited(not is_new, ("timeline.fork.09",)),
         }
 
@@ -592,7 +597,10 @@ class TimelineModel(Model):
             f"{one.name!a} from {one.parent!a} at {one.at}: numbers up to {one.last[0]}" for one in self.lanes.values()
         ]
         lines += [f"  {one.number} {one.subject} {one.payload:.60}" for one in self.record[-20:]]
-        for (written, group), consumer in self.consumers.items():
-            held = {at: (one.count, one.until_ms, one.back_at) for at, one in consumer.held.items()}
-            lines.append(f"consumer {written} {group!a}: done {sorted(consumer.done)}, handed {held}")
+        lines += [f"consumer {name!a}: {one.told()}" for name, one in self.consumers.items()]
         return "\n".join(lines)
+
+
+def _row_of(type_: str) -> str:
+    """The sentence that promises messages of this type."""
+    return f"timeline.{MESSAGE_ROWS[type_]}"

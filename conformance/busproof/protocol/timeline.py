@@ -455,6 +455,7 @@ CONTRACT = Contract(
     profiles={"core": ("log", "cursor", "route"), "full": ("log", "cursor", "route", "retry", "export", "fork")},
     store=PurePosixPath(DB_NAME),
     tables=TIMELINE_TABLES,
+    participant="busproof.adapters.sqlite_timeline:TimelineParticipant",
     reference="refbus.driver",
     columns={
         "send": _APPENDED,

@@ -47,6 +47,8 @@ class Verify:
         """
         if timeline is None and head is not None:
             raise InvalidArgument("head is a timeline's: say which")
+        if head is not None and type(head) is not str:
+            raise InvalidArgument("head is the text of a hash")
         branches = {branch.timeline: branch for branch in self.store.queue.branches()}
         wanted = list(branches)
         if timeline is not None:

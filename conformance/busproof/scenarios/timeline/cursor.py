@@ -1,0 +1,60 @@
+"""cursor: workers that ask at once, that die, and that wait."""
+
+from __future__ import annotations
+
+import time
+
+from busproof.adapters.base import DoorError
+from busproof.scenarios.common import at_once, raced
+from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, request, scenario, send
+from busproof.suite import Ctx
+
+ACK_WAIT_MS = 30_000
+
+
+@scenario("cursor.one_each")
+def one_each(ctx: Ctx) -> None:
+    """Four workers have looked before any could take: each takes a message of its own."""
+    workers = [ctx.agent(f"w{n}") for n in range(4)]
+    for n in range(4):
+        send(workers[0], request(n))
+    results = raced(ctx, *[lambda one=one: one.call("fetch", filter=ANY_REQUEST) for one in workers])
+    broken = [str(one) for one in results if isinstance(one, DoorError)]
+    taken = sorted(
+        one["message"]["number"] for one in results if not isinstance(one, DoorError) and one["message"] is not None
+    )
+    ctx.expect("timeline.cursor.02", taken == [1, 2, 3, 4] and not broken, f"taken were {taken} {broken}")
+
+
+@scenario("cursor.dead_worker", needs=("clock", "sqlite"))
+def dead_worker(ctx: Ctx) -> None:
+    """A worker is killed with a message in hands; after the time-out another gets it, once."""
+    first, second, third = (ctx.agent(name) for name in "abc")
+    send(first, request(), "work")
+    fetch(first, ANY_REQUEST)
+    ctx.crash(first)
+    ctx.advance(ACK_WAIT_MS - 1)
+    early = fetch(second, ANY_REQUEST)
+    ctx.advance(1)
+    late, other = fetch(second, ANY_REQUEST), fetch(third, ANY_REQUEST)
+    count = late and late["delivery_count"]
+    why = f"before the time {early}, at the time {late!s:.200}, for a third {other!s:.100}"
+    ctx.expect("timeline.cursor.05", early is None and count == 2 and other is None, why)
+
+
+@scenario("cursor.waits")
+def waits(ctx: Ctx) -> None:
+    """A fetch that waits gives what comes, and nothing after its time."""
+    worker, sender = ctx.agent("w"), ctx.agent("s")
+    began = time.monotonic()
+    nothing = fetch(worker, ANY_REQUEST, wait_ms=300)
+    took_s = time.monotonic() - began
+
+    def later() -> dict[str, object]:
+        time.sleep(0.1)
+        return send(sender, request())
+
+    got, _ = at_once(lambda: worker.call("fetch", filter=ANY_REQUEST, wait_ms=20_000), later)
+    message = None if isinstance(got, DoorError) else got["message"]
+    ok = nothing is None and took_s >= 0.297 and message is not None
+    ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {got!s:.200}")

@@ -1,0 +1,131 @@
+"""log: the file, and what verify finds in one that somebody has changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from busproof.protocol.timeline import CONTRACT
+from busproof.scenarios.common import Row
+from busproof.scenarios.timeline.common import log, record, request, scenario, send
+from busproof.session import Session
+from busproof.suite import Ctx
+
+# A change that leaves the value as long as it was; of a number, one more.
+CHANGES = {
+    "subject": "substr(subject, 1, length(subject) - 1) || '9'",
+    "nonce": "'other'",
+    "state": "lower('AB') || substr(coalesce(state, ''), 3)",
+    "payload": "replace(payload, 'n', 'm')",
+    "time_us": "time_us + 1",
+    "previous": "'f' || substr(previous, 2)",
+    "hash": "'g' || substr(hash, 2)",
+}
+
+
+@scenario("log.tables", needs=("sqlite",))
+def tables(ctx: Ctx) -> None:
+    """The file has the page's tables and columns."""
+    send(ctx.agent("a"), request())
+    with record(ctx) as db:
+        mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+        faults = [] if mode == "wal" else [f"journal_mode is {mode}"]
+        for table, columns in wanted_columns().items():
+            have = {row["name"] for row in db.execute(f"SELECT name FROM pragma_table_info('{table}')")}
+            faults += [f"{table} has no {name}" for name in columns if name not in have]
+    ctx.expect("timeline.log.32", not faults, f"the file: {', '.join(faults)}")
+
+
+def wanted_columns() -> dict[str, list[str]]:
+    """Of the contract's statements, as SQLite reads them."""
+    db = sqlite3.connect(":memory:")
+    db.executescript(CONTRACT.tables)
+    named = [
+        name
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    ]
+    found = {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")] for name in named}
+    db.close()
+    return found
+
+
+def faults_of(session: Session, **params: Any) -> tuple[bool, set[tuple[str, int]]]:
+    """ok, and where verify finds a fault."""
+    reply = session.call("verify", **params)
+    return reply["ok"], {(one["timeline"], one["number"]) for one in reply["faults"]}
+
+
+def written(ctx: Ctx) -> Session:
+    """Five messages on main, and a fork of it at 3 with one of its own."""
+    writer = ctx.agent("w")
+    for n in range(1, 5):
+        send(writer, request(n), {"n": n})
+    writer.call("reply", key=request(1), payload={"n": "done"})
+    writer.call("fork", timeline="branch", submission="s1", agent_name="ann", parent="main", at=3)
+    return writer
+
+
+@scenario("log.tampering", needs=("sqlite", "verify"))
+def tampering(ctx: Ctx) -> None:
+    """Each field of a message is changed in its turn; verify names the place, and is content when it is mended."""
+    writer = written(ctx)
+    unnoticed = []
+    for column, change in CHANGES.items():
+        number = 2 if column != "state" else 5
+        with record(ctx) as db:
+            where = "WHERE timeline = 'main' AND number = ?"
+            (before,) = db.execute(f"SELECT {column} FROM messages {where}", (number,)).fetchone()
+            db.execute(f"UPDATE messages SET {column} = {change} {where}", (number,))
+        ok, places = faults_of(writer)
+        if ok or not places & {("main", number), ("main", number + 1)}:
+            unnoticed.append(f"{column} of number {number} (faults at {sorted(places)})")
+        with record(ctx) as db:
+            db.execute(f"UPDATE messages SET {column} = ? {where}", (before, number))
+    ok, places = faults_of(writer)
+    ctx.expect("timeline.log.21", not unnoticed and ok, f"not found: {unnoticed}; mended, it finds {sorted(places)}")
+
+
+@scenario("log.cut_chain", needs=("sqlite", "verify"))
+def cut_chain(ctx: Ctx) -> None:
+    """A message is taken out; another is put in, with a hash of its own."""
+    writer = written(ctx)
+    with record(ctx) as db:
+        db.execute("BEGIN")
+        db.execute("DELETE FROM messages WHERE timeline = 'main' AND number = 2")
+        db.execute("COMMIT")
+    gone_ok, gone = faults_of(writer)
+    with record(ctx) as db:
+        db.execute(
+            "INSERT INTO messages (timeline, number, submission, type, subject, payload, time_us, previous, hash)"
+            " SELECT timeline, 2, submission, type, subject || '7', payload, time_us, previous, hash FROM messages"
+            " WHERE timeline = 'main' AND number = 1"
+        )
+    put_ok, put = faults_of(writer)
+    ctx.expect(
+        "timeline.log.22",
+        not gone_ok and not put_ok and any(one[0] == "main" for one in gone & put | gone),
+        f"number 2 gone: ok is {gone_ok}, faults {sorted(gone)}; one put in its place: ok is {put_ok}, {sorted(put)}",
+    )
+
+
+@scenario("log.remembered_head", needs=("sqlite", "verify"))
+def remembered_head(ctx: Ctx) -> None:
+    """The tail is cut off, and the head moved back with it: only who remembers the head can tell, and verify does."""
+    writer = ctx.agent("w")
+    for n in range(1, 4):
+        send(writer, request(n), {"n": n})
+    last: Row = log(writer)[-1]
+    before, _ = faults_of(writer, timeline="main", head=last["hash"])
+    with record(ctx) as db:
+        db.execute("BEGIN")
+        db.execute("DELETE FROM messages WHERE timeline = 'main' AND number = 3")
+        db.execute(
+            "UPDATE timelines SET number = 2, hash = (SELECT hash FROM messages WHERE timeline = 'main' AND number = 2)"
+            " WHERE timeline = 'main'"
+        )
+        db.execute("COMMIT")
+    after, places = faults_of(ctx.agent("v"), timeline="main", head=last["hash"])
+    ok = before and not after and any(name == "main" for name, _ in places)
+    ctx.expect(
+        "timeline.log.23", ok, f"with the head: ok {before}; of a tail cut off: ok {after}, faults {sorted(places)}"
+    )

@@ -1,0 +1,96 @@
+"""log: the story of a submission, writers that meet, and processes that die."""
+
+from __future__ import annotations
+
+from busproof.adapters.base import DoorError
+from busproof.scenarios.common import Row, definite, raced, said
+from busproof.scenarios.timeline.common import (
+    ANY_INVOKE,
+    ANY_REQUEST,
+    chain_faults,
+    fetch,
+    invoke,
+    log,
+    record,
+    request,
+    scenario,
+    send,
+)
+from busproof.suite import Ctx
+
+
+@scenario("log.flow")
+def flow(ctx: Ctx) -> None:
+    """A harness submits, an agent calls a service, the service answers, the agent finishes: four messages, in order."""
+    harness, runtime, service = (ctx.agent(name) for name in ("harness", "runtime", "service"))
+    send(harness, invoke(), "hello")
+    asked = fetch(runtime, ANY_INVOKE)
+    send(runtime, request(), ["hello"])
+    called = fetch(service, ANY_REQUEST)
+    service.call("reply", key=request(), payload={"text": "hi"})
+    answer = fetch(runtime, {"type": "response", "agent": "ann"})
+    runtime.call("reply", key=invoke(), payload="hi", state={"turns": 1})
+    result = fetch(harness, {"type": "complete", "harness": "cli"})
+    got = [one and one["payload"] for one in (asked, called, answer, result)]
+    ctx.expect("timeline.log.40", got == ["hello", ["hello"], {"text": "hi"}, "hi"], f"the payloads that came: {got}")
+    types = [one["key"]["type"] for one in log(harness)]
+    ctx.expect("timeline.log.08", types == ["invoke", "request", "response", "complete"], f"the record has {types}")
+
+
+@scenario("log.one_head")
+def one_head(ctx: Ctx) -> None:
+    """Writers that all have looked before any could write, still make one chain."""
+    writers = [ctx.agent(f"w{n}") for n in range(4)]
+    send(writers[0], request(0))
+    calls = [lambda one=one, n=n: send(one, request(n)) for n, one in enumerate(writers, 1)]
+    results = raced(ctx, *calls)
+    broken = [str(one) for one in results if isinstance(one, DoorError)]
+    numbers = sorted(one["number"] for one in results if not isinstance(one, DoorError))
+    faults = [*broken, *chain_faults(log(writers[0]))]
+    ctx.expect("timeline.log.20", not faults and numbers == [2, 3, 4, 5], f"numbers {numbers}, {faults}")
+
+
+@scenario("log.refused_is_not_recorded")
+def refused_is_not_recorded(ctx: Ctx) -> None:
+    """What was refused stands nowhere, and what stands says that it was sent."""
+    writer = ctx.agent("w")
+    send(writer, request(1), "first")
+    refusals = [
+        writer.refusal("send", key=request(1), payload="other"),
+        writer.refusal("send", key=request(2) | {"agent": ""}, payload="no name"),
+        writer.refusal("send", key=request(3), payload="x" * 1_000_001),
+    ]
+    told = log(writer)
+    ok = all(definite(one) for one in refusals) and [(m["payload"], m["status"]) for m in told] == [("first", "sent")]
+    ctx.expect("timeline.log.25", ok, f"{'; '.join(map(said, refusals))}; the record: {told!s:.300}")
+
+
+@scenario("log.killed")
+def killed(ctx: Ctx) -> None:
+    """Processes are killed in the middle of their work: what they had acknowledged stands, and the chain holds."""
+    told: list[Row] = []
+    for n in range(4):
+        writer = ctx.agent(f"w{n}")
+        told += [send(writer, request(10 * n + m), {"n": m}) for m in range(3)]
+        ctx.crash(writer)
+    after = log(ctx.agent("after"))
+    faults = chain_faults(after)
+    there = {(one["number"], one["hash"]) for one in after}
+    lost = [one["number"] for one in told if (one["number"], one["hash"]) not in there]
+    ctx.expect("timeline.log.34", not (faults or lost), f"lost {lost}, {faults}")
+
+
+@scenario("log.busy", needs=("sqlite",))
+def busy(ctx: Ctx) -> None:
+    """While another program holds the file, a send is refused for certain, or waits and is done: never half."""
+    writer, reader = ctx.agent("w"), ctx.agent("r")
+    send(writer, request(1))
+    with record(ctx) as held:
+        held.execute("BEGIN IMMEDIATE")
+        refused = writer.refusal("send", key=request(2))
+        numbers = [one["number"] for one in log(reader)]
+        held.execute("ROLLBACK")
+    again = send(writer, request(2))
+    ok = definite(refused, "BUSY") and numbers == [1] and not again["duplicate"] and again["number"] == 2
+    why = f"{said(refused)}; meanwhile the record had {numbers}; sent again it was {again}"
+    ctx.expect("timeline.log.35", ok, why)

@@ -1,0 +1,122 @@
+"""retry: calls that wait for an answer, and for no other one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from busproof.adapters.base import DoorError, Refused
+from busproof.scenarios.common import Row, at_once
+from busproof.scenarios.timeline.common import ANY_INVOKE, ANY_REQUEST, fetch, invoke, log, request, scenario
+from busproof.session import Session
+from busproof.suite import Ctx
+
+WAIT_MS = 20_000
+
+
+def of(key: Row) -> Row:
+    """A key as the parameters of a call."""
+    return {name: value for name, value in key.items() if name != "type"}
+
+
+def answered(ctx: Ctx, method: str, key: Row, wanted: Row, **more: Any) -> tuple[Row | DoorError, Row | None]:
+    """A call, and a worker that fetches what it sent and answers; the call's end, and what the worker got."""
+    caller, worker = ctx.agent("caller"), ctx.agent("worker")
+    seen: list[Row | None] = []
+
+    def work() -> Row:
+        message = fetch(worker, wanted, wait_ms=WAIT_MS)
+        seen.append(message)
+        if message is None:
+            return {}
+        nonce = {"nonce": message["nonce"]} if message["nonce"] is not None else {}
+        return worker.call("reply", key=message["key"], payload={"for": message["payload"]}, **nonce)
+
+    call = lambda: caller.call(method, **of(key), **more, payload="ask", timeout_ms=WAIT_MS)  # noqa: E731
+    got, _ = at_once(call, work)
+    return got, seen[0]
+
+
+def fits(got: Row | DoorError, message: Row | None, key: Row) -> bool:
+    """Was the message sent under the key, and its answer returned?"""
+    return (
+        message is not None
+        and message["key"] == key
+        and not isinstance(got, DoorError)
+        and got["payload"] == {"for": "ask"}
+        and got["replayed"] is False
+    )
+
+
+@scenario("retry.run_agent", needs=("calls",))
+def run_agent(ctx: Ctx) -> None:
+    """Blocks until the agent's Complete."""
+    got, message = answered(ctx, "run_agent", invoke(), ANY_INVOKE)
+    ctx.expect(
+        "timeline.retry.01", fits(got, message, invoke()), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+    )
+
+
+@scenario("retry.call_service", needs=("calls",))
+def call_service(ctx: Ctx) -> None:
+    """Blocks until the service's Response."""
+    got, message = answered(ctx, "call_service", request(), ANY_REQUEST)
+    ctx.expect(
+        "timeline.retry.02", fits(got, message, request()), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+    )
+
+
+@scenario("retry.delegate", needs=("calls",))
+def delegate(ctx: Ctx) -> None:
+    """Blocks until the DelegateReply with its nonce."""
+    key = {"type": "delegate", "timeline": "main", "submission": "s1", "caller": "ann", "target": "bob"}
+    got, message = answered(ctx, "delegate", key, {"type": "delegate"}, nonce="n1")
+    ctx.expect(
+        "timeline.retry.03", fits(got, message, key), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+    )
+
+
+@scenario("retry.time_out", needs=("calls",))
+def time_out(ctx: Ctx) -> None:
+    """Nobody answers: the call ends by itself, in its time, and says so."""
+    caller = ctx.agent("caller")
+    began = time.monotonic()
+    refusal = caller.refusal("call_service", **of(request()), payload="ask", timeout_ms=400)
+    took_s = time.monotonic() - began
+    ok = refusal is not None and refusal.code == "TIMEOUT" and 0.396 <= took_s < 15
+    ctx.expect("timeline.retry.04", ok, f"after {took_s:.3f} s of 0.400: {refusal}")
+
+
+@scenario("retry.exact_key", needs=("calls",))
+def exact_key(ctx: Ctx) -> None:
+    """Answers to every neighbour of its key stand there when a call begins; then comes its own, which it takes."""
+    caller, other = ctx.agent("caller"), ctx.agent("other")
+    key = request()
+    for name, value in of(key).items():
+        near = key | {name: f"{value}x" if isinstance(value, str) else value + 1}
+        other.call("reply", key=near, payload=f"another {name}")
+
+    def answer() -> Row:
+        _until(lambda: any(one["key"] == key for one in _asked(other)))
+        return other.call("reply", key=key, payload="own")
+
+    got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
+    ok = not isinstance(got, DoorError) and got["payload"] == "own"
+    ctx.expect("timeline.retry.06", ok, f"the call ended in {got!s:.300}")
+
+
+def _asked(session: Session) -> list[Row]:
+    """What stands on the timeline; nothing before its first message."""
+    try:
+        return log(session)
+    except Refused:
+        return []
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    """Look again, up to ten seconds."""
+    end = time.monotonic() + 10
+    while not is_so() and time.monotonic() < end:
+        threading.Event().wait(0.01)

@@ -1,0 +1,19 @@
+"""An acknowledged message comes again when its time is over."""
+
+from refbus.driver import serve
+from refbus.timeline.bus import TimelineBus
+from refbus.timeline.sqlite import SqliteQueue, _parts
+
+KILLED_BY = ("timeline.cursor.03",)
+ITEM = "corpus:program_09"
+
+
+def looked_at(queue: SqliteQueue, delivery: str) -> None:
+    _parts(delivery)
+
+
+SqliteQueue.ack = looked_at  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    serve({"timeline": TimelineBus})

@@ -1,0 +1,14 @@
+"""A payload may have one byte more than the limit that is told."""
+
+from refbus.driver import serve
+from refbus.timeline import message
+from refbus.timeline.bus import TimelineBus
+
+KILLED_BY = ("timeline.log.33",)
+ITEM = "corpus:program_02"
+
+message.PAYLOAD_BYTES_MAX += 1
+
+
+if __name__ == "__main__":
+    serve({"timeline": TimelineBus})

@@ -1,0 +1,24 @@
+"""Other content under a known key is dropped in silence."""
+
+from refbus.driver import serve
+from refbus.timeline import message
+from refbus.timeline.bus import TimelineBus
+
+KILLED_BY = ("timeline.log.12",)
+ITEM = "corpus:program_01"
+
+message.Node.content = property(lambda node: _Anything())  # type: ignore[assignment, method-assign]
+
+
+class _Anything:
+    """Is the same as what it is held against."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+if __name__ == "__main__":
+    serve({"timeline": TimelineBus})

@@ -1,0 +1,14 @@
+"""TIMEOUT says that certainly nothing happened."""
+
+from refbus.driver import serve
+from refbus.kernel.errors import TimedOut
+from refbus.timeline.bus import TimelineBus
+
+KILLED_BY = ("timeline.retry.05",)
+ITEM = "corpus:sent_twice"
+
+TimedOut.definite = True
+
+
+if __name__ == "__main__":
+    serve({"timeline": TimelineBus})
