@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from buschaos import report
+from buschaos import points, report
 from buschaos.bus import RunFailed
+from buschaos.operations import Operation
 from buschaos.run import Act, Run, Settings, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
@@ -33,6 +34,7 @@ examples:
   busproof chaos worker                                        the reference, all acts, about four minutes
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
+  busproof chaos worker --only 'publish with blob' --at 7:torn:512   one point again
   busproof chaos worker --power 1000 --option synchronous=FULL --durability power-loss
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
@@ -84,6 +86,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--disk", type=Path, metavar="DIR", help="a small mounted file system to fill, where namespaces are forbidden"
     )
+    made.add_argument("--only", action="append", metavar="OPERATION", help="this operation alone; again for more")
+    made.add_argument(
+        "--at", type=points.parse, metavar="N:FAULT", help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky"
+    )
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(
         "--out", type=Path, default=Path("busproof-out/chaos"), help="folder for history, plan and evidence"
@@ -100,7 +106,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     subject = SUBJECTS[args.system]
     acts = subject.acts if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
+    if args.at is not None:
+        everything, acts, args.points = False, frozenset(), True
     settings = Settings(
+        operations=args.only and _named(args.only, args.system),
+        at=args.at,
         specs=args.bus or [reference(args.system)],
         out=args.out,
         system=args.system,
@@ -123,6 +133,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     told = report.write(result, settings)
     _tell(result, told, settings)
     return int(told.footer["exit_code"])
+
+
+def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
+    known = {operation.name: operation for operation in SUBJECTS[system].operations}
+    if unknown := [name for name in names if name not in known]:
+        say(f"there is no operation {unknown[0]!r}: {', '.join(known)}", sys.stderr)
+        raise SystemExit(EXIT_CODES["unknown"])
+    return tuple(known[name] for name in names)
 
 
 def _progress(text: str) -> None:

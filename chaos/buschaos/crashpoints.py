@@ -131,7 +131,9 @@ class CrashPoints:
         for point in self._error_points(rehearsal.changes):
             result.points.append(self._real(ground, operation, point, rehearsal, work))
         if self._kills:
-            left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
+            # Where the tape is not whole its images are of no disk that ever was.
+            whole = [] if result.doubt else rehearsal.changes
+            left = list(shots(rehearsal.base, whole, self._torn)) if whole else []
             again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
             for shot in left:
                 result.points.append(self._look_at(ground, operation, shot, rehearsal, work, again=shot in again))
@@ -209,7 +211,7 @@ class CrashPoints:
     def _result(
         self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]
     ) -> PointResult:
-        title = f"{operation.name}, {point.describe(struck)}"
+        title = f"{operation.name}, {point.describe(struck)} (--only {operation.name!r} --at {point})"
         if not problems:
             return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"

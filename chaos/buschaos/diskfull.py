@@ -62,6 +62,8 @@ def run(
     specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, system: str, folder: Path | None = None
 ) -> Iterator[Level]:
     """Play the levels, in a namespace or on the small file system that is given."""
+    if not levels:
+        return
     small = folder or work / "small"
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)

@@ -43,6 +43,7 @@ class Operation:
     is_first: bool = False  # the session's first call: nothing has been said who it is
     again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
     says: tuple[str, ...] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
+    ages: Callable[[Path], None] = lambda _: None  # makes the store as an older program left it
     shows: tuple[str, ...] = ()  # what its reply shows of the state: after an error, that or a refusal
     # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None

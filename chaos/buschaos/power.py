@@ -134,8 +134,8 @@ class PowerLoss:
             )
             played = self._record(ground, work)
             result.doubt, result.steps = played.doubt, len(played.tape)
-            states = self._states(ground, played, work)
-            self._check(ground, played, states, work, result)
+            if not result.doubt:  # or these would be images of no disk that ever was
+                self._check(ground, played, self._states(ground, played, work), work, result)
         return result
 
     # -- the session

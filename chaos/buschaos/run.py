@@ -32,6 +32,7 @@ from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.holds import Holds
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
+from buschaos.points import Point
 from buschaos.power import Durability, PowerLoss
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
@@ -84,6 +85,7 @@ class Settings:
     gone: bool = False
     disk_folder: Path | None = None
     operations: tuple[Operation, ...] | None = None  # all of the system's
+    at: Point | None = None  # this point of them, and no other
     torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
     cases: tuple[Case, ...] = CASES
     levels: tuple[int, ...] | None = None  # as many as the system's bus can bear
@@ -295,17 +297,16 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
             act.could_not_run = reading.WHY_NOT
         elif settings.disk_folder is None:
             act.could_not_run = disk.why_unavailable(work)
+        else:
+            act.could_not_run = disk.why_not_filled(settings.disk_folder)
         if act.could_not_run is not None:
             return act
         slow = SUBJECTS[settings.system].is_slow_to_start
+        usual = diskfull.LEVELS_OF_SLOW_STARTERS if slow else diskfull.LEVELS
+        levels = usual if settings.levels is None else settings.levels
         answers: Counter[str] = Counter()
         for level in diskfull.run(
-            settings.specs,
-            settings.levels or (diskfull.LEVELS_OF_SLOW_STARTERS if slow else diskfull.LEVELS),
-            work,
-            settings.out,
-            system=settings.system,
-            folder=settings.disk_folder,
+            settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder
         ):
             act.counts["levels of a full disk"] += 1
             answers += level.answers
@@ -361,6 +362,7 @@ def _points(
                 sticky=settings.sticky,
                 reads=reads,
                 operations=settings.operations,
+                only=settings.at,
                 seed=settings.seed,
             )
             for result in points.run():

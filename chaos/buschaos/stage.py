@@ -160,6 +160,7 @@ class Stage:
             self._store.mkdir()
         else:
             shutil.copytree(ground.template, self._store)
+            operation.ages(self._store)
         self._recorder = Recorder(folder / "point.jsonl", run="points", system=ground.fleet.system)
         self._victim: Session | None = None
         self._survivor: Session | None = None
@@ -279,10 +280,12 @@ class Stage:
     def judge(self, outcome: Outcome, rehearsal: Rehearsal, *, again: bool = True) -> list[Problem]:
         """What a survivor finds, and finds after the same call again."""
         try:
-            found = self.look()
+            found, evidence = self.find()
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
-        return self._half_done(outcome, rehearsal, found) or (self._again(rehearsal) if again else [])
+        # Whatever a retry would heal: a reader may come before it.
+        wrong = self._half_done(outcome, rehearsal, found) or self._ground.subject.problems(evidence)
+        return wrong or (self._again(rehearsal) if again else [])
 
     def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:
         before, after, refused = rehearsal.before, rehearsal.after, outcome.refused

@@ -88,7 +88,7 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
     [
         ("worker/answers_before_commit", "publish", "log", "was answered, and is not whole"),
         ("worker/publishes_one_by_one", "publish_many", "log", "is half done"),
-        ("worker/exports_then_records", "export_to_jsonl", "export", "bus.jsonl, line 7"),
+        ("worker/exports_then_records", "export_to_jsonl", "export", "bus.jsonl, line 8"),
         ("worker/exports_then_records", "export_to_jsonl", "export", "no line of an export"),
         ("worker/writes_blobs_in_place", "save_blob", "blob", "corrupt"),
         ("worker/writes_blobs_in_place", "publish with blob", "blob", "corrupt"),

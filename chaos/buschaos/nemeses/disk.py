@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SIZE = "16m"
+SIZE_MAX = 64 << 20
 PAGE = 4096
 
 
@@ -25,6 +26,13 @@ def why_unavailable(folder: Path) -> str | None:
         return "no `unshare` command (util-linux)"
     tried = subprocess.run(in_namespace(folder, ["true"]), capture_output=True, text=True, check=False)
     return None if tried.returncode == 0 else (tried.stderr.strip().splitlines() or ["unshare failed"])[-1]
+
+
+def why_not_filled(folder: Path) -> str | None:
+    """None for a small file system; the reason for one that others need, too."""
+    stat = os.statvfs(folder)
+    size = stat.f_blocks * stat.f_frsize
+    return None if size <= SIZE_MAX else f"{folder} has {size >> 20} MiB: only a disk of 64 MiB or less is filled"
 
 
 def in_namespace(folder: Path, command: list[str]) -> list[str]:

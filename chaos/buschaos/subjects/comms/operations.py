@@ -15,12 +15,16 @@ from busproof.suite import T0_MS
 MINUTE_MS = 60_000
 
 
+_VOTE = {"topic": "which", "options": ["this", "that"], "deadline": "2100-01-01T00:00:00.000000Z"}
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What the operations must know of the project that was prepared."""
 
     ids: dict[str, str]  # of the messages, by what was done with them
     envelope: dict[str, Any]  # of the one that awaits a response
+    letter: str | None = None  # the dead letter
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
@@ -34,9 +38,11 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     sent["shared"] = alice.call("send_message", message_type="note", payload={"of": "shared"})["message_id"]
     bob.call("claim_message", message_id=sent["abandoned"])
     if applicable(Operation("", "", "", lambda _: {}, ("retry", "clock")), hello):
-        for turn in range(2):
-            bob.call("claim_message", message_id=sent["failing"])
-            bob.call("complete_message", message_id=sent["failing"], error=f"error {turn}")
+        sent["dead"] = alice.call("send_message", to_agent="bob", message_type="note", payload={})["message_id"]
+        for turn in range(3):
+            for name in ("failing", "dead") if turn < 2 else ("dead",):
+                bob.call("claim_message", message_id=sent[name])
+                bob.call("complete_message", message_id=sent[name], error=f"error {turn}")
             tell_time(bob, hello, T0_MS + (turn + 1) * 10_000)
     for session in (alice, bob):
         tell_time(session, hello, T0_MS + LATER_MS)
@@ -47,6 +53,11 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     if applicable(Operation("", "", "", lambda _: {}, ("blob",)), hello):
         alice.call("write_artifact", task_id="old", content={"of": "old"})
     alice.call("subscribe_to_channel", channel_name="urgent")
+    if "votes" in hello.features:
+        sent["vote"] = alice.call("send_message", message_type="vote.initiate", payload=_VOTE)["message_id"]
+    letter = None
+    if "dead" in sent and "redrive" in hello.features:
+        letter = alice.call("dead_letters")["dead_letters"][0]["id"]
     envelope = {
         "id": sent["asked"],
         "type": "context.query",
@@ -59,7 +70,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         "priority": 5,
         "payload": {"query": "q"},
     }
-    return Prepared(sent, envelope)
+    return Prepared(sent, envelope, letter)
 
 
 def _new(name: str) -> str:
@@ -105,6 +116,23 @@ OPERATIONS = (
         "complete_message",
         lambda p: _of(p, "failing", error="e"),
         ("retry", "clock"),
+    ),
+    Operation("redrive", "retry", "redrive", lambda p: {"id": p.letter}, ("redrive", "retry", "clock")),
+    Operation(
+        "send_with_retry",
+        "retry",
+        "send_with_retry",
+        lambda _: {"base_delay": 0.001, **_send("retried")},
+        ("send_with_retry", *_SEND),
+    ),
+    Operation(
+        "vote.cast",
+        "log",
+        "send_message",
+        lambda p: _send(
+            "cast", message_type="vote.cast", payload={"vote_id": p.ids["vote"], "option": "this", "reasoning": "r"}
+        ),
+        ("votes", *_SEND),
     ),
     Operation(
         "send_response",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
@@ -18,6 +21,7 @@ class Prepared:
 
     last_seq: int
     token: int | None  # of alice's claim on `held`
+    doomed_seq: int | None  # of dora's dead letter
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
@@ -40,6 +44,9 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         alice.call("export_to_jsonl")
     for session in (alice, bob):
         tell_time(session, hello, T0_MS + LATER_MS)
+    doomed_seq = _doom(alice) if declared("dead_letter", "process_loop") else None
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS + LATER_MS)
     if declared("lease"):
         token = alice.call("try_claim_task", task_id="held").get("token")
     if declared("presence"):
@@ -49,7 +56,20 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     if declared("blob"):
         alice.call("publish", message={"id": "big", "to": "bob", "type": "note", "payload": BIG})
     alice.call("publish", message={"id": "last", "to": "bob", "type": "note"})
-    return Prepared(bob.call("poll")["messages"][-1]["seq"], token)
+    return Prepared(bob.call("poll")["messages"][-1]["seq"], token, doomed_seq)
+
+
+def _doom(alice: Session) -> int:
+    """A dead letter: dora fails it, on a session that counts."""
+    store = alice.door.store
+    alice.door.call("open", {"store": str(store), "options": {"deliveries_max": 1}})
+    if alice.now_ms is not None:
+        alice.set_clock(alice.now_ms)
+    seq: int = alice.call("publish", message={"id": "doomed", "to": "dora", "type": "note"})["seq"]
+    for _ in range(3):
+        alice.call("process_loop", agent_id="dora", fail_ids=["doomed"])
+    alice.door.call("open", {"store": str(store), "options": {}})
+    return seq
 
 
 def _message(id_: str, payload: Any) -> dict[str, Any]:
@@ -66,6 +86,22 @@ def _is_saved(session: Session, params: dict[str, Any], reply: dict[str, Any]) -
     return "" if content == params["content"] else "saves another content"
 
 
+def _older(store: Path) -> None:
+    """The file of a program that knew neither versions nor what came with them: version 0, without its extra tables."""
+    with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as connection:
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('dead_letters', 'deliveries')"
+        for (name,) in connection.execute(tables).fetchall():
+            connection.execute(f'DROP TABLE "{name}"')
+        connection.execute("DELETE FROM meta WHERE key = 'schema_version'")
+
+
+def _all_read(store: Path) -> None:
+    """Everybody has read everything, so that the newest message is archived, too."""
+    if (store / "bus.db").exists():
+        with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE cursors SET last_acked_seq = (SELECT max(seq) FROM messages)")
+
+
 def ids(method: str, params: dict[str, Any]) -> set[str]:
     """Ids of the messages that a call publishes."""
     messages = [params["message"]] if method == "publish" else params.get("messages", [])
@@ -75,6 +111,7 @@ def ids(method: str, params: dict[str, Any]) -> set[str]:
 OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
+    Operation("open, an older file", "log", "open", lambda _: {}, ("migration",), ages=_older),
     Operation("publish", "log", "publish", lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})}),
     Operation(
         "publish with blob",
@@ -124,10 +161,17 @@ OPERATIONS = (
         lambda _: {"worker": "wanda", "from_state": "ASSIGNED", "to_state": "WORKING"},
         ("states",),
     ),
+    Operation(
+        "redrive",
+        "retry",
+        "redrive",
+        lambda prepared: {"agent_id": "dora", "seq": prepared.doomed_seq},
+        ("dead_letter", "process_loop"),
+    ),
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
     Operation("search", "search", "search", lambda _: {"query": "three"}, ("search",), shows=("messages",)),
-    Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
+    Operation("archive", "log", "archive", lambda _: {}, ("archive",), ages=_all_read),
     Operation("close", "log", "close", lambda _: {}),
 )
 

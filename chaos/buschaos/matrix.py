@@ -1,0 +1,113 @@
+"""Which act finds which planted fault: `python -m buschaos.matrix OUT.md`, from a run of every mutant that says CHAOS.
+
+Each mutant is played as its CHAOS tells, and found if every row that it names is failed. A fault that is not found
+stands in the table as such.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from buschaos import report
+from buschaos.crashpoints import in_the_middle
+from buschaos.gone import CASES
+from buschaos.run import Settings, run
+from buschaos.subjects import SUBJECTS
+from busproof.catalogue import catalogue
+from busproof.mutant import Mutant, mutants
+from busproof.runner import Outcome
+
+_ACTS = {
+    "kills": "random kills",
+    "points": "kill points",
+    "power": "power loss",
+    "holds": "holds",
+    "disk_full": "full disk and errors",
+    "ways": "gone callers",
+}
+
+
+def planted() -> list[Mutant]:
+    """All mutants that chaos kills."""
+    return [mutant for system in SUBJECTS for mutant in mutants(system).values() if mutant.chaos]
+
+
+def outcomes(bus: str, out: Path, system: str, how: dict[str, Any]) -> dict[str, Outcome]:
+    """Row → outcome of as much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
+    only, ways = how.get("only"), how.get("ways", ())
+    only = (only,) if isinstance(only, str) else only
+    fields = {
+        **{name: value for name, value in how.items() if name not in ("only", "ways", "errors")},
+        "operations": only and tuple(op for op in SUBJECTS[system].operations if op.name in only),
+        "errors": tuple(getattr(errno, name) for name in how.get("errors", ("ENOSPC",))),
+        "reads": "EIO" in how.get("errors", ()),
+    }
+    if ways:
+        # A sync with news that advances by itself: whatever it lost or doubled shows.
+        fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
+        fields["gone"] = True
+    settings = Settings(specs=[bus], out=out, system=system, seed=1, torn=in_the_middle, **fields)
+    return {row.requirement: row.outcome for row in report.rows(run(settings), system)}
+
+
+def is_found(mutant: Mutant, told: dict[str, Outcome]) -> bool:
+    """Is every row that it names failed?"""
+    rows = catalogue(mutant.system)
+    return all(told[row] == ("fail" if rows[row].level == "MUST" else "warn") for row in mutant.killed_by)
+
+
+def acts_of(mutant: Mutant) -> list[str]:
+    """The acts that are to find it."""
+    return [said for name, said in _ACTS.items() if name in mutant.chaos]
+
+
+def page(found: dict[tuple[str, str], tuple[bool, float]]) -> str:
+    """The table; `found`: by system and name, whether and in how many seconds."""
+    lines = [
+        "<!-- Generated: python -m buschaos.matrix docs/chaos-faults.md -->",
+        "# Faults that chaos finds",
+        "",
+        "Each is a reference bus with one fault (`conformance/mutants/`), played as it tells, once. *Found*: every row",
+        "that it names failed; the same run of a bus without a fault passes them (`chaos/tests/test_rows.py`).",
+        "",
+        f"{sum(is_it for is_it, _ in found.values())} of {len(found)} were found.",
+        "",
+        "| fault | what it does | found by | rows | seconds |",
+        "|---|---|---|---|---|",
+        *_rows(found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(found: dict[tuple[str, str], tuple[bool, float]]) -> Iterator[str]:
+    for mutant in planted():
+        if (mutant.system, mutant.name) in found:
+            is_it, seconds = found[mutant.system, mutant.name]
+            acts = ", ".join(acts_of(mutant))
+            sentence = " ".join(mutant.sentence.split())
+            yield (
+                f"| {mutant.system}/{mutant.name} | {sentence} | {acts if is_it else f'not found ({acts})'} "
+                f"| {', '.join(mutant.killed_by)} | {seconds:.0f} |"
+            )
+
+
+def main() -> None:
+    """Play all, and write the page."""
+    found: dict[tuple[str, str], tuple[bool, float]] = {}
+    for mutant in planted():
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="busproof-matrix-") as folder:
+            told = outcomes(mutant.spec(), Path(folder), mutant.system, mutant.chaos)
+        found[mutant.system, mutant.name] = is_found(mutant, told), time.monotonic() - began
+        print(mutant.system, mutant.name, *found[mutant.system, mutant.name], flush=True)
+        Path(sys.argv[1]).write_text(page(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

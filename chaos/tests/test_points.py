@@ -1,0 +1,57 @@
+"""A point has one text, which plays it again."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos import cli, points
+from buschaos.nemeses import disk
+from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn
+from buschaos.points import Point
+
+
+@pytest.mark.parametrize("text", ["7:kill", "0:kill", "7:torn:512", "3:EIO", "3:ENOSPC:sticky"])
+def test_a_point_is_told_as_it_is_read(text: str) -> None:
+    """There and back."""
+    assert str(points.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "7", "kill", "7:EWHAT", "7:EIO:often", "x:kill"])
+def test_what_is_no_point_is_refused(text: str) -> None:
+    """Before anything runs."""
+    with pytest.raises(ValueError):
+        points.parse(text)
+
+
+def test_an_error_that_stays_meets_what_can_meet_it() -> None:
+    """A full disk stops writes, and no removal."""
+    point = Point(2, Fail(errno.ENOSPC), is_sticky=True)
+    calls = ["write", "write", "unlink", "openat"]
+    verdicts = [point.decide(Change(n, call, "f", None)) for n, call in enumerate(calls, 1)]
+    assert verdicts == [Continue(), Fail(errno.ENOSPC), Continue(), Fail(errno.ENOSPC)]
+
+
+def test_a_tear_of_a_short_write_is_a_kill() -> None:
+    """There is nothing to tear."""
+    assert Point(1, Torn(512)).decide(Change(1, "write", "f", 100)) == Kill()
+
+
+def test_one_point_is_played_again_by_its_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
+) -> None:
+    """The same fault, found in that point alone."""
+    bus = faulty("worker/writes_blobs_in_place")
+    argv = ["worker", "--only", "save_blob", "--at", "2:torn:512", "--bus", bus, "--out", str(tmp_path)]
+    assert cli.main(argv) == 1
+    said = capsys.readouterr().out
+    assert "1 points killed" in said
+    assert "--only 'save_blob' --at 2:torn:512" in said
+
+
+def test_a_disk_that_others_need_is_not_filled(tmp_path: Path) -> None:
+    """A folder on this machine's own disk."""
+    assert "only a disk of 64 MiB or less is filled" in str(disk.why_not_filled(tmp_path))

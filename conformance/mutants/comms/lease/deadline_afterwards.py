@@ -1,0 +1,30 @@
+"""A claim is stored, and until when it holds in a transaction of its own."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.comms.lease import Leases
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.71",)
+CHAOS = {"points": True, "only": "claim_message"}
+
+_late: list[Any] = []
+_now = Leases.store_delivery
+Leases.store_delivery = lambda self, tx, *args, **how: _late.append((self, args, how))
+
+
+class DeadlineAfterwards(CommsBus):
+    """Two commits."""
+
+    def claim_message(self, *args: Any, **how: Any) -> Any:
+        reply = super().claim_message(*args, **how)
+        with self.store.transaction() as tx:
+            while _late:
+                noun, told, named = _late.pop(0)
+                _now(noun, tx, *told, **named)
+        return reply
+
+
+if __name__ == "__main__":
+    serve({"comms": DeadlineAfterwards})

@@ -1,0 +1,30 @@
+"""A vote's message is stored, and the vote counted in a transaction of its own."""
+
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.comms.vote import Votes
+from refbus.driver import serve
+
+KILLED_BY = ("comms.log.71",)
+CHAOS = {"points": True, "only": "vote.cast"}
+
+_late: list[Any] = []
+_now = Votes.heed
+Votes.heed = lambda self, tx, *args, **how: _late.append((self, args, how))
+
+
+class VotesAfterwards(CommsBus):
+    """Two commits."""
+
+    def send_message(self, *args: Any, **how: Any) -> Any:
+        reply = super().send_message(*args, **how)
+        with self.store.transaction() as tx:
+            while _late:
+                noun, told, named = _late.pop(0)
+                _now(noun, tx, *told, **named)
+        return reply
+
+
+if __name__ == "__main__":
+    serve({"comms": VotesAfterwards})
