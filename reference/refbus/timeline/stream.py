@@ -91,7 +91,7 @@ class Stream:
     def get(self, *wanted: dict[str, Any]) -> list[Raw | None]:
         """Messages, asked for together, as the stream's leader has them: never an old state of it."""
         questions = [(f"$JS.API.STREAM.MSG.GET.{STREAM}", json.dumps(one).encode()) for one in wanted]
-        return [_raw(answer.data) for answer in self.patiently(lambda: self.client.ask_all(questions))]
+        return self.patiently(lambda: [_raw(answer.data) for answer in self.client.ask_all(questions)])
 
     def page(self, seq: int, subject: str) -> list[Raw]:
         """The messages of a subject from a sequence on, at most PAGE of them."""
@@ -111,11 +111,14 @@ class Stream:
 
     def api(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """What JetStream answers. Raises what its error means."""
-        data = json.dumps(body).encode()
-        answer: dict[str, Any] = json.loads(self.patiently(lambda: self.client.ask(f"$JS.API.{name}", data)).data)
-        if error := answer.get("error"):
-            raise fault(error)
-        return answer
+
+        def ask() -> dict[str, Any]:
+            answer: dict[str, Any] = json.loads(self.client.ask(f"$JS.API.{name}", json.dumps(body).encode()).data)
+            if error := answer.get("error"):
+                raise fault(error)
+            return answer
+
+        return self.patiently(ask)
 
     def patiently(self, ask: Callable[[], Answer]) -> Answer:
         """Ask again while nobody answers: only for what may be asked twice."""

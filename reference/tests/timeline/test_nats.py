@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reference.tests.timeline.conftest import invoke, request
@@ -27,6 +29,52 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
     folder.mkdir()
     with NatsServer(folder) as started:
         yield started
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on, all different."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
+    """Three servers that keep three copies of the stream."""
+    ports = free_ports(3)
+    routes = ",".join(f"nats://127.0.0.1:{port}" for port in ports)
+    servers: list[NatsServer] = []
+    for number, port in enumerate(ports):
+        folder = tmp_path / f"node{number}"
+        folder.mkdir()
+        listen = f"nats://127.0.0.1:{port}"
+        options = ["-n", f"node{number}", "--cluster_name", "c", "--cluster", listen, "--routes", routes]
+        servers.append(NatsServer(folder, *options))
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.mark.nightly
+def test_nothing_acknowledged_is_lost_when_a_node_of_three_is_killed(cluster: list[NatsServer], store: Path) -> None:
+    """Three copies, the leader's node killed and not replaced: the others elect, and the bus goes on."""
+    urls = ",".join(server.url for server in cluster)
+    (store / "config.toml").write_text(f'[queue]\nbackend = "nats"\nnats_url = "{urls}"\nnats_replicas = 3\n')
+    sent: dict[int, str] = {}
+    with TimelineBus(store) as bus:
+        for n in range(300):
+            if n == 100:
+                stream: Any = bus.store.queue
+                leader = stream.stream.api("STREAM.INFO.VLINDER", {})["cluster"]["leader"]
+                cluster[int(leader[-1])].kill()
+            with contextlib.suppress(Unreachable):
+                sent[n] = bus.send(request(sequence=n), n)["hash"]
+        assert len(sent) > 250
+        logged = {message["hash"] for message in bus.log("main", limit=1_000)["messages"]}
+        assert set(sent.values()) <= logged
+        assert bus.verify()["ok"]
 
 
 def open_on(server: NatsServer, store: Path, **options: int) -> TimelineBus:
