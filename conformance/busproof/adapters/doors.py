@@ -72,7 +72,9 @@ SCHEMES = {
     "nats": Scheme("exec:CMD…", "the same bus on a NATS JetStream that the kit starts (system timeline)", _nats),
     "py": Scheme("module:factory", "a Python object whose methods are the protocol's", _py),
     "sqlite": Scheme(
-        "PATH", "an existing bus.db, messages.db or agent_bus.sqlite, or its folder (doctor reads a copy)", _sqlite
+        "PATH",
+        "an existing bus.db, messages.db, timeline.db or agent_bus.sqlite, or its folder (doctor reads a copy)",
+        _sqlite,
     ),
 }
 
