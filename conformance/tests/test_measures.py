@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "conformance" / "measure"))
 import page  # noqa: E402
 import valid  # noqa: E402
 
-SYSTEMS = ("worker", "comms", "topics")
+SYSTEMS = ("worker", "comms", "timeline", "topics")
 
 
 def test_what_valid_means_is_told_with_the_figures_of_today() -> None:
