@@ -109,8 +109,8 @@ RELAY_ERROR_CODES = {
     "LOCKED": True,  # another orchestrator lives on this folder
     "INVALID_ARGUMENT": True,
     "SCHEMA_MISMATCH": True,
-    "BUSY": True,
-    "DISK_FULL": True,
+    "BUSY": False,  # of a pass: a part may have been done
+    "DISK_FULL": False,
     "IO_ERROR": False,
     "CORRUPT": False,
     "NOT_OPEN": True,

@@ -7,10 +7,11 @@ A pass that an error ends leaves what a crash would leave, so the next one begin
 
 from __future__ import annotations
 
+import errno
 import time
 from typing import TypedDict
 
-from refbus.kernel.errors import of_os_error
+from refbus.kernel.errors import BusError, DiskFull, of_os_error
 from refbus.relay.archive import Archive
 from refbus.relay.audit import Audit
 from refbus.relay.export import Done, Export
@@ -67,7 +68,10 @@ class Passes:
         try:
             done = self._scan()
         except OSError as error:
-            raise of_os_error(error, definite=False) from error
+            raise _told(error) from error
+        except BusError as error:
+            error.definite = False  # of this step alone it was true
+            raise
         self._is_interrupted = False
         done["refused"] = self._audit.added - refused
         self._count(done, time.perf_counter() - began)
@@ -78,7 +82,7 @@ class Passes:
         try:
             self._recovery.recover()
         except OSError as error:
-            raise of_os_error(error, definite=False) from error
+            raise _told(error) from error
 
     def restore(self, path: str) -> Done:
         """Put a copy of the ledger in its place, and bring it and the files together.
@@ -126,3 +130,9 @@ class Passes:
         metrics.failed += done["failed"]
         metrics.retried += done["retried"]
         metrics.refused += done["refused"]
+
+
+def _told(error: OSError) -> BusError:
+    """What an operator must know of it. A part of the pass may have been done."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return DiskFull(str(error), definite=False) if is_full else of_os_error(error, definite=False)

@@ -55,9 +55,13 @@ def folder(root: Path, *parts: str, make: bool = False) -> Iterator[int]:
     fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     try:
         for part in parts:
-            if make:
+            try:
+                inner = os.open(part, _FOLDER, dir_fd=fd)
+            except FileNotFoundError:
+                if not make:
+                    raise
                 _ensure(fd, part)
-            inner = os.open(part, _FOLDER, dir_fd=fd)
+                inner = os.open(part, _FOLDER, dir_fd=fd)
             os.close(fd)
             fd = inner
         yield fd

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import sqlite3
 import stat
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument, IoError, Locked
+from refbus.kernel.errors import BusError, InvalidArgument, IoError, Locked
 from refbus.relay import blob
 from refbus.relay.bus import RelayBus
 from refbus.relay.mailbox import Mailbox
@@ -199,6 +200,25 @@ def test_too_few_descriptors_lose_nothing(relay: RelayBus, agents: Agents) -> No
     assert failures > 0
     assert agents.bodies("bob") == ["hello", "you"]
     assert relay.status()["archived"] == 2 and list((agents.root / "tmp").iterdir()) == []
+
+
+def test_a_pass_that_met_a_full_disk_promises_nothing(relay: RelayBus, agents: Agents) -> None:
+    """It says that the disk is full, and a part may have been done; the next pass ends the rest (6.2)."""
+    for number in range(3):
+        agents.send("ann", "ann", f"{number}" + "x" * 5_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, hard))
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(BusError) as caught:
+            relay.scan()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert not caught.value.definite
+    relay.scan()
+    assert [body[0] for body in agents.bodies("ann")] == ["0", "1", "2"]
+    assert relay.status()["archived"] == 3 and list((agents.root / "tmp").iterdir()) == []
 
 
 def test_there_is_one_orchestrator(relay: RelayBus, store: Path) -> None:
