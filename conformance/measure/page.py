@@ -28,9 +28,10 @@ does not count eleven times. A bus with one mutant is judged by `busproof check`
 first, then everything else. Play it again, or further: `tox run -e mutation`; what has a result is not judged again.
 
 *By the corpus* counts what died before any scenario was asked. *Broke down* is a mutant that gave no answer, or
-INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect*
-broke only rows where the specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are
-argued one by one below.
+INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect* broke only rows where the
+specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are argued one by one below.
+What is *open* is not caught: by the corpus alone where its line says `left`, for the rest of `check` takes long and was
+not asked yet; so these scores are lower bounds.
 """
 
 
