@@ -16,16 +16,17 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from busproof.protocol import CONTRACTS, Noun
 
 Level = Literal["MUST", "SHOULD", "RESOLVED"]
-Kind = Literal["scenario", "history", "machine", "corpus", "chaos", "excluded"]
+Kind = Literal["scenario", "history", "explore", "corpus", "chaos", "excluded"]
 
 HISTORY = "history"  # the item that all rows of kind history share: one workload decides them together
+EXPLORE = "explore"  # the item of rows that say "any program behaves as the model": one search decides them together
 CORPUS = "corpus"  # the check, and the item, of rows that the model's branches cite and no script need tell apart
 
 
 def kind_of(check: str) -> Kind:
     """What a check is: a prefix names all kinds but scenarios, which begin with their noun."""
     prefix = check.partition(".")[0]
-    return prefix if prefix in ("history", "machine", CORPUS, "chaos") else "scenario"  # type: ignore[return-value]
+    return prefix if prefix in ("history", EXPLORE, CORPUS, "chaos") else "scenario"  # type: ignore[return-value]
 
 
 class Requirement(BaseModel):
@@ -39,7 +40,7 @@ class Requirement(BaseModel):
     source: str  # "seed 000, Delivery Semantics" or "W5"
     noun: Noun
     needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock
-    check: str | None = None  # SCENARIO name, "history.NAME", "machine.NAME", "corpus", or "chaos.NAME"
+    check: str | None = None  # SCENARIO name, "history.NAME", "explore", "corpus", or "chaos.NAME"
     excluded: str | None = None  # why no check can or should exist
 
     @model_validator(mode="after")

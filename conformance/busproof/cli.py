@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--out", type=Path, default=Path("busproof-out"), help="folder for reports (default busproof-out)"
     )
-    check.add_argument("--seed", type=int, help="seed of the workload and of the machines")
+    check.add_argument("--seed", type=int, help="seed of the workload and of the search")
     check.add_argument("--nightly", action="store_true", help="10,000 examples instead of a few")
     check.add_argument(
         "-j", "--jobs", type=_jobs, default="auto", help="processes (default: as many as cores, at most 4)"

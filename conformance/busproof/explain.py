@@ -15,7 +15,7 @@ WIDTH = 100
 _DECIDES = {
     "scenario": "a scenario: {sentence}",
     "history": "a check of the history that a workload leaves ({check})",
-    "machine": "a random search with Hypothesis ({check})",
+    "explore": "a search for a program on which the bus and the model of the system differ",
     "corpus": "the corpus: scripts that are replayed against the model of the system",
     "chaos": "fault injection ({check})",
     "excluded": "nothing, because {excluded}",

@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--busproof-mixed-with", default="", metavar="SPEC", help="also on one store with this bus")
     group.addoption("--busproof-only", action="append", default=[], metavar="NAME", help="check, noun or row id")
     group.addoption("--busproof-profile", default="", help="demand the nouns of this profile: core or full")
-    group.addoption("--busproof-seed", type=int, default=None, help="seed of workload and machines")
+    group.addoption("--busproof-seed", type=int, default=None, help="seed of workload and search")
     group.addoption("--busproof-known", default="", metavar="FILE", help="known failures")
     group.addoption("--busproof-ends-at", type=float, default=None, metavar="UNIX_S", help="start nothing after it")
     group.addoption("--busproof-nightly", action="store_true", help="10,000 examples instead of a few")

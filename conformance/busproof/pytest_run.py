@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__, known
-from busproof.catalogue import CORPUS, HISTORY, catalogue, kind_of
+from busproof.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
@@ -22,7 +22,7 @@ PARTICIPANT = "sqlite:"
 
 
 def _is_long(item: str) -> bool:
-    return item == CORPUS or kind_of(item) == "machine"
+    return item in (CORPUS, EXPLORE)
 
 
 @dataclass

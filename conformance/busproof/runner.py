@@ -1,6 +1,6 @@
 """Plays the items of a run and turns what they found into one outcome for each requirement row.
 
-An item is a scenario, the recorded workload with its history checks, a machine, or the corpus. Six outcomes:
+An item is a scenario, the recorded workload with its history checks, the search, or the corpus. Six outcomes:
 
     pass            every expectation of the row held
     fail            a MUST did not hold, or the bus broke a call that must succeed
@@ -12,9 +12,9 @@ An item is a scenario, the recorded workload with its history checks, a machine,
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
 from busproof.explore import corpus
+from busproof.explore.search import search
 from busproof.fleet import BudgetSpent, Fleet
 from busproof.history import Event, scan
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
@@ -33,6 +34,7 @@ from busproof.warm import is_warm
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
+EXPLORE_CALLS = {"pr": 600, "nightly": 100_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 
@@ -79,8 +81,8 @@ def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowRes
         match kind_of(item):
             case "history":
                 results += _run_history(fleet, open_rows, profile, seed)
-            case "machine":
-                results += _run_machine(fleet, item, open_rows, profile, seed)
+            case "explore":
+                results += _run_explore(fleet, open_rows, profile, seed)
             case _:
                 results += _run_scenario(fleet, SYSTEMS[fleet.system].scenarios[item], open_rows)
     return results
@@ -268,21 +270,37 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Ro
     return _result(row, _broken(row), first.why + more, events=shown)
 
 
-def _run_machine(fleet: Fleet, item: str, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
-    run = SYSTEMS[fleet.system].machines[item](fleet, profile, seed)
-    return list(_from_findings(rows, run.findings, run.script, run.examples))
+def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
+    """Search for programs that break a MUST. Each fails those of these rows that are of a broken row's noun; a row that
+    is alone takes all. What only differs where the seed leaves a choice is no fault."""
+    specification = SYSTEMS[fleet.system].model
+    if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
+        return [_result(row, "could-not-run", "the search needs a clock that the kit can set") for row in rows]
+    known, whole, cut = catalogue(fleet.system), 0, 0
+    failed: dict[str, RowResult] = {}
+    for found in search(
+        fleet,
+        specification,
+        seed=seed or 1,
+        calls=EXPLORE_CALLS[profile],
+        each=lambda _: len(failed) < len(rows),  # which is so when the next is asked for
+    ):
+        program = corpus.certain(fleet, specification, found)
+        if program.mismatch is None:
+            whole += 1
+            continue
+        cut += 1
+        broken = [known[name] for name in program.mismatch.rows if name in known]
+        if not broken or any(row.level == "MUST" for row in broken):
+            names, nouns = ", ".join(row.id for row in broken), {row.noun for row in broken}
+            why = f"broken: {names or 'what the model does'}\n{program.mismatch.told()}\n{_again(fleet, found.seed)}"
+            for row in rows:
+                if row.noun in nouns or len(rows) == 1:
+                    failed.setdefault(row.id, _result(row, "fail", why))
+    told = f"{whole} whole programs; {cut} ended at a difference"
+    return [failed.get(row.id) or _result(row, "pass" if whole else "inconclusive", told) for row in rows]
 
 
-def _from_findings(
-    rows: list[Requirement], findings: list[Finding], script: list[dict[str, Any]], examples: int
-) -> Iterator[RowResult]:
-    decided = {finding.requirement: finding for finding in findings}
-    for row in rows:
-        finding = decided.get(row.id)
-        if finding is None:
-            # A machine stops at its first violation: the other rows were not reached.
-            yield _result(row, "inconclusive", "the machine stopped at another row's violation")
-        elif finding.ok:
-            yield _result(row, "pass", f"{examples} examples")
-        else:
-            yield _result(row, _broken(row), f"{finding.why} (after {examples} examples, shrunk)", script=script)
+def _again(fleet: Fleet, seed: int) -> str:
+    bus = "" if is_warm(fleet.specs[0]) else f" --bus {shlex.quote(fleet.specs[0])}"
+    return f"play it again, and find the shortest: busproof explore {fleet.system}{bus} --seed {seed} --calls 1"

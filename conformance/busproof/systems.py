@@ -6,7 +6,7 @@ To add one: docs/adding-a-system.md.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,6 @@ from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
 from busproof.history import Broken, Event, HistoryError
-from busproof.machines import comms as comms_machine
-from busproof.machines import topics as topics_machine
-from busproof.machines import worker as worker_machine
-from busproof.machines.common import MachineRun
 from busproof.oddities import comms as comms_oddities
 from busproof.oddities import timeline as timeline_oddities
 from busproof.oddities import topics as topics_oddities
@@ -58,8 +54,6 @@ from busproof.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
 from busproof.workload.topics import WORKLOAD as TOPICS_WORKLOAD
 from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
 
-Machine = Callable[[Fleet, str, int | None], MachineRun]  # fleet, profile, seed
-
 
 @dataclass(frozen=True)
 class System:
@@ -67,7 +61,6 @@ class System:
 
     contract: Contract
     scenarios: Mapping[str, Scenario]  # by name
-    machines: Mapping[str, Machine]  # by check, `machine.NAME`
     workload: Workload | None
     facts: Source  # how those that its checks take are taken from a history
     checks: Mapping[str, Check]  # by name, without `history.`
@@ -90,7 +83,6 @@ register(
     System(
         CONTRACTS["worker"],
         SCENARIOS["worker"],
-        worker_machine.MACHINES,
         WORKER_WORKLOAD,
         worker_facts.SOURCE,
         {
@@ -108,7 +100,6 @@ register(
     System(
         CONTRACTS["comms"],
         SCENARIOS["comms"],
-        comms_machine.MACHINES,
         COMMS_WORKLOAD,
         comms_facts.SOURCE,
         {
@@ -124,7 +115,6 @@ register(
     System(
         CONTRACTS["timeline"],
         SCENARIOS["timeline"],
-        {},
         TIMELINE_WORKLOAD,
         timeline_facts.SOURCE,
         {"order": order.check, "durable": durable.check},
@@ -135,7 +125,6 @@ register(
     System(
         CONTRACTS["topics"],
         SCENARIOS["topics"],
-        topics_machine.MACHINES,
         TOPICS_WORKLOAD,
         topics_facts.SOURCE,
         {"order": order.check_dense, "durable": durable.check, "syncs": syncs.check},

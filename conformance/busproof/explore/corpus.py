@@ -53,9 +53,7 @@ def replay(
     found = Replay(dialects=dict(dialects or {}))
     learnt: dict[str, Program] = {}
     for name, steps in corpus.items():
-        program = play(fleet, specification, steps, found.dialects)
-        if program.mismatch is not None and program.mismatch.is_of_a_race:
-            program = _once_more(fleet, specification, steps, found.dialects, program)
+        program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
         if program.mismatch is not None and learnt:
             program = _without_dialects(fleet, specification, steps, found, learnt) or program
         learnt |= dict.fromkeys(program.learnt, program)
@@ -83,16 +81,17 @@ def _without_dialects(
     return excused
 
 
-def _once_more(
-    fleet: Fleet, specification: Specification, steps: list[Step], dialects: dict[str, str], first: Program
+def certain(
+    fleet: Fleet, specification: Specification, program: Program, dialects: dict[str, str] | None = None
 ) -> Program:
-    """A program of which a race went wrong, if it goes wrong again; else the last that went well."""
-    assert first.mismatch is not None
-    program = first
+    """The program, unless a race of it went wrong: then it, played again, if that goes wrong again, or goes well."""
+    if program.mismatch is None or not program.mismatch.is_of_a_race:
+        return program
+    steps = program.steps
     for _ in range(PLAYED_AGAIN):
         program = play(fleet, specification, steps, dialects)
         if program.mismatch is not None:
-            return program
+            break
     return program
 
 

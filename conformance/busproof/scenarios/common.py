@@ -19,7 +19,7 @@ from busproof.suite import Ctx
 Row = dict[str, Any]
 
 # For every call of a race to stand before the lock: never near the five seconds for which sqlite3 waits unless told.
-AT_LOCK_S_MAX = 3.0
+AT_LOCK_S_MAX = 2.0
 
 
 def ids(messages: list[Row]) -> list[str]:

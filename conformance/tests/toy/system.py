@@ -66,7 +66,6 @@ register(
     System(
         CONTRACT,
         SCENARIOS["toy"],
-        {},
         Workload(AGENTS, draw, play_step, finish),
         Source(of_call, of_state, needed={}, numbers={}),
         {"durable": durable.check},

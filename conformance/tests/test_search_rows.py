@@ -1,0 +1,48 @@
+"""The rows that say "any program" are decided by the search: it finds a naive bus, and no dialect fails them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof.fleet import Fleet
+from busproof.mutant import mutants
+from busproof.runner import RowResult, run_item
+from busproof.warm import Warm
+
+ROOT = Path(__file__).parents[1]
+
+
+def searched(spec: str, system: str, seed: int = 1) -> dict[str, RowResult]:
+    """The rows that one search decides."""
+    fleet = Fleet([spec], system=system)
+    try:
+        return {result.requirement: result for result in run_item(fleet, "explore", seed=seed)}
+    finally:
+        fleet.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
+    """Whatever the seed, and tells how to see it again."""
+    found = searched(f"exec:{sys.executable} {ROOT / 'examples/naive_comms/adapter.py'}", "comms", seed)["comms.log.70"]
+    assert found.outcome == "fail"
+    assert "busproof explore comms --bus 'exec:" in found.why
+    assert found.why.endswith("--calls 1")
+
+
+def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
+    """What else the search says is decided by the programs that do not meet it, or not at all."""
+    found = searched(mutants("worker")["claims_everything"].spec(warm), "worker")
+    assert found["worker.lease.25"].outcome == "fail"
+    assert found["worker.cursor.18"].outcome in ("pass", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("system", "dialect"),
+    [("worker", "lease_ends_late"), ("comms", "ties_are_newest_first"), ("comms", "no_retry_delay")],
+)
+def test_a_dialect_fails_no_row_of_the_search(warm: Warm, system: str, dialect: str) -> None:
+    """What is RESOLVED never fails a MUST; its own row tells of it."""
+    found = searched(mutants(system)[dialect].spec(warm), system)
+    assert {row.outcome for row in found.values()} == {"pass"}
