@@ -14,7 +14,7 @@ from typing import Any
 
 from busproof.adapters.hand_timeline import TimelineHand
 from busproof.explore.script import Step, call
-from busproof.explore.stage import Specification
+from busproof.explore.stage import Called, Specification
 from busproof.models.timeline import PAYLOAD_BYTES_MAX, TimelineModel
 from busproof.models.timeline_keys import (
     DIMENSION_BYTES_MAX,
@@ -666,6 +666,32 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
+def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
+    """What may matter to a call in this state, as a person would say it."""
+    key = called.params.get("key")
+    name = key.get("timeline") if type(key) is dict else called.params.get("timeline")
+    lane = model.lanes.get(name) if type(name) is str else None
+    if lane is not None:
+        yield "on a fork" if lane.parent is not None else "on a root"
+        if any(one.parent == name for one in model.lanes.values()):
+            yield "it has forks"
+        if lane.parent is not None and model.lanes[lane.parent].parent is not None:
+            yield "a fork of a fork"
+        if lane.parent is not None and lane.at == 0:
+            yield "from the very start"
+    held = [one for consumer in model.consumers.values() for one in consumer.held.values()]
+    if any(model.is_back(one) for one in held):
+        yield "something came back"
+    if any(one.count > 1 for one in held):
+        yield "something was handed out again"
+    if model.record and called.now_ms * 1000 < model.record[-1].time_us:
+        yield "the clock is behind"
+    if called.params.get("group") is not None:
+        yield "in a group"
+
+
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
 
-SPECIFICATION = Specification("timeline", TimelineModel, TimelineHand, TimelineGenerator, _things, EDGES, METHODS)
+SPECIFICATION = Specification(
+    "timeline", TimelineModel, TimelineHand, TimelineGenerator, _things, EDGES, METHODS, conditions=_conditions
+)
