@@ -176,7 +176,8 @@ class _Duet:
         folder.mkdir()
         self._store = folder / "store"
         shutil.copytree(ground.template, self._store)
-        self._recorder = Recorder(folder / "duet.jsonl", run="holds", system=ground.fleet.system)
+        # The run's name is that of the preparation: one history, in which a token must rise over both.
+        self._recorder = Recorder(folder / "duet.jsonl", run="points", system=ground.fleet.system)
         self.changes: list[Change] = []
         self.held: Change | None = None
         self.peer_waited = False

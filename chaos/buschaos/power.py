@@ -149,7 +149,7 @@ class PowerLoss:
         marks: list[Mark] = []
         part = work / "session.jsonl"
         with (
-            contextlib.closing(Recorder(part, run="power", system=self._fleet.system)) as recorder,
+            contextlib.closing(Recorder(part, run="points", system=self._fleet.system)) as recorder,
             child.watched(store, lambda _: Continue(), answers=True, records=True) as watch,
         ):
             session = Session(door, recorder, process=2, agent="alice")

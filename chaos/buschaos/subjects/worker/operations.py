@@ -86,6 +86,11 @@ def _is_saved(session: Session, params: dict[str, Any], reply: dict[str, Any]) -
     return "" if content == params["content"] else "saves another content"
 
 
+def _is_back(session: Session, _params: dict[str, Any], _reply: dict[str, Any]) -> str:
+    waiting = [message["id"] for message in session.call("poll", agent_id="dora")["messages"]]
+    return "" if "doomed" in waiting else "does not bring the message back"
+
+
 def _older(store: Path) -> None:
     """The file of a program that knew neither versions nor what came with them: version 0, without its extra tables."""
     with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as connection:
@@ -167,6 +172,7 @@ OPERATIONS = (
         "redrive",
         lambda prepared: {"agent_id": "dora", "seq": prepared.doomed_seq},
         ("dead_letter", "process_loop"),
+        confirm=_is_back,
     ),
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
