@@ -65,7 +65,9 @@ def _doom(alice: Session) -> int:
     alice.door.call("open", {"store": str(store), "options": {"deliveries_max": 1}})
     if alice.now_ms is not None:
         alice.set_clock(alice.now_ms)
-    seq: int = alice.call("publish", message={"id": "doomed", "to": "dora", "type": "note"})["seq"]
+    alice.call("publish", message={"id": "doomed", "to": "dora", "type": "note"})
+    waiting = alice.call("poll", agent_id="dora")["messages"]
+    seq: int = next(message["seq"] for message in waiting if message["id"] == "doomed")
     for _ in range(3):
         alice.call("process_loop", agent_id="dora", fail_ids=["doomed"])
     alice.door.call("open", {"store": str(store), "options": {}})
@@ -98,13 +100,6 @@ def _older(store: Path) -> None:
         for (name,) in connection.execute(tables).fetchall():
             connection.execute(f'DROP TABLE "{name}"')
         connection.execute("DELETE FROM meta WHERE key = 'schema_version'")
-
-
-def _all_read(store: Path) -> None:
-    """Everybody has read everything, so that the newest message is archived, too."""
-    if (store / "bus.db").exists():
-        with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as connection:
-            connection.execute("UPDATE cursors SET last_acked_seq = (SELECT max(seq) FROM messages)")
 
 
 def ids(method: str, params: dict[str, Any]) -> set[str]:
@@ -177,7 +172,7 @@ OPERATIONS = (
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
     Operation("search", "search", "search", lambda _: {"query": "three"}, ("search",), shows=("messages",)),
-    Operation("archive", "log", "archive", lambda _: {}, ("archive",), ages=_all_read),
+    Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
     Operation("close", "log", "close", lambda _: {}),
 )
 

@@ -1,4 +1,4 @@
-"""Archiving forgets the last number given. The next message has one that another message had."""
+"""A number that archiving has freed is given again: the next message has one that another message had."""
 
 from typing import Any
 
@@ -10,11 +10,13 @@ CHAOS = {"points": True, "only": ("archive",)}
 
 
 class StartsAgain(WorkerBus):
-    """Tidies up."""
+    """The first number that is free."""
 
-    def archive(self) -> Any:
-        reply = super().archive()
-        self.db.write("DELETE FROM sqlite_sequence WHERE name = 'messages'")
+    def publish(self, **how: Any) -> Any:
+        reply = super().publish(**how)
+        if self.db.row("SELECT 1 FROM messages WHERE seq = 1") is None:
+            self.db.write("UPDATE messages SET seq = 1 WHERE seq = ?", (reply["seq"],))
+            reply["seq"] = 1
         return reply
 
 
