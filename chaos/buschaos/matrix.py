@@ -76,7 +76,7 @@ def page(found: dict[tuple[str, str], tuple[bool, float]]) -> str:
         "Each is a reference bus with one fault (`conformance/mutants/`), played as it tells, once. *Found*: every row",
         "that it names failed; the same run of a bus without a fault passes them (`chaos/tests/test_rows.py`).",
         "",
-        f"{sum(is_it for is_it, _ in found.values())} of {len(found)} were found.",
+        f"{len(planted())} are planted, {len(found)} were played, {sum(it for it, _ in found.values())} were found.",
         "",
         "| fault | what it does | found by | rows | seconds |",
         "|---|---|---|---|---|",
