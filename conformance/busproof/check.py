@@ -20,7 +20,7 @@ from busproof.adapters.base import DoorError
 from busproof.adapters.doors import BusSpecError
 from busproof.catalogue import catalogue
 from busproof.fleet import Fleet, reference
-from busproof.protocol import HelloReply
+from busproof.protocol import CONTRACTS, HelloReply
 from busproof.pytest_run import Run
 from busproof.report import lines, terminal
 from busproof.report.live import Live
@@ -188,4 +188,4 @@ def _partner(args: argparse.Namespace) -> str:
     if args.mixed_with is not None:
         return "" if args.mixed_with == "none" else str(args.mixed_with)
     is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])
-    return "sqlite:" if is_sqlite else ""
+    return "sqlite:" if is_sqlite and CONTRACTS[args.system].participant else ""

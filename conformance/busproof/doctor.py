@@ -20,6 +20,7 @@ from busproof.adapters.child import Household
 from busproof.adapters.doors import open_door
 from busproof.adapters.stdio import StdioDoor
 from busproof.oddities.examine import examine as examine_store
+from busproof.oddities.examine import examine_folder
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 from busproof.words import faults, one_line, say
 
@@ -38,6 +39,8 @@ def examine(spec: str, system: str | None = None) -> int:
     """Print the findings. Exit 0: the adapter is sound; 1: a fault was found; 2: there is nothing to examine."""
     if spec.startswith("sqlite:") and spec != "sqlite:":
         return examine_store(Path(spec.removeprefix("sqlite:")).expanduser(), system)
+    if spec.startswith("files:") and (folder := Path(spec.removeprefix("files:")).expanduser()).is_dir():
+        return examine_folder(folder)
     household = Household()
     try:
         system = system or _system_of(spec, household)

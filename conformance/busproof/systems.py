@@ -26,10 +26,12 @@ from busproof.checks import (
     syncs,
 )
 from busproof.checks.extract import comms as comms_facts
+from busproof.checks.extract import relay as relay_facts
 from busproof.checks.extract import timeline as timeline_facts
 from busproof.checks.extract import topics as topics_facts
 from busproof.checks.extract import worker as worker_facts
 from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
+from busproof.explore.relay import SPECIFICATION as RELAY_SPECIFICATION
 from busproof.explore.stage import Specification
 from busproof.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
 from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
@@ -37,12 +39,14 @@ from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.fleet import Fleet
 from busproof.history import Broken, Event, HistoryError
 from busproof.oddities import comms as comms_oddities
+from busproof.oddities import relay as relay_oddities
 from busproof.oddities import timeline as timeline_oddities
 from busproof.oddities import topics as topics_oddities
 from busproof.oddities import worker as worker_oddities
 from busproof.oddities.common import Look
 from busproof.protocol import CONTRACTS, Contract
 from busproof.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
+from busproof.scenarios import relay as _relay_scenarios  # noqa: F401
 from busproof.scenarios import timeline as _timeline_scenarios  # noqa: F401
 from busproof.scenarios import topics as _topics_scenarios  # noqa: F401
 from busproof.scenarios import worker as _worker_scenarios  # noqa: F401
@@ -50,6 +54,7 @@ from busproof.suite import SCENARIOS, Scenario
 from busproof.workload import common
 from busproof.workload.common import Workload
 from busproof.workload.comms import WORKLOAD as COMMS_WORKLOAD
+from busproof.workload.relay import WORKLOAD as RELAY_WORKLOAD
 from busproof.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
 from busproof.workload.topics import WORKLOAD as TOPICS_WORKLOAD
 from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
@@ -111,6 +116,16 @@ register(
         comms_oddities.ODDITIES,
         comms_oddities.NOTES,
         COMMS_SPECIFICATION,
+    ),
+    System(
+        CONTRACTS["relay"],
+        SCENARIOS["relay"],
+        RELAY_WORKLOAD,
+        relay_facts.SOURCE,
+        {"durable": durable.check, "order": order.check},
+        relay_oddities.ODDITIES,
+        relay_oddities.NOTES,
+        RELAY_SPECIFICATION,
     ),
     System(
         CONTRACTS["timeline"],

@@ -9,7 +9,7 @@ from busproof.fleet import Fleet, reference
 from busproof.suite import rows_of, stage
 from busproof.systems import SYSTEMS
 
-FEWEST_ROWS = {"worker": 90, "comms": 100, "timeline": 90, "topics": 120}
+FEWEST_ROWS = {"worker": 90, "comms": 100, "relay": 150, "timeline": 90, "topics": 120}
 CHAOS = {
     "chaos.kill_points",
     "chaos.power_loss",

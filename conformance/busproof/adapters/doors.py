@@ -47,6 +47,12 @@ def _sqlite(_words: list[str], _spawn: Spawn) -> Door:
     return SqliteDoor()
 
 
+def _files(argv: list[str], spawn: Spawn) -> Door:
+    from busproof.adapters.files import FilesDoor
+
+    return FilesDoor(argv, spawn)
+
+
 @dataclass(frozen=True)
 class Scheme:
     """What stands before the colon."""
@@ -68,6 +74,12 @@ SCHEMES = {
         _mcp,
         is_process=True,
         no_adapter="any MCP server over stdio",
+    ),
+    "files": Scheme(
+        "CMD…",
+        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR (files:DIR: doctor reads a folder)",
+        _files,
+        is_process=True,
     ),
     "nats": Scheme("exec:CMD…", "the same bus on a NATS JetStream that the kit starts (system timeline)", _nats),
     "py": Scheme("module:factory", "a Python object whose methods are the protocol's", _py),

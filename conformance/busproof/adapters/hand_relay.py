@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -19,6 +20,10 @@ class RelayHand(Hand):
 
     DATABASE = "ledger.db"
     LOOK = "folder"
+
+    def __init__(self, store: Path, name: str = "hand") -> None:
+        super().__init__(store)
+        self._name, self._numbers = name, itertools.count()
 
     def config(self, **values: Any) -> dict[str, Any]:
         """Write config.json."""
@@ -46,8 +51,7 @@ class RelayHand(Hand):
     ) -> dict[str, Any]:
         """Put a file in an outbox or its .pending, whole, with this time; or what else a name can stand for."""
         self.agent(agent)
-        whole, path = self.store.parent / f"hand-{agent}-{file}", self._outbox(agent, place) / file
-        self._clear(whole)
+        whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
         self._clear(path)
         if odd == "not_regular":
             os.mkfifo(whole) if data else whole.mkdir()

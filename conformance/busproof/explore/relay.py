@@ -398,10 +398,16 @@ class RelayGenerator:
             return Step("restart", 0, params={"kill": True}, tags=("restart",))
         if what < 0.7:
             return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
-        self.queue = [Step("open", 0, params={"options": self.r.choice(OPTIONS)}, tags=("reopen",))]
+        self.queue = [Step("open", 0, params={"options": self._options()}, tags=("reopen",))]
         if self.r.random() < 0.3:
             self.queue.insert(0, call(0, "scan", ("not open",)))
         return call(0, "close")
+
+    def _options(self) -> dict[str, Any]:
+        """Others than before; but what is done is archived at an opening, at a time that nobody has told the bus."""
+        options = {**self.r.choice(OPTIONS)}
+        options.pop("archive", None)
+        return options | {key: value for key, value in self.options.items() if key == "archive"}
 
 
 def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -111,7 +111,7 @@ def body_of(r: random.Random, kind: str, names: list[str], alive: list[str]) -> 
 
 def _status(r: random.Random) -> tuple[str, list[str]]:
     if r.random() < 0.15:
-        return r.choice(("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #lead")), [
+        return r.choice(("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #1")), [
             "bad channel"
         ]
     texts = (

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from busproof.models.relay_state import (
+    EVENT_ROWS,
     SOME_NUMBER,
     Agent,
     Copy,
@@ -57,6 +58,8 @@ DEFAULTS = {
     "agent_timeout_ms": 3_600_000,
     "archive": True,
 }
+FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # what makes a file a message, or not
+COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32))  # of rows, each held by itself
 SOME_TEXT = Fits("text", lambda value: type(value) is str)
 
 
@@ -91,6 +94,7 @@ class RelayModel(Model):
         self.monotonic_ms, self.clock_ms, self.pass_ms = 0, 0, 0
         self.seen: dict[str, tuple[Any, int]] = {}  # path → its looks, and since when
         self.counts = dict.fromkeys(COUNTS, 0)
+        self.pass_rows: tuple[str, ...] = ()  # what the last pass did, for what only the folder shows
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Every call of an orchestrator lets it see the time."""
@@ -140,7 +144,10 @@ class RelayModel(Model):
         self.row("relay.cursor.01", "relay.cursor.15", "relay.log.49", "relay.log.04", "relay.log.56")
         self.counts = dict.fromkeys(COUNTS, 0)
         before = len(self.refused)
+        if self.pass_ms == 0:
+            self.row("relay.lease.11")
         if self.now_ms < self.pass_ms:
+            self.row("relay.log.52")
             self.refused.append(Refused(self.now_ms, "clock_back", ""))
         self.pass_ms = self.now_ms
         self.look_at_agents()
@@ -151,6 +158,7 @@ class RelayModel(Model):
             self.enter(row)
         for row in [row for row in self.rows if isinstance(row, Row) and self.is_due(row)]:
             self.process(row)
+        self.pass_rows = tuple(dict.fromkeys(self._rows))
         return self.counts | {"refused": len(self.refused) - before}
 
     def look_at_agents(self) -> None:
@@ -165,6 +173,7 @@ class RelayModel(Model):
             else:
                 if name not in self.agents:
                     self.row("relay.presence.04", "relay.presence.05", "relay.presence.07", "relay.presence.08")
+                    self.row("relay.presence.01", "relay.presence.02", "relay.presence.03")
                     self.agents[name] = Agent(self.now_ms)
                 folder.is_whole = True
         for agent in self.agents.values():
@@ -180,17 +189,17 @@ class RelayModel(Model):
             pending = self.folders[name].pending
             for file, one in sorted(pending.items()):
                 path = f"agents/{name}/outbox/.pending/{file}"
-                if one.odd:
-                    self.refuse_file(one.odd, path, one.looks)
+                if one.odd in ("symlink", "not_regular"):
+                    self.row("relay.cursor.26")
                 elif self.age_ns(path, one) > self.settings["orphan_ms"] * MS:
                     self.row("relay.cursor.25", "relay.cursor.05")
                     del pending[file]
                     self.refused.append(Refused(self.now_ms, "orphan_removed", path))
                 else:
                     self.row("relay.cursor.26", "relay.log.06")
+        self.row("relay.export.05", "relay.export.06")
         oldest = self.today() - timedelta(days=self.settings["retention_days"])
         for day in [day for day in self.archive if date.fromisoformat(day) < oldest]:
-            self.row("relay.export.05", "relay.export.06")
             del self.archive[day]
 
     def age_ns(self, path: str, file: File) -> int:
@@ -206,7 +215,7 @@ class RelayModel(Model):
 
     def refuse_file(self, event: str, path: str, what: Any) -> None:
         """Record it once, as long as the same thing stands there."""
-        self.row("relay.limit.14", "relay.limit.16")
+        self.row("relay.limit.14", "relay.limit.16", EVENT_ROWS[event])
         if self.known.get((event, path)) != what:
             self.known[event, path] = what
             self.refused.append(Refused(self.now_ms, event, path))
@@ -215,50 +224,56 @@ class RelayModel(Model):
 
     def found(self, name: str) -> list[tuple[int, Row]]:
         """Rows for an agent's new files, with their priority, as many as its rate allows."""
-        found = [one for file in sorted(self.folders[name].outbox) if (one := self.examined(name, file)) is not None]
+        found: list[tuple[int, Row]] = []
         recent = sum(
             row.discovered_at > self.now_ms - RATE_WINDOW_MS
             for row in self.rows
             if isinstance(row, Row) and row.agent == name
         )
-        room = max(0, self.settings["rate_per_min"] - recent)
-        if len(found) <= room:
-            self.limited.discard(name)
-        elif name not in self.limited:
-            self.limited.add(name)
+        room, waits = max(0, self.settings["rate_per_min"] - recent), False
+        for file in sorted(self.folders[name].outbox):
+            if not self.is_candidate(name, file):
+                continue
+            if len(found) < room:
+                one = self.judged(name, file)
+                found += [one] if one is not None else []
+            else:
+                waits = True
+        if waits and name not in self.limited:
             self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
             self.refused.append(Refused(self.now_ms, "rate_limited", f"agents/{name}"))
-        return found[:room]
+        self.limited = self.limited | {name} if waits else self.limited - {name}
+        return found
 
-    def examined(self, name: str, file: str) -> tuple[int, Row] | None:
-        """A new file's priority and row. Nothing for what waits, is known, or is refused."""
+    def is_candidate(self, name: str, file: str) -> bool:
+        """Is it a new file that may be a message? Refuses what is odd, and reads again what changed."""
         one, path = self.folders[name].outbox[file], f"agents/{name}/outbox/{file}"
         if not file.endswith(".msg"):
             self.row("relay.log.48")
-            return None
+            return False
         if one.odd:
             self.refuse_file(one.odd, path, one.looks)
-            return None
+            return False
         if not FILE_NAME.fullmatch(file):
             self.row("relay.log.47")
             self.refuse_file("bad_file_name", path, one.looks)
-            return None
+            return False
+        self.age_ns(path, one)
         known = next((row for row in self.rows if isinstance(row, Row) and row.path == path), None)
-        age_ns = self.age_ns(path, one)
-        if known is not None and known.looks[:2] == one.looks[:2]:
+        if known is None:
+            return True
+        if known.looks == one.looks:
             self.row("relay.cursor.02")
-            return None
-        if known is not None and known.status != "pending":
+        elif known.status != "pending":
             self.refuse_file("name_reused", path, one.looks)
-            return None
-        found = self.judged(name, file, one, age_ns)
-        if known is not None and found is not None:
+        elif (found := self.judged(name, file)) is not None:
             self.read_again(known, found[1])
-            return None
-        return found
+        return False
 
-    def judged(self, name: str, file: str, one: File, age_ns: int) -> tuple[int, Row] | None:
+    def judged(self, name: str, file: str) -> tuple[int, Row] | None:
         """What a file is at this age; nothing while it may still be written."""
+        one = self.folders[name].outbox[file]
+        age_ns = self.age_ns(f"agents/{name}/outbox/{file}", one)
         if file in self.folders[name].pending:
             self.row("relay.cursor.06")
             return None
@@ -274,7 +289,7 @@ class RelayModel(Model):
             return USUAL_PRIORITY, row
         message = parsed(one.data)
         if message is not None and message.is_whole:
-            self.row("relay.log.33", "relay.log.34", "relay.log.38", "relay.log.40", "relay.log.41", "relay.log.43")
+            self.row(*FORM)
             self.row("relay.cursor.10", "relay.cursor.05", "relay.limit.02", "relay.log.46")
             row.status, row.processed_at, row.checksum = "pending", None, sha256(one.data)
             row.kind, row.target = message.kind, message.to
@@ -282,15 +297,16 @@ class RelayModel(Model):
         if age_ns < self.settings["malformed_ms"] * MS:
             self.row("relay.cursor.07" if one.data else "relay.cursor.03")
             return None
+        row.checksum = sha256(one.data)
         if not one.data:
             self.row("relay.cursor.16")
             row.last_error = "empty"
         elif message is None:
-            self.row("relay.cursor.08", "relay.cursor.17", "relay.log.42", "relay.log.44", "relay.log.45")
-            row.checksum, row.last_error = sha256(one.data), "malformed"
+            self.row("relay.cursor.08", "relay.cursor.17", "relay.route.16", *FORM)
+            row.last_error = "malformed"
         else:
             self.row("relay.log.37", "relay.log.46")
-            row.checksum, row.last_error = sha256(one.data), "checksum_mismatch"
+            row.last_error = "checksum_mismatch"
         return USUAL_PRIORITY, row
 
     def read_again(self, known: Row, now: Row) -> None:
@@ -298,9 +314,10 @@ class RelayModel(Model):
         self.row("relay.cursor.11", "relay.cursor.12", "relay.cursor.13")
         known.size, known.mtime_ns, known.inode, known.checksum = now.size, now.mtime_ns, now.inode, now.checksum
         known.kind, known.target = now.kind, now.target
+        known.processed_at = None
         if now.status == "failed":
-            assert now.last_error is not None
-            self.fail(known, now.last_error)
+            known.status, known.last_error, known.processed_at = "failed", now.last_error, self.now_ms
+            self.counts["failed"] += 1
             self.put_away(known)
 
     def enter(self, row: Row) -> None:
@@ -321,6 +338,8 @@ class RelayModel(Model):
 
     def is_due(self, row: Row) -> bool:
         """Is it to be tried now?"""
+        if row.status == "processing":
+            self.row("relay.lease.04")
         if row.status != "pending" or row.processed_at is None:
             return row.status == "pending"
         self.row("relay.retry.04", "relay.retry.05")
@@ -333,7 +352,7 @@ class RelayModel(Model):
             self.row("relay.lease.09")
             self.fail(row, "file_disappeared")
             return
-        if file.looks[:2] != (row.size, row.mtime_ns):
+        if file.looks != row.looks:
             self.row("relay.cursor.13")
             return
         message = parsed(file.data)
@@ -400,7 +419,7 @@ class RelayModel(Model):
             self.row("relay.route.02", "relay.route.03", "relay.route.07")
             yield from sorted(name for name, one in self.agents.items() if one.status == "active" and name != sender)
         elif to.startswith("#"):
-            self.row("relay.route.03", "relay.route.04", "relay.route.07")
+            self.row("relay.route.03", "relay.route.04", "relay.route.05", "relay.route.07")
             subscribers = {agent for channel, agent in self.channels if channel == to} - {sender}
             yield from sorted(name for name in subscribers if self.agents[name].status == "active")
         elif to == LEAD:
@@ -516,7 +535,7 @@ class RelayModel(Model):
         states = [row.status for row in self.rows]
         counts = {name: states.count(name) for name in ("pending", "processing", "completed", "failed", "archived")}
         agents = [{"name": name, "status": one.status} for name, one in sorted(self.agents.items())]
-        return counts | {"agents": Cited(agents, ("relay.export.12", "relay.presence.04", "relay.presence.10"))}
+        return counts | {"agents": Cited(agents, ("relay.export.12", *self.pass_rows))}
 
     def audit(self) -> dict[str, Any]:
         """What was refused."""
@@ -529,18 +548,19 @@ class RelayModel(Model):
 
     def dump(self) -> dict[str, Any]:
         """The ledger."""
+        self.row(*COLUMNS)
         agents = [
             {
                 "name": name,
-                "registered_at": Cited(one.registered_at, ("relay.presence.08",)),
-                "last_seen_at": Cited(one.last_seen_at, ("relay.presence.09",)),
+                "registered_at": Cited(one.registered_at, ("relay.presence.08", *self.pass_rows)),
+                "last_seen_at": Cited(one.last_seen_at, ("relay.presence.09", *self.pass_rows)),
                 "pid": one.pid,
-                "status": Cited(one.status, ("relay.presence.10", "relay.presence.26")),
+                "status": Cited(one.status, ("relay.presence.10", "relay.presence.26", *self.pass_rows)),
             }
             for name, one in sorted(self.agents.items())
         ]
-        rows = Cited([row.told() for row in self.rows], ("relay.log.51", "relay.log.49", "relay.log.51"))
-        return {"messages": rows, "agents": Cited(agents, ("relay.presence.04",))}
+        rows = Cited([row.told(self.pass_rows) for row in self.rows], ("relay.log.49", *self.pass_rows))
+        return {"messages": rows, "agents": Cited(agents, ("relay.presence.04", "relay.presence.07", *self.pass_rows))}
 
     # -- what agents and the kit do in the folder
 
@@ -550,13 +570,16 @@ class RelayModel(Model):
 
     def folder(self) -> dict[str, Any]:
         """All files."""
+        self.row("relay.export.07")
         agents = [
             {
                 "name": name,
-                "outbox": Cited([one.outbox[file].told(file) for file in sorted(one.outbox)], ("relay.log.07",)),
-                "pending": Cited([one.pending[file].told(file) for file in sorted(one.pending)], ("relay.cursor.26",)),
-                "inbox": Cited([copy.told() for copy in one.inbox], ("relay.route.15", "relay.log.05", "relay.log.39")),
-                "is_whole": Cited(one.is_whole, ("relay.presence.05",)),
+                "outbox": Cited(
+                    [one.outbox[file].told(file) for file in sorted(one.outbox)], ("relay.log.07", *self.pass_rows)
+                ),
+                "pending": Cited([one.pending[file].told(file) for file in sorted(one.pending)], self.pass_rows),
+                "inbox": Cited([copy.told() for copy in one.inbox], self.pass_rows),
+                "is_whole": Cited(one.is_whole, ("relay.presence.05", *self.pass_rows)),
             }
             for name, one in sorted(self.folders.items())
             if not one.odd
@@ -567,7 +590,7 @@ class RelayModel(Model):
             for name, files in sorted(names.items())
             for file, data in sorted(files.items())
         ]
-        rows = ("relay.log.07", "relay.export.01", "relay.export.02", "relay.export.03", "relay.export.07")
+        rows = ("relay.export.07", "relay.export.03", *self.pass_rows)
         return {"agents": agents, "archive": Cited(kept, rows), "tmp": Cited([], ("relay.log.08",))}
 
     def config(self, **values: Any) -> dict[str, Any]:
@@ -597,7 +620,7 @@ class RelayModel(Model):
 
     def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:
         """Take a file away again."""
-        folder = self.folders.setdefault(agent, Folder())
+        folder = self.folders.get(agent, Folder())
         (folder.pending if place == "pending" else folder.outbox).pop(file, None)
         return {}
 
@@ -608,9 +631,9 @@ class RelayModel(Model):
 
     def take(self, agent: str) -> dict[str, Any]:
         """An agent reads its inbox and clears it."""
-        folder = self.folders.setdefault(agent, Folder())
+        folder = self.folders.get(agent, Folder())
         taken, folder.inbox = folder.inbox, []
-        return {"inbox": Cited([copy.told() for copy in taken], ("relay.route.01", "relay.route.15", "relay.log.39"))}
+        return {"inbox": Cited([copy.told() for copy in taken], self.pass_rows)}
 
     def claim(self, message_id: str) -> dict[str, Any]:
         """Somebody else has a message in hand, and dies with it."""

@@ -149,25 +149,26 @@ class Row:
     def path(self) -> str:
         return f"agents/{self.agent}/outbox/{self.file}"
 
-    def told(self) -> dict[str, Any]:
-        """The whole row but its id, which may have gaps."""
+    def told(self, last: tuple[str, ...]) -> dict[str, Any]:
+        """The whole row but its id, which may have gaps; `last` are the rows of the last pass, which made it so."""
         return {
-            "message_id": Cited(self.message_id, ("relay.log.32",)),
-            "agent_name": Cited(self.agent, ("relay.log.19",)),
-            "direction": Cited("outbox", ("relay.log.20",)),
-            "file_path": Cited(self.path, ("relay.log.21", "relay.log.31")),
-            "file_size": Cited(self.size, ("relay.log.22",)),
-            "file_mtime_ns": Cited(self.mtime_ns, ("relay.log.23",)),
-            "file_inode": Cited(Told(self.inode), ("relay.log.24",)),
-            "checksum": Cited(Told(self.checksum) if self.checksum else None, ("relay.log.25",)),
-            "status": Cited(self.status, ("relay.log.26", "relay.retry.02", "relay.export.01")),
-            "message_type": Cited(self.kind, ("relay.log.27", "relay.log.34")),
-            "target": Cited(self.target, ("relay.log.28",)),
-            "discovered_at": Cited(self.discovered_at, ("relay.log.29", "relay.log.31")),
-            "processed_at": Cited(self.processed_at, ("relay.log.30",)),
-            "retry_count": Cited(self.retry_count, ("relay.retry.01",)),
+            "message_id": Cited(self.message_id, ("relay.log.32", *last)),
+            "agent_name": Cited(self.agent, ("relay.log.19", *last)),
+            "direction": Cited("outbox", ("relay.log.20", *last)),
+            "file_path": Cited(self.path, ("relay.log.21", "relay.log.31", *last)),
+            "file_size": Cited(self.size, ("relay.log.22", *last)),
+            "file_mtime_ns": Cited(self.mtime_ns, ("relay.log.23", *last)),
+            "file_inode": Cited(Told(self.inode), ("relay.log.24", *last)),
+            "checksum": Cited(Told(self.checksum) if self.checksum else None, ("relay.log.25", *last)),
+            "status": Cited(self.status, ("relay.log.26", "relay.retry.02", "relay.export.01", *last)),
+            "message_type": Cited(self.kind, ("relay.log.27", "relay.log.34", *last)),
+            "target": Cited(self.target, ("relay.log.28", *last)),
+            "discovered_at": Cited(self.discovered_at, ("relay.log.29", "relay.log.31", *last)),
+            "processed_at": Cited(self.processed_at, ("relay.log.30", *last)),
+            "retry_count": Cited(self.retry_count, ("relay.retry.01", *last)),
             "last_error": Cited(
-                None if self.last_error is None else Reason(self.last_error), ("relay.retry.09", "relay.retry.10")
+                None if self.last_error is None else Reason(self.last_error),
+                ("relay.retry.09", "relay.retry.10", *last),
             ),
         }
 
@@ -186,19 +187,19 @@ class CopyRow:
 
     status = "completed"
 
-    def told(self) -> dict[str, Any]:
+    def told(self, last: tuple[str, ...]) -> dict[str, Any]:
         return {
-            "message_id": Cited(Around(f"{self.recipient}/", self.name, ".msg"), ("relay.log.32",)),
-            "agent_name": Cited(self.recipient, ("relay.route.19",)),
-            "direction": Cited("inbox", ("relay.log.20", "relay.route.19")),
+            "message_id": Cited(Around(f"{self.recipient}/", self.name, ".msg"), ("relay.log.32", *last)),
+            "agent_name": Cited(self.recipient, ("relay.route.19", *last)),
+            "direction": Cited("inbox", ("relay.log.20", "relay.route.19", *last)),
             "file_path": Cited(
-                Around(f"agents/{self.recipient}/inbox/", self.name), ("relay.log.21", "relay.route.18")
+                Around(f"agents/{self.recipient}/inbox/", self.name), ("relay.log.21", "relay.route.18", *last)
             ),
-            "file_size": Cited(len(self.data), ("relay.log.22",)),
+            "file_size": Cited(len(self.data), ("relay.log.22", *last)),
             "file_mtime_ns": SOME_NUMBER,
-            "file_inode": Cited(Told(self.inode), ("relay.log.24",)),
-            "checksum": Cited(Told(sha256(self.data)), ("relay.log.25",)),
-            "status": Cited("completed", ("relay.route.19",)),
+            "file_inode": Cited(Told(self.inode), ("relay.log.24", *last)),
+            "checksum": Cited(Told(sha256(self.data)), ("relay.log.25", *last)),
+            "status": Cited("completed", ("relay.route.19", *last)),
             "message_type": self.kind,
             "target": self.target,
             "discovered_at": self.at,
@@ -244,7 +245,9 @@ class Records(Part):
         for one, other in itertools.zip_longest(_sorted(self.records), _sorted(seen)):
             if one != other:
                 culprit = min((each for each in (one, other) if each is not None), key=lambda each: each.at_ms)
-                return Difference(path, repr(one), repr(other), (EVENT_ROWS.get(culprit.event, "relay.limit.16"),))
+                return Difference(
+                    path, repr(one), repr(other), (EVENT_ROWS.get(culprit.event, "relay.limit.16"), "relay.limit.16")
+                )
         return None
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ ORCHESTRATOR, LEAD, EVERYBODY = "__orchestrator__", "Lead", "*"
 RESERVED = ("__orchestrator__", "system", "root", "admin", "lead")  # in whatever case
 USUAL_PRIORITY = 5
 
+NAME = re.compile("[a-zA-Z][a-zA-Z0-9_-]{0,62}")
 FILE_NAME = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
 HEADER = re.compile(r"([A-Z][A-Z0-9_-]*):(.*)", re.DOTALL)
 HASH = re.compile(r"sha256:([0-9a-f]{64})")
@@ -88,12 +89,12 @@ def has_control(text: str) -> bool:
 
 def is_agent_name(name: str) -> bool:
     """May an agent have this name (5.3, R2)?"""
-    return re.fullmatch("[a-zA-Z][a-zA-Z0-9_-]{0,62}", name) is not None and name.lower() not in RESERVED
+    return NAME.fullmatch(name) is not None and name.lower() not in RESERVED
 
 
 def is_channel(word: str) -> bool:
-    """# and a name."""
-    return word.startswith("#") and is_agent_name(word[1:])
+    """# and a name of the form that agents have; none is reserved."""
+    return word.startswith("#") and NAME.fullmatch(word[1:]) is not None
 
 
 def is_address(to: str) -> bool:

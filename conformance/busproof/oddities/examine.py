@@ -1,4 +1,4 @@
-"""`busproof doctor --bus sqlite:PATH`: what is odd about a file, and what is worth a note."""
+"""`busproof doctor --bus sqlite:PATH` and `files:DIR`: what is odd about a file or folder, and what is worth a note."""
 
 from __future__ import annotations
 
@@ -53,6 +53,25 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
     for note in [*noted, *_library()]:
         say(f"  note   {one_line(note)}")
     say(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
+    return 1 if found else 0
+
+
+def examine_folder(folder: Path, now_ms: int | None = None) -> int:
+    """The same of a folder of `relay`, which an agent may have made before there is a ledger."""
+    if (folder / CONTRACTS["relay"].store).is_file():
+        return examine(folder, "relay", now_ms)
+    if not (folder / "agents").is_dir():
+        say(f"there is no folder of agents in {folder}")
+        return 2
+    say(f"{folder}, as files of agents, without a ledger")
+    found: list[str] = []
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(CONTRACTS["relay"].tables)
+        for look in SYSTEMS["relay"].oddities:
+            found += look(db, folder, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+    for oddity in found:
+        say(f"  ODD    {one_line(oddity)}")
+    say(f"{folder}: {f'{len(found)} oddities' if found else 'nothing odd'}")
     return 1 if found else 0
 
 

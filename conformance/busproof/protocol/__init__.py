@@ -13,7 +13,7 @@ happen. Every error without that promise, a time-out, EOF and a kill mean that i
 
 from __future__ import annotations
 
-from busproof.protocol import comms, timeline, topics, worker
+from busproof.protocol import comms, relay, timeline, topics, worker
 from busproof.protocol.common import (
     BUS_ERROR,
     INVALID_PARAMS,
@@ -49,5 +49,5 @@ __all__ = [
 
 # Every system that there is to judge, by name, in the order of the seeds. `busproof.systems` binds the rest to them.
 CONTRACTS: dict[str, Contract] = {
-    made.system: made for made in (worker.CONTRACT, comms.CONTRACT, timeline.CONTRACT, topics.CONTRACT)
+    made.system: made for made in (worker.CONTRACT, comms.CONTRACT, relay.CONTRACT, timeline.CONTRACT, topics.CONTRACT)
 }

@@ -58,15 +58,19 @@ class Lock:
 
 
 def _living_holder(content: bytes) -> int | None:
-    """The process that the file names, if it lives and is another one. A number alone is believed while it lives."""
+    """The process that the file names, if it lives, is another one, and knows only the file.
+
+    One that wrote as we do holds the system's lock. That is free: it is dead, even where it can still be seen, for a
+    killed process loses its locks a moment before it is gone. A number alone is believed while it lives.
+    """
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    pid, started = (said.get("pid"), said.get("started_ticks")) if isinstance(said, dict) else (said, None)
-    if type(pid) is not int or pid == os.getpid() or (found := process.find(pid)) is None:
+    if isinstance(said, dict) and "started_ticks" in said:
         return None
-    return pid if started in (None, found.started) else None
+    pid = said.get("pid") if isinstance(said, dict) else said
+    return pid if type(pid) is int and pid != os.getpid() and process.find(pid) is not None else None
 
 
 def _ourselves() -> dict[str, int]:

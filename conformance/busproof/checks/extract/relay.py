@@ -1,0 +1,33 @@
+"""The facts of `relay`. Each outbox is a lane, whose seq is the ledger's; so is each inbox, which has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from busproof.checks.calls import Call
+from busproof.checks.extract.source import Fact, Source, as_list, as_row, number, text
+from busproof.checks.facts import Appended, Stored
+
+
+def of_call(call: Call) -> Iterator[Fact]:
+    """A send is one message in the sender's outbox, and one in each recipient's inbox."""
+    if call.op != "send":
+        return
+    id_, seq = text(call.params.get("id")), number(call.reply.get("seq"))
+    sender = text(call.params.get("agent"))
+    yield Appended(f"outbox {sender}", call.begin, call.end, call.outcome, None, id_, seq, sender, None, False, None)
+    for to in as_list(call.params.get("to")):
+        lane = f"inbox {text(to)}"
+        yield Appended(lane, call.begin, call.end, call.outcome, None, id_, None, sender, text(to), False, None)
+
+
+def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
+    """A row of an outbox, or a delivered file."""
+    if table == "messages":
+        row = as_row(row)
+        lane, id_ = text(row.get("lane")), text(row.get("id"))
+        yield Stored(lane, None, id_, number(row.get("seq")), None, None, False, False)  # type: ignore[arg-type]
+
+
+SOURCE = Source(of_call, of_state, needed={}, numbers={"send": ("seq",)})

@@ -1,0 +1,56 @@
+"""export: backups, and numbers for an operator."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+
+from busproof.scenarios.relay.common import bodies, hand, row_of, scenario, write
+from busproof.suite import Ctx
+
+
+@scenario("export.backup", needs=("backup",))
+def backup(ctx: Ctx) -> None:
+    """A copy that is whole; put back, it knows what was delivered."""
+    bus = ctx.agent("orchestrator")
+    copy = ctx.store.parent / "copy.db"
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        files = [write(ctx, agents, "ann", f"TO: bob\n\n{n}") for n in range(5)]
+        bus.call("scan")
+        bus.call("backup", path=str(copy))
+        with closing(sqlite3.connect(copy)) as db:
+            sound = db.execute("PRAGMA integrity_check").fetchone()[0]
+            rows = db.execute("SELECT count(*) FROM messages WHERE direction = 'outbox'").fetchone()[0]
+        ctx.expect("relay.export.08", sound == "ok" and rows == 5, f"integrity {sound}, {rows} messages of 5")
+        late = write(ctx, agents, "ann", "TO: bob\n\nlate")
+        bus.call("scan")
+        bus.call("restore", path=str(copy))
+        bus.call("scan")
+        there = sorted(bodies(agents, "bob"))
+        known = [bool(row_of(ctx, file)) for file in files]
+        ctx.expect(
+            "relay.export.09",
+            all(known) and there == ["0", "1", "2", "3", "4", "late"],
+            f"bob has {there}; rows of the copy: {known}, of what came after it: {row_of(ctx, late)}",
+        )
+
+
+@scenario("export.metrics", needs=("metrics",))
+def metrics(ctx: Ctx) -> None:
+    """Text for Prometheus that counts messages by status, and what waits."""
+    bus = ctx.agent("orchestrator")
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        for n in range(3):
+            write(ctx, agents, "ann", f"TO: bob\n\n{n}")
+        write(ctx, agents, "ann", "TO: nobody\n\nwaits")
+        bus.call("scan")
+        text = bus.call("metrics")["text"]
+        numbers = {float(one) for one in re.findall(r"(?m)^[a-z_]+\{[^}]*\} ([0-9.e+]+)$", text)}
+        depth = re.findall(
+            r"(?mi)^\w*(?:queue|pending)\w*(?:\{[^}]*\})? ([0-9.]+)$|\{[^}]*pending[^}]*\} ([0-9.]+)$", text
+        )
+        waits = {float(one or other) for one, other in depth}
+        ctx.expect("relay.export.10", {3.0, 1.0} <= numbers | waits and 1.0 in waits, f"metrics say {text[:600]!r}")

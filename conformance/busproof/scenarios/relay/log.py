@@ -1,0 +1,92 @@
+"""log: the folder that an orchestrator makes, and its ledger."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+from busproof.protocol.relay import RELAY_TABLES
+from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
+from busproof.suite import Ctx
+
+TABLES = {
+    "relay.log.09": "messages",
+    "relay.log.12": "orchestrator_state",
+    "relay.log.13": "agents",
+    "relay.log.14": "pending_operations",
+}
+INDEXES = {
+    "relay.log.15": ("idx_messages_status", ["status"]),
+    "relay.log.16": ("idx_messages_agent", ["agent_name", "direction"]),
+    "relay.log.17": ("idx_messages_discovered", ["discovered_at"]),
+}
+
+
+@scenario("log.tree")
+def tree(ctx: Ctx) -> None:
+    """Opening makes the tree; the ledger alone says what was done."""
+    bus = ctx.agent("orchestrator")
+    with hand(ctx, "ann", "bob") as agents:
+        names = {path.name for path in ctx.store.iterdir()}
+        wanted = {"ledger.db", "agents", "attachments", "archive", "tmp"}
+        ctx.expect("relay.log.01", wanted <= names, f"the folder has {sorted(names)}")
+        ctx.expect("relay.log.03", ".lock" in names, f"the folder has {sorted(names)}")
+        bus.call("scan")
+        file = write(ctx, agents, "ann", "TO: bob\n\nonce")
+        bus.call("scan")
+        left = sorted(path.name for path in (ctx.store / "tmp").rglob("*"))
+        strange = [path for path in (ctx.store / "agents").rglob("*") if path.is_file() and path.suffix != ".msg"]
+        ctx.expect("relay.log.08", not left and not strange, f"tmp holds {left}, folders of agents {strange}")
+        ctx.crash(bus)
+        again = ctx.agent("orchestrator")
+        reply = again.call("scan")
+        ctx.expect(
+            "relay.log.02",
+            bodies(agents, "bob") == ["once"] and reply["discovered"] == 0 and row_of(ctx, file) != {},
+            f"a fresh orchestrator found {reply} and bob's inbox holds {bodies(agents, 'bob')}",
+        )
+
+
+@scenario("log.tables", needs=("sqlite",))
+def tables(ctx: Ctx) -> None:
+    """The ledger has the seed's tables, and anybody can read it while the orchestrator works."""
+    bus = ctx.agent("orchestrator")
+    with hand(ctx, "ann") as agents, ledger(ctx) as db:
+        bus.call("scan")
+        mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+        ctx.expect("relay.log.18", mode == "wal", f"journal_mode is {mode}")
+        seeds = sqlite3.connect(":memory:")
+        seeds.executescript(RELAY_TABLES)
+        for row, table in TABLES.items():
+            there, wanted = _columns(db, table), _columns(seeds, table)
+            ctx.expect(row, wanted <= there, f"{table} lacks {sorted(wanted - there)}")
+        seeds.close()
+        for row, (index, columns) in INDEXES.items():
+            found = [one[2] for one in db.execute(f"PRAGMA index_info({index})")]
+            ctx.expect(row, found == columns, f"{index} is on {found}")
+        for row, column in {"relay.log.10": "message_id", "relay.log.11": "file_path"}.items():
+            ctx.expect(row, [column] in _unique(db), f"unique are {_unique(db)}")
+        db.execute("BEGIN")
+        before = db.execute("SELECT count(*) FROM messages").fetchone()[0]
+        write(ctx, agents, "ann", "TO: ann\n\nread me")
+        reply = bus.call("scan")
+        db.execute("COMMIT")
+        after = db.execute("SELECT count(*) FROM messages").fetchone()[0]
+        ctx.expect("relay.log.57", reply["discovered"] == 1 and after > before, f"a reader made it {reply}")
+
+
+def _columns(db: sqlite3.Connection, table: str) -> set[tuple[str, str, int, str, int]]:
+    """Name, type, NOT NULL, default, place in the primary key; AUTOINCREMENT as a column of its own."""
+    found = {
+        (name, kind.upper(), not_null, str(default), key)
+        for _, name, kind, not_null, default, key in db.execute(f"PRAGMA table_info({table})")
+    }
+    made = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    if made and re.search("AUTOINCREMENT", made[0], re.IGNORECASE):
+        found.add(("AUTOINCREMENT", "", 0, "", 0))
+    return found
+
+
+def _unique(db: sqlite3.Connection) -> list[list[str]]:
+    indexes = [row[1] for row in db.execute("PRAGMA index_list(messages)") if row[2]]
+    return [[row[2] for row in db.execute(f"PRAGMA index_info({name})")] for name in indexes]

@@ -1,0 +1,182 @@
+"""presence: processes that the orchestrator starts and ends. An agent here is a shell script that says what it is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from busproof.adapters.hand_relay import RelayHand
+from busproof.scenarios.relay.common import agent_of, hand, row_of, scenario, write
+from busproof.session import Session
+from busproof.suite import Ctx
+
+LONG_S = 20.0  # for a process to come, or to go; none is waited for longer than it takes
+# $0 is this file. What it was started with goes to a file of its name; a child of its own tells its pid.
+AGENT = """#!/bin/sh
+sleep 600 &
+out="$(dirname "$0")/said-$AGENT_RELAY_NAME"
+{
+  pwd; echo "$COLOUR"; echo "$AGENT_RELAY_NAME"; echo "$AGENT_RELAY_DIR"; echo "$$"; echo "$!"; printf '%s' "$#:$1"
+} > "$out.new"
+mv "$out.new" "$out"
+wait
+"""
+
+
+@contextmanager
+def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
+    """An orchestrator that may start the script, and one agent, the boss, that may ask for it."""
+    script = ctx.store.parent / "agent.sh"
+    script.write_text(AGENT)
+    script.chmod(0o700)
+    (ctx.store.parent / "work").mkdir()
+    with hand(ctx, "boss") as agents:
+        agents.config(clis={"claude": [str(script)]}, roots=[str(ctx.store.parent / "work")], env=["COLOUR"])
+        bus = ctx.agent("orchestrator")
+        bus.call("scan")
+        try:
+            yield agents, bus
+        finally:
+            for said in ctx.store.parent.glob("said-*"):
+                for pid in said.read_text().split("\n")[4:6]:
+                    with contextlib.suppress(ProcessLookupError, ValueError):
+                        os.kill(int(pid), signal.SIGKILL)
+
+
+def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers: str = "") -> str:
+    """A request of the boss; returns how its row ended: a status, or a reason."""
+    file = write(ctx, agents, "boss", f"TO: __orchestrator__\nKIND: {kind}\n{headers}\n{body}")
+    bus.call("scan")
+    row = row_of(ctx, file)
+    return str(row.get("last_error")).partition(":")[0] if row.get("status") == "failed" else str(row.get("status"))
+
+
+def said(ctx: Ctx, name: str) -> list[str]:
+    """What an agent of this name was started with: folder, COLOUR, name, root, two pids, arguments."""
+    path = ctx.store.parent / f"said-{name}"
+    _until(path.exists)
+    return path.read_text().split("\n", 6) if path.exists() else [""] * 7
+
+
+def is_alive(pid: str) -> bool:
+    """Does this process run? A zombie does not."""
+    try:
+        return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _until(holds: object) -> None:
+    end = time.monotonic() + LONG_S
+    while time.monotonic() < end and not (callable(holds) and holds()):
+        time.sleep(0.01)
+
+
+@scenario("presence.spawn", needs=("spawn",))
+def spawn(ctx: Ctx) -> None:
+    """A spawn starts what CLI names, with all that the request says."""
+    with started(ctx) as (agents, bus):
+        work = ctx.store.parent / "work"
+        prompt = 'do it; $(touch pwned) `id` "now"'
+        ended = ask(
+            ctx,
+            agents,
+            bus,
+            "spawn",
+            f"NAME: ann\nCLI: claude\nPROMPT: {prompt}\nWORKING_DIR: {work}\nENV: COLOUR=deep blue\n",
+        )
+        folder, colour, name, root, pid, _, arguments = said(ctx, "ann")
+        ctx.expect(
+            "relay.presence.12", ended in ("archived", "completed") and name == "ann", f"it ended {ended}; {name!r}"
+        )
+        ctx.expect("relay.presence.15", arguments == f"1:{prompt}", f"arguments were {arguments!r}")
+        ctx.expect("relay.presence.21", not list(ctx.store.parent.rglob("pwned")), "a shell has run the prompt")
+        ctx.expect("relay.presence.16", folder == str(work), f"it works in {folder}")
+        ctx.expect("relay.presence.17", colour == "deep blue", f"COLOUR is {colour!r}")
+        ctx.expect(
+            "relay.presence.19", name == "ann" and root == str(ctx.store), f"its environment says {name}, {root}"
+        )
+        path = ctx.store / "agents" / "ann" / "meta.json"
+        meta = json.loads(path.read_text()) if path.exists() else {}
+        told = agent_of(ctx, "ann").get("pid"), meta.get("pid")
+        ctx.expect(
+            "relay.presence.18", told == (int(pid), int(pid)) and "started_at" in meta, f"pid {pid}, {told}, {meta}"
+        )
+        bad = [ask(ctx, agents, bus, "spawn", body) for body in ("CLI: claude\n", "NAME: bea\n", "")]
+        ctx.expect("relay.presence.13", bad == ["bad_request"] * 3, f"requests without a field ended {bad}")
+        ask(ctx, agents, bus, "spawn", "", "NAME: cas\nCLI: claude\n")
+        ask(ctx, agents, bus, "spawn", "NAME: dee\n", "NAME: eve\nCLI: claude\n")
+        both = said(ctx, "cas")[2], said(ctx, "dee")[2]
+        ctx.expect("relay.presence.14", both == ("cas", "dee"), f"started were {both}")
+
+
+@scenario("presence.denied", needs=("spawn",))
+def denied(ctx: Ctx) -> None:
+    """What config.json does not allow is not started."""
+    with started(ctx) as (agents, bus):
+        (ctx.store.parent / "work" / "out").symlink_to("/")
+        work = ctx.store.parent / "work"
+        cases = {
+            "relay.presence.20": ("CLI: /bin/sh\n", "CLI: sh\n", "CLI: claude -x\n", "CLI: CLAUDE\n"),
+            "relay.presence.22": tuple(
+                f"CLI: claude\nWORKING_DIR: {path}\n"
+                for path in ("/", f"{work}/..", f"{work}/out/tmp", f"{work}-other", "work")
+            ),
+            "relay.presence.23": ("CLI: claude\nENV: PATH=/tmp\n", "CLI: claude\nENV: COLOUR=1,LD_PRELOAD=x\n"),
+        }
+        for number, (row, bodies) in enumerate(cases.items()):
+            ends = [ask(ctx, agents, bus, "spawn", f"NAME: a{number}{n}\n{body}") for n, body in enumerate(bodies)]
+            started_ = [path.name for path in ctx.store.parent.glob(f"said-a{number}*")]
+            ctx.expect(row, set(ends) == {"denied"} and not started_, f"requests ended {ends}; started {started_}")
+
+
+@scenario("presence.release", needs=("spawn",))
+def release(ctx: Ctx) -> None:
+    """A release ends an agent and all that it started."""
+    with started(ctx) as (agents, bus):
+        ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
+        pid, child = said(ctx, "ann")[4:6]
+        bad = [ask(ctx, agents, bus, "release", body) for body in ("", "REASON: done\n")]
+        ctx.expect("relay.presence.27", bad == ["bad_request"] * 2, f"requests without a name ended {bad}")
+        ended = ask(ctx, agents, bus, "release", "NAME: ann\nREASON: done\n")
+        _until(lambda: not is_alive(pid) and not is_alive(child))
+        row = agent_of(ctx, "ann")
+        ctx.expect(
+            "relay.presence.26",
+            ended in ("archived", "completed") and not is_alive(pid) and row.get("status") == "terminated",
+            f"the request ended {ended}; its process is alive: {is_alive(pid)}; its row is {row}",
+        )
+        ctx.expect("relay.presence.28", not is_alive(child), "a process that it had started lives")
+
+
+@scenario("presence.orphans", needs=("spawn",))
+def orphans(ctx: Ctx) -> None:
+    """Agents outlive an orchestrator that is killed, and not one that ends."""
+    with started(ctx) as (agents, bus):
+        for name in ("ann", "bob"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
+        ann, bob = said(ctx, "ann")[4], said(ctx, "bob")[4]
+        ctx.crash(bus)
+        os.kill(int(bob), signal.SIGKILL)
+        _until(lambda: not is_alive(bob))
+        bus = ctx.agent("orchestrator")
+        bus.call("scan")
+        states = agent_of(ctx, "ann").get("status"), agent_of(ctx, "bob").get("status")
+        ended = is_alive(ann) and ask(ctx, agents, bus, "release", "NAME: ann\n")
+        _until(lambda: not is_alive(ann))
+        ctx.expect(
+            "relay.presence.31",
+            states == ("active", "terminated") and ended in ("archived", "completed") and not is_alive(ann),
+            f"after a restart ann and bob are {states}; ann's release ended {ended}, alive: {is_alive(ann)}",
+        )
+        ask(ctx, agents, bus, "spawn", "NAME: cas\nCLI: claude\n")
+        cas = said(ctx, "cas")[4]
+        bus.call("close")
+        _until(lambda: not is_alive(cas))
+        ctx.expect("relay.presence.32", not is_alive(cas), "an agent outlives a clean end")

@@ -1,0 +1,68 @@
+"""route: how a file comes into an inbox."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from busproof.scenarios.relay.common import bodies, hand, scenario, write
+from busproof.suite import Ctx
+
+IN_MODIFY, IN_MOVED_TO, IN_CREATE = 0x2, 0x80, 0x100  # inotify(7)
+HEAD = struct.Struct("iIII")
+
+
+@scenario("route.atomic")
+def atomic(ctx: Ctx) -> None:
+    """A file is whole when its name appears: nothing is ever written to it in the inbox."""
+    bus = ctx.agent("orchestrator")
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        with watched(ctx.store / "agents" / "bob" / "inbox") as events:
+            for body in ("one", "x" * 900_000):
+                write(ctx, agents, "ann", f"TO: bob\n\n{body}")
+            bus.call("scan")
+            seen = events()
+        came = sum(bool(mask & (IN_MOVED_TO | IN_CREATE)) for mask in seen)
+        written = sum(bool(mask & IN_MODIFY) for mask in seen)
+        ctx.expect(
+            "relay.route.20",
+            len(bodies(agents, "bob")) == 2 and came >= 2 and not written,
+            f"{came} names came, and {written} times something was written to a file in the inbox",
+        )
+
+
+class _Events:
+    """What the system has told of a folder so far."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __call__(self) -> list[int]:
+        """Masks, in their order."""
+        found, data = [], b""
+        with contextlib.suppress(BlockingIOError):
+            while more := os.read(self._fd, 65_536):
+                data += more
+        while data:
+            _, mask, _, length = HEAD.unpack_from(data)
+            found.append(mask)
+            data = data[HEAD.size + length :]
+        return found
+
+
+@contextlib.contextmanager
+def watched(folder: Path) -> Iterator[_Events]:
+    """The system tells of names that come into a folder, and of writes to files in it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(folder), IN_MODIFY | IN_MOVED_TO | IN_CREATE) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+        yield _Events(fd)
+    finally:
+        os.close(fd)

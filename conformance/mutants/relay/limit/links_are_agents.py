@@ -1,0 +1,21 @@
+"""A link among the agents is passed over in silence."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import presence
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.limit.10",)
+ITEM = "corpus:odd_things"
+
+WAS = 'event = "symlink"'
+IS = "continue"
+SOURCE = inspect.getsource(presence.Presence._folders)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(presence))
+presence.Presence._folders = presence._folders
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

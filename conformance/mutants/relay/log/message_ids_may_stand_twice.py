@@ -1,0 +1,16 @@
+"""The ledger lacks what keeps it sound or quick."""
+
+from refbus.driver import serve
+from refbus.relay import store
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.log.10",)
+
+
+WAS, IS = "message_id TEXT UNIQUE NOT NULL", "message_id TEXT NOT NULL"
+assert WAS in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(WAS, IS))
+
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

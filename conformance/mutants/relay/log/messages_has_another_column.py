@@ -1,0 +1,16 @@
+"""Table messages is not the seed's."""
+
+from refbus.driver import serve
+from refbus.relay import store
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.log.09",)
+
+
+WAS, IS = "retry_count INTEGER DEFAULT 0", "retry_count INTEGER DEFAULT 1"
+assert WAS in store.SCHEMA.seed
+store.SCHEMA = store.SCHEMA._replace(seed=store.SCHEMA.seed.replace(WAS, IS))
+
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,20 @@
+"""A KIND that nobody knows is a message."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.kernel import msgfile
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.log.40",)
+ITEM = "corpus:bad_forms"
+
+WAS = "if name in _FORMATS and"
+IS = "if name in _FORMATS and name != 'KIND' and"
+SOURCE = inspect.getsource(msgfile._header)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(msgfile))
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,21 @@
+"""A recipient gets two copies."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import process
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.log.05",)
+ITEM = "corpus:good_forms"
+
+WAS = "for recipient in recipients]"
+IS = "for recipient in [*recipients, *recipients]]"
+SOURCE = inspect.getsource(process.Processing._copies)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(process))
+process.Processing._copies = process._copies
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,21 @@
+"""Nobody makes an agent's inbox."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import presence
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.presence.05",)
+ITEM = "corpus:agents"
+
+WAS = "            refusals += self.make_folders(name)"
+IS = "            continue"
+SOURCE = inspect.getsource(presence.Presence.refresh)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(presence))
+presence.Presence.refresh = presence.refresh
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

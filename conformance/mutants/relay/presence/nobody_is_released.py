@@ -1,0 +1,19 @@
+"""A release without a name is one of nobody."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import spawn
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.presence.27",)
+
+WAS = 'said.get("NAME", "")'
+IS = 'said.get("NAME", "nobody")'
+SOURCE = inspect.getsource(spawn._name)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,20 @@
+"""PROMPT is split into words."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import spawn
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.presence.15",)
+
+WAS = 'prompt = [said["PROMPT"]] if said.get("PROMPT") else []'
+IS = 'prompt = said.get("PROMPT", "").split()'
+SOURCE = inspect.getsource(spawn.Spawns._program)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))
+spawn.Spawns._program = spawn._program
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,20 @@
+"""WORKING_DIR is ignored."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import spawn
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.presence.16", "relay.presence.22")
+
+WAS = 'self._folder(name, said.get("WORKING_DIR"))'
+IS = "self._folder(name, None)"
+SOURCE = inspect.getsource(spawn.Spawns._program)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))
+spawn.Spawns._program = spawn._program
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

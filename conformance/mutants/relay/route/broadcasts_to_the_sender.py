@@ -1,0 +1,21 @@
+"""A broadcast comes back to its sender."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import route
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.route.03",)
+ITEM = "corpus:routes"
+
+WAS = "WHERE status = 'active' AND name <> ? ORDER"
+IS = "WHERE status = 'active' AND name <> ? || '!' ORDER"
+SOURCE = inspect.getsource(route.Route.recipients)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(route))
+route.Route.recipients = route.recipients
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

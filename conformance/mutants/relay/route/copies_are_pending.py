@@ -1,0 +1,21 @@
+"""A delivered file's row is archived."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import deliver
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.route.19",)
+ITEM = "corpus:routes"
+
+WAS = "SET status = 'completed'"
+IS = "SET status = 'archived'"
+SOURCE = inspect.getsource(deliver.Delivery.complete)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(deliver))
+deliver.Delivery.complete = deliver.complete
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})

@@ -1,0 +1,21 @@
+"""Lead is an agent of this name."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import route
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.route.08",)
+ITEM = "corpus:routes"
+
+WAS = "name = self._store.config.lead"
+IS = "name = to"
+SOURCE = inspect.getsource(route.Route._one)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(route))
+route.Route._one = route._one
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})
