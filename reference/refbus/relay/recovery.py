@@ -81,8 +81,10 @@ class Recovery:
         with self._store.snapshot() as tx:
             done, failed = self._rows(tx, "completed"), self._rows(tx, "failed")
         for row in done + failed:
-            if self._stat(row) == row.stat:
-                self._archive.move(row.agent, row.name, row.stat)
+            found = self._stat(row)
+            # Not by its inode: a folder that was copied to another disk has others.
+            if found is not None and found[:2] == row.stat[:2]:
+                self._archive.move(row.agent, row.name, found)
         if done:
             with self._store.transaction() as tx:
                 for row in done:

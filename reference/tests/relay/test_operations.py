@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import stat
@@ -139,6 +140,24 @@ def test_without_an_archive_files_stay(open_relay: OpenRelay, agents: Agents) ->
         relay.scan()
     assert agents.bodies("ann") == ["once"] and len(list(agents.outbox("ann").glob("*.msg"))) == 1
     assert [row["status"] for row in rows(relay).values()] == ["completed"]
+
+
+def test_a_copied_folder_goes_on_where_it_was(
+    open_relay: OpenRelay, agents: Agents, tmp_path: Path, clock: Clock
+) -> None:
+    """On another disk every file has another inode: what was done is archived, what waits is delivered, each once."""
+    relay = open_relay(archive=False)
+    agents.send("ann", "ann", "done")
+    relay.scan()
+    agents.send("ann", "ann", "waits")
+    relay.close()
+    shutil.copytree(agents.root, tmp_path / "copy")
+    copy = Agents(tmp_path / "copy", clock)
+    with RelayBus(copy.root, clock=clock) as bus:
+        bus.scan()
+        assert copy.bodies("ann") == ["done", "waits"] and events(bus) == []
+        assert [row["status"] for row in rows(bus).values()] == ["archived", "archived"]
+    assert list(copy.outbox("ann").glob("*.msg")) == []
 
 
 def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
