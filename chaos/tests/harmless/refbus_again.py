@@ -2,7 +2,8 @@
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
+from refbus.timeline.bus import TimelineBus
 from refbus.worker.bus import WorkerBus
 
 if __name__ == "__main__":
-    serve({"worker": WorkerBus, "comms": CommsBus})
+    serve({"worker": WorkerBus, "comms": CommsBus, "timeline": TimelineBus})

@@ -1,0 +1,116 @@
+"""The operations of `timeline`, and a record with something of every noun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from buschaos.operations import BIG, LATER_MS, Operation, tell_time
+from buschaos.subjects.base import PeerCall
+from busproof.protocol import HelloReply
+from busproof.session import Session
+from busproof.suite import T0_MS
+
+# Tokens of subjects, and what stands where in them; the names of a run need no percent sign.
+_WIRE = {
+    "invoke": ("invoke", ("harness", "runtime", "agent")),
+    "request": ("req", ("agent", "service", "backend", "operation", "sequence")),
+    "response": ("res", ("service", "backend", "agent", "operation", "sequence")),
+    "delegate": ("delegate", ("caller", "target")),
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Deliveries in bob's hands, by the service whose request it was."""
+
+    deliveries: dict[str, str]
+
+
+def request(service: str, operation: str = "o", **said: Any) -> dict[str, Any]:
+    """The key of a call of a service."""
+    key = {"type": "request", "timeline": "main", "submission": "s", "agent": "alice", "service": service}
+    return {**key, "backend": "b", "operation": operation, "sequence": 1, **said}
+
+
+def subject(key: dict[str, Any]) -> str:
+    """How the key stands on the wire."""
+    token, rest = _WIRE[key["type"]]
+    return ".".join(("vlinder", key["timeline"], key["submission"], token, *(str(key[name]) for name in rest)))
+
+
+def wanted(service: str) -> dict[str, Any]:
+    """The filter of a service's workers."""
+    return {"type": "request", "service": service, "backend": "b"}
+
+
+def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
+    """Requests that wait, that bob has, that he had and gave back, that he let go by; an answer; a fork."""
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS)
+    for service in ("waiting", "held", "given", "done", "abandoned"):
+        alice.call("send", key=request(service), payload={"of": service})
+    bob.call("fetch", filter=wanted("abandoned"))
+    alice.call(
+        "send",
+        key={"type": "delegate", "timeline": "main", "submission": "s", "caller": "alice", "target": "bob"},
+        nonce="n1",
+        payload="task",
+    )
+    alice.call("fork", timeline="side", submission="s", agent_name="alice", parent="main", at=3)
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS + LATER_MS)
+    taken = {name: bob.call("fetch", filter=wanted(name))["message"]["delivery"] for name in ("held", "given", "done")}
+    bob.call("reply", key=request("done"), payload={"a": 1})
+    return Prepared(taken)
+
+
+def ids(method: str, params: dict[str, Any]) -> set[str]:
+    """The subject of the message that a call stores."""
+    return {subject(params["key"])} if method == "send" else set()
+
+
+OPERATIONS = (
+    Operation("open", "log", "open", lambda _: {}, empty_store=True),
+    Operation("open again", "log", "open", lambda _: {}),
+    Operation("send", "log", "send", lambda _: {"key": request("new"), "payload": {"n": 1}}),
+    Operation("send, large", "log", "send", lambda _: {"key": request("large"), "payload": {"x": BIG}}),
+    Operation(
+        "send on a new timeline", "log", "send", lambda _: {"key": request("new", timeline="other"), "payload": None}
+    ),
+    Operation("reply", "log", "reply", lambda _: {"key": request("held"), "payload": {"a": BIG}}),
+    Operation("reply again", "log", "reply", lambda _: {"key": request("done"), "payload": {"a": 1}}),
+    Operation("fetch", "cursor", "fetch", lambda _: {"filter": wanted("waiting")}),
+    Operation("fetch, abandoned", "cursor", "fetch", lambda _: {"filter": wanted("abandoned")}, ("clock",)),
+    Operation("ack", "cursor", "ack", lambda prepared: {"delivery": prepared.deliveries["done"]}),
+    Operation("nak", "cursor", "nak", lambda prepared: {"delivery": prepared.deliveries["given"]}, ("nak",)),
+    Operation(
+        "fork",
+        "fork",
+        "fork",
+        lambda _: {"timeline": "branch", "submission": "s", "agent_name": "alice", "parent": "main", "at": 4},
+        ("fork",),
+    ),
+    Operation(
+        "fork of a fork",
+        "fork",
+        "fork",
+        lambda _: {"timeline": "twig", "submission": "s", "agent_name": "alice", "parent": "side", "at": 2},
+        ("fork",),
+    ),
+    Operation("close", "log", "close", lambda _: {}),
+)
+
+# Two writers of one timeline want its end; two workers want the same request; two branches want the same name.
+PEERS = (
+    PeerCall("a send", "send", lambda _: {"key": request("peer"), "payload": 1}, ("send", "reply", "fork")),
+    PeerCall("the same send", "send", lambda _: {"key": request("new"), "payload": {"n": 1}}, ("send",)),
+    PeerCall("a fetch of the same request", "fetch", lambda _: {"filter": wanted("waiting")}, ("fetch",)),
+    PeerCall(
+        "the same fork",
+        "fork",
+        lambda _: {"timeline": "branch", "submission": "s", "agent_name": "alice", "parent": "main", "at": 4},
+        ("fork",),
+        needs=("fork",),
+    ),
+)

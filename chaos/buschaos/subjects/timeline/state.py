@@ -1,0 +1,100 @@
+"""The state of a `timeline` store as a value that can be compared, and what must be true of it whatever happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from buschaos.state import Evidence, Problem, Promise, health, short
+from buschaos.subjects.timeline.chain import broken
+from buschaos.subjects.timeline.operations import subject
+from busproof.history import Event
+
+OF_TIME = ("time_us", "visible_at_us", "hash", "previous")
+
+
+def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
+    """A dump without what may differ between two runs of the same calls: on a wall clock times, and so hashes."""
+    return {
+        table: [
+            {column: value for column, value in row.items() if clock == "manual" or column not in OF_TIME}
+            for row in rows
+        ]
+        for table, rows in dump.items()
+        if isinstance(rows, list)
+    }
+
+
+def promises(events: Iterable[Event]) -> list[Promise]:
+    """Every acknowledged message of a history."""
+    asked: dict[int, Any] = {}
+    kept: list[Promise] = []
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event.value
+        elif event.type == "ok" and event.op in ("send", "reply"):
+            kept.append(Promise(event.value["subject"], event.value["number"], asked[event.process]))
+    return kept
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """What is wrong with a record."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    found = [*health(evidence)]
+    if evidence.dump is not None:
+        messages = evidence.dump["messages"]
+        if damaged := [row["subject"] for row in messages if row.get("key") is None]:
+            return [*found, Problem("log", f"damaged: {short(damaged)}")]
+        found += _doubled(messages)
+        found += _kept_promises(messages, evidence.promises)
+        found += broken(messages, evidence.dump["timelines"])
+    return found
+
+
+def _doubled(messages: list[dict[str, Any]]) -> Iterable[Problem]:
+    for (found, nonce), times in Counter((row["subject"], row.get("nonce")) for row in messages).items():
+        if times > 1:
+            yield Problem("log", f"doubled: {found} {nonce or ''} stands {times} times in the record")
+
+
+def _kept_promises(messages: list[dict[str, Any]], kept: list[Promise]) -> Iterable[Problem]:
+    stored = {(row["subject"], row["number"]): row["payload"] for row in messages}
+    for promise in kept:
+        place = (promise.id, promise.seq)
+        if place not in stored:
+            yield Problem("log", f"lost: {promise.id} was acknowledged as number {promise.seq}, and is not there")
+        elif stored[place] != promise.message.get("payload"):
+            yield Problem("log", f"changed: {promise.id} has not the payload that was acknowledged")
+
+
+def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
+    """What was sent comes to a worker, and never again once an acknowledgement was answered (T5).
+
+    A history ends with a reading that takes and acknowledges all that waits, when every time of a worker is over.
+    """
+    asked: dict[int, Event] = {}
+    sent: dict[str, int] = {}
+    came: set[str] = set()
+    names: dict[str, str] = {}  # delivery → subject
+    settled: dict[str, int] = {}  # subject → the event that answered its acknowledgement
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event
+        if event.type != "ok":
+            continue
+        begun = asked[event.process]
+        if event.op == "send" and begun.value["key"]["type"] == "request":
+            sent[subject(begun.value["key"])] = event.index
+        elif event.op == "ack":
+            if begun.value["delivery"] in names:
+                settled.setdefault(names[begun.value["delivery"]], event.index)
+        elif event.op == "fetch" and event.value["message"] is not None:
+            name = event.value["message"]["subject"]
+            names[event.value["message"]["delivery"]] = name
+            came.add(name)
+            if settled.get(name, begun.index) < begun.index:
+                yield Problem("cursor", f"{name} came again after its acknowledgement", (settled[name], event.index))
+    for name in sorted(sent.keys() - came):
+        yield Problem("cursor", f"{name} was sent, and came to no worker", (sent[name],))

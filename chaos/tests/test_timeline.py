@@ -1,0 +1,134 @@
+"""`timeline` under chaos: the reference loses and doubles nothing, and no chain breaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos import report
+from buschaos.crashpoints import cuts, in_the_middle
+from buschaos.diskfull import LEVELS_FEW
+from buschaos.run import Run, Settings, run
+from buschaos.state import Problem
+from buschaos.subjects.timeline.chain import broken, link
+from buschaos.subjects.timeline.operations import OPERATIONS
+from buschaos.subjects.timeline.state import deliveries
+from busproof.fleet import reference
+from busproof.history import Event
+
+SHORT = ("send", "fetch, abandoned", "fork")
+
+
+def play(bus: str, out: Path, *names: str, **how: Any) -> Run:
+    """The acts that are asked for, of these operations or of all."""
+    chosen = tuple(op for op in OPERATIONS if op.name in names) if names else None
+    settings = Settings(specs=[bus], out=out, system="timeline", seed=1, torn=in_the_middle, operations=chosen)
+    return run(replace(settings, **how))
+
+
+def told(played: Run) -> list[str]:
+    """Every problem, with its point."""
+    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
+
+
+def outcomes(played: Run) -> set[str]:
+    """Of the rows that the acts decide."""
+    return {row.outcome for row in report.rows(played, "timeline")}
+
+
+def test_the_reference_survives_the_write_points_of_each_verb(tmp_path: Path) -> None:
+    """Send, fetch, fork: before or after; the others in the nightly run."""
+    played = play(reference("timeline"), tmp_path, *SHORT, points=True)
+    assert told(played) == []
+    assert outcomes(played) == {"pass"}
+
+
+def test_the_reference_survives_random_kills(tmp_path: Path) -> None:
+    """Callers, and pools of two workers: what was sent comes to a worker, and each chain is whole."""
+    played = play(reference("timeline"), tmp_path, kills=16)
+    assert told(played) == []
+    assert outcomes(played) == {"pass"}
+    assert played.acts[0].counts["kills"] == 16
+    assert played.acts[0].counts["acknowledged messages"] > 30
+
+
+def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
+    """A few levels; DISK_FULL, and nothing half done."""
+    played = play(reference("timeline"), tmp_path, "send", disk_full=True, levels=LEVELS_FEW, errors=())
+    assert told(played) == []
+    assert outcomes(played) == {"pass"}
+
+
+def _row(number: int, previous: str, **said: Any) -> dict[str, Any]:
+    row = {
+        "key": {"timeline": "main"},
+        "subject": f"vlinder.main.s.req.a.v.b.o.{number}",
+        "number": number,
+        "payload": number,
+        "nonce": None,
+        "state": None,
+        "time_us": 1,
+        "previous": previous,
+        **said,
+    }
+    return {**row, "hash": link(row)}
+
+
+def test_a_broken_chain_is_found() -> None:
+    """A changed payload, a gap, a head that lags."""
+    first = _row(1, "0" * 64)
+    second = _row(2, first["hash"])
+    head = {"timeline": "main", "parent": None, "at": None, "number": 2, "hash": second["hash"]}
+
+    def why(rows: list[dict[str, Any]], **said: Any) -> list[str]:
+        return [problem.why for problem in broken(rows, [{**head, **said}])]
+
+    assert why([first, second]) == []
+    assert why([{**first, "payload": 9}, second]) == ["main: message 1 has not the hash of its fields"]
+    assert why([second])[0] == "main: number 2 follows 0"
+    assert why([first, second], number=1) == ["main: its head is said to be 1, its last message is 2"]
+
+
+def test_a_request_that_comes_to_nobody_or_again_is_found() -> None:
+    """From the history alone."""
+    key = {"type": "request", "timeline": "main", "submission": "s", "agent": "a", "service": "v", "backend": "b"}
+    key |= {"operation": "o", "sequence": 1}
+    subject = "vlinder.main.s.req.a.v.b.o.1"
+    came = {"message": {"subject": subject, "delivery": "d1"}}
+
+    def judged(*calls: tuple[str, Any, Any]) -> list[Problem]:
+        events = []
+        for op, params, reply in calls:
+            for kind, value in (("invoke", params), ("ok", reply)):
+                events.append(
+                    Event(
+                        index=len(events),
+                        run="r",
+                        system="timeline",
+                        process=1,
+                        type=kind,
+                        op=op,
+                        value=value,
+                        wall_ms=0,
+                        mono_ns=len(events),
+                    )
+                )
+        return list(deliveries(events))
+
+    send, fetch = ("send", {"key": key}, {"subject": subject}), ("fetch", {}, came)
+    ack = ("ack", {"delivery": "d1"}, {})
+    assert judged(send, fetch, ack) == []
+    assert judged(send, fetch, fetch, ack) == []
+    assert [problem.noun for problem in judged(send)] == ["cursor"]
+    assert [problem.events for problem in judged(send, fetch, ack, fetch)] == [(5, 7)]
+
+
+@pytest.mark.nightly
+def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
+    """All operations, all cuts, all errors, every level of a full disk, and 200 kills."""
+    played = play(reference("timeline"), tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
+    assert told(played) == []
+    assert outcomes(played) == {"pass"}
