@@ -115,7 +115,8 @@ def _is_running(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _jobs(args: argparse.Namespace) -> str:
-    return str(min(os.cpu_count() or 1, 4)) if args.jobs == "auto" else str(args.jobs)
+    """One more than cores, for one of them mostly waits."""
+    return str(min((os.cpu_count() or 1) + 1, 4)) if args.jobs == "auto" else str(args.jobs)
 
 
 def _options(args: argparse.Namespace, out: Path) -> list[str]:
@@ -123,7 +124,7 @@ def _options(args: argparse.Namespace, out: Path) -> list[str]:
     return [
         *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
         *("-q", "--tb=short", "-r", "N", "--no-header"),
-        *("-n", "0" if is_one_item else _jobs(args), "--dist", "worksteal"),
+        *("-n", "0" if is_one_item else _jobs(args), "--dist", "load", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),
         *("--busproof-out", str(out)),
         *("--busproof-system", args.system),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import time
 from dataclasses import dataclass, field
@@ -16,13 +17,14 @@ from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
 from busproof.runner import RowResult, item_names, run_item
 from busproof.suite import rows_of
+from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
 PARTICIPANT = "sqlite:"
 
 
-def _is_long(item: str) -> bool:
-    return item in (CORPUS, EXPLORE)
+# These need restarts and refusals of one kind, so they stay on the bus alone.
+UNMIXED = (CORPUS, EXPLORE)
 
 
 @dataclass
@@ -60,12 +62,17 @@ class Run:
         )
 
     def items(self) -> list[tuple[str, str]]:
-        """(fleet, item), after --only. What is long comes first, so that two workers share the rest."""
+        """(fleet, item), after --only. Each process begins with two of them: a long one, if there are any."""
         names = [name for name in item_names(self.system) if self._wanted(name)]
-        names.sort(key=lambda name: not _is_long(name))
-        # These need restarts and refusals of one kind, so they stay on the bus alone.
-        mixed = [("mixed", name) for name in names if self.mixed_with and not _is_long(name)]
+        long = [name for name in names if self._is_long(name)]
+        short = [name for name in names if name not in long]
+        names = [name for pair in itertools.zip_longest(long, short) for name in pair if name]
+        mixed = [("mixed", name) for name in names if self.mixed_with and name not in UNMIXED]
         return [("bus", name) for name in names] + mixed
+
+    def _is_long(self, item: str) -> bool:
+        scenario = SYSTEMS[self.system].scenarios.get(item)
+        return item in (*UNMIXED, HISTORY) if scenario is None else scenario.is_long
 
     def _wanted(self, item: str) -> bool:
         if not self.only:

@@ -125,6 +125,7 @@ class Scenario:
     needs: tuple[str, ...] = ()  # features or nouns; "clock" wants a settable clock
     options: dict[str, Any] = field(default_factory=dict)
     alone: bool = True  # on a store of its own
+    is_long: bool = False  # it waits for many seconds, and so begins first
 
     @property
     def says(self) -> str:
@@ -136,7 +137,7 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {}  # system → name → scenario
 
 
 def scenario(
-    name: str, *, system: str, needs: tuple[str, ...] = (), alone: bool = True, **options: Any
+    name: str, *, system: str, needs: tuple[str, ...] = (), alone: bool = True, is_long: bool = False, **options: Any
 ) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
     """Register a scenario. `options` go to every session's `open`; one that is not `alone` shares a store."""
 
@@ -144,7 +145,7 @@ def scenario(
         known = SCENARIOS.setdefault(system, {})
         if name in known:
             raise ValueError(f"scenario {name} stands twice")
-        known[name] = Scenario(name, play, needs, options, alone)
+        known[name] = Scenario(name, play, needs, options, alone, is_long)
         return play
 
     return register

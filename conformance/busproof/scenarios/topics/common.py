@@ -26,10 +26,10 @@ _NUMBERS = itertools.count(1)
 
 
 def scenario(
-    name: str, *, alone: bool = False, needs: tuple[str, ...] = ()
+    name: str, *, alone: bool = False, needs: tuple[str, ...] = (), is_long: bool = False
 ) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
     """Register a script of this system."""
-    return any_scenario(name, system="topics", needs=needs, alone=alone)
+    return any_scenario(name, system="topics", needs=needs, alone=alone, is_long=is_long)
 
 
 def unique(word: str = "lane") -> str:

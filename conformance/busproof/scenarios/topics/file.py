@@ -227,7 +227,7 @@ def removed(ctx: Ctx) -> None:
     ctx.expect("topics.log.81", good, why)
 
 
-@scenario("log.busy", needs=("sqlite",))
+@scenario("log.busy", needs=("sqlite",), is_long=True)
 def busy(ctx: Ctx) -> None:
     """A lock is waited for; one that is not let go ends in DB_BUSY."""
     topic_id, (a,) = lane(ctx, "a")
