@@ -62,6 +62,7 @@ def spark_session(*, master: str = "", conf: Mapping[str, str] | None = None, is
         "spark.driver.memory": f"{_heap_mb()}m",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j} {jit}",
         "spark.sql.adaptive.enabled": str(not is_short).lower(),
+        "spark.driver.maxResultSize": "0",  # what is suspect comes to the driver, however much it is
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from busproof.checks import Verdict
+from busproof.checks import Verdict, Witness
 from busproof.checks.facts import About
 from busproof.history import Event, merged, scan
 from busproof.words import one_line, say
@@ -14,6 +16,7 @@ from busspark.twin import Run
 
 SHOWN = 3  # witnesses of a check
 RUNS_SHOWN = 20
+WRITTEN = 100  # of a kind
 
 
 def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
@@ -43,7 +46,8 @@ def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
         for index in witness.events:
             say(f"      {_line(index, events.get(index))}")
     if len(one.witnesses) > SHOWN:
-        print(f"    … and {len(one.witnesses) - SHOWN} more")
+        counts = Counter(witness.kind for witness in one.witnesses)
+        print("    in all " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
 
 
 def _events(about: About, wanted: set[int]) -> dict[int, Event]:
@@ -70,8 +74,17 @@ def _line(index: int, event: Event | None) -> str:
     return one_line(f"event {index}: {who} {event.op} {event.type} {value[:200]}")
 
 
+def _first(witnesses: list[Witness]) -> Iterator[Witness]:
+    """A hundred of each kind: a broken bus has millions."""
+    seen: Counter[str] = Counter()
+    for witness in witnesses:
+        seen[witness.kind] += 1
+        if seen[witness.kind] <= WRITTEN:
+            yield witness
+
+
 def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Verdict]]) -> None:
-    """All of it, as JSON."""
+    """As JSON: every verdict and count, and the first witnesses of each kind."""
     runs = [
         {
             "system": system,
@@ -82,7 +95,8 @@ def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Ver
                     "verdict": v.verdict,
                     "counted": v.counted,
                     "reason": v.reason,
-                    "witnesses": [{"kind": w.kind, "why": w.why, "events": w.events} for w in v.witnesses],
+                    "violations": Counter(w.kind for w in v.witnesses),
+                    "witnesses": [{"kind": w.kind, "why": w.why, "events": w.events} for w in _first(v.witnesses)],
                 }
                 for v in verdicts
             ],

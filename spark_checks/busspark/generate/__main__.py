@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from busspark.generate.stage import generate
+from busspark.generate.stage import Bus, generate
+from busspark.generate.topics import Topics
 from busspark.generate.worker import Worker
 
-BUSES = {"worker": Worker}
+BUSES: dict[str, Callable[[], Bus]] = {"worker": Worker, "topics": Topics}
 
 
 def main() -> None:

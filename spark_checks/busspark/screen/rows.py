@@ -61,7 +61,6 @@ SENT, TO_ALL, TAKEN = (1 << n for n in range(3))
 READ_ODD, EXPORT_ODD = 1, 2
 JUMPED = 1
 
-_OF_TIME = f"{{0}} DIV {SLICE_OF_TIME}"
 Streams = Mapping[str, DataFrame]
 
 
@@ -96,6 +95,10 @@ def _rows(frame: DataFrame, kind: int, key: str, slice_: str, place: str, **colu
     keyed = f"xxhash64({kind}, run, {key}) AS g"
     where = (f"CAST({slice_} AS LONG) AS s", f"CAST({place} AS LONG) AS o")
     return frame.selectExpr("run", f"CAST({kind} AS BYTE) AS k", keyed, *where, *told)
+
+
+def _slice_of_time() -> str:
+    return f"{{0}} DIV {SLICE_OF_TIME}"
 
 
 def _bits(**conditions: str) -> str:
@@ -175,7 +178,7 @@ def _polls(streams: Streams) -> list[DataFrame]:
     room = reads.where("rows < `limit` AND before IS NOT NULL")
     reached = "greatest(before, coalesce(most, 0)) + 1"
     told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL")
-    time = _OF_TIME
+    time = _slice_of_time()
     return [
         _delivered(streams),
         _rows(to_one, VIEW, "addressee", slice_, "seq", lo="seq"),
@@ -190,7 +193,7 @@ def _polls(streams: Streams) -> list[DataFrame]:
 
 def _syncs(streams: Streams) -> list[DataFrame]:
     """A sync's cursor passes over nothing that its reader had not read."""
-    reads, time = streams["reads"], _OF_TIME
+    reads, time = streams["reads"], _slice_of_time()
     passed = reads.where("is_moving AND after > coalesce(most, before)")
     room = reads.where("rows < `limit` AND is_moving")
     told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL")
@@ -222,7 +225,7 @@ def _receives(streams: Streams) -> list[DataFrame]:
 
 def _acks(streams: Streams) -> list[DataFrame]:
     """Each reader's acknowledgements in time, and what it was delivered or told after them."""
-    acked, slice_ = streams["acked"], _OF_TIME
+    acked, slice_ = streams["acked"], _slice_of_time()
     got = streams["reads"].where("least IS NOT NULL")
     never = str(2**62)
     ok = "CASE WHEN outcome = 'ok' THEN {} END"

@@ -1,0 +1,174 @@
+"""A correct bus of `topics` in memory: a dense log a topic, and syncs that send, receive and move a cursor."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from busspark.generate.stage import Call, Fault
+
+TOPICS = 5
+LIMIT = 20
+
+
+@dataclass
+class _Row:
+    seq: int
+    id: str
+    sender: str
+    key: str
+
+    def told(self) -> dict[str, Any]:
+        return {"seq": self.seq, "sender": self.sender, "message_id": self.id}
+
+
+class Topics:
+    """Its lies change one answer, or what one sync sends."""
+
+    system = "topics"
+    lies = (
+        "seq_doubled",
+        "lost",
+        "gap",
+        "phantom",
+        "row_doubled",
+        "skipped",
+        "unordered",
+        "own_message",
+        "delivered_otherwise",
+        "redelivered",
+        "over_limit",
+        "stale",
+    )
+    last_lies = ()
+
+    def __init__(self) -> None:
+        self._logs: dict[str, list[_Row]] = defaultdict(list)
+        self._tops: dict[str, int] = defaultdict(int)
+        self._places: dict[tuple[str, str], int] = defaultdict(int)  # topic, agent → rows of the log that it has passed
+        self._was: dict[tuple[str, str], int] = {}  # the same before its last sync
+        self._given: dict[str, _Row] = {}  # the last thousand keys, for retries
+        self._told: dict[str, int] = {}  # topic → the last seq that a sender was told
+        self._ids = 0
+
+    def draw(self, agent: str, rng: random.Random) -> Call:
+        """Half of the syncs send something."""
+        outbox = []
+        for _ in range(rng.choice((0, 0, 1, 2))):
+            self._ids += 1
+            outbox.append({"client_message_id": f"k{self._ids}", "content": "x"})
+        return "sync", {"topic_id": f"topic-{rng.randrange(TOPICS)}", "outbox": outbox, "max_items": LIMIT}
+
+    def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
+        """A sync has none that a check needs."""
+        return {}
+
+    def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
+        """Send, then receive what others sent."""
+        topic = call[1]["topic_id"]
+        sent = [{"message": self._append(topic, agent, item["client_message_id"]).told()} for item in call[1]["outbox"]]
+        log, place = self._logs[topic], self._places[topic, agent]
+        received: list[dict[str, Any]] = []
+        self._was[topic, agent] = place
+        while place < len(log) and len(received) < LIMIT:
+            if log[place].sender != agent:
+                received.append(log[place].told())
+            place += 1
+        self._places[topic, agent] = place
+        return {"received": received, "sent": sent, "cursor": {"last_seq": log[place - 1].seq if place else 0}}
+
+    def _append(self, topic: str, sender: str, key: str) -> _Row:
+        if key not in self._given:
+            self._tops[topic] += 1
+            row = self._given[key] = _Row(self._tops[topic], f"id-{key}", sender, key)
+            self._logs[topic].append(row)
+            if len(self._given) > 1_000:
+                self._given.pop(next(iter(self._given)))
+        return self._given[key]
+
+    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+        """Remembered for lies that must be certain to show."""
+        if reply is not None and reply["sent"]:
+            self._told[call[1]["topic_id"]] = reply["sent"][-1]["message"]["seq"]
+
+    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], open_: list[Call]) -> Fault | None:
+        """About what was sent, or what was received."""
+        topic = call[1]["topic_id"]
+        if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled"):
+            return self._lie_of_sent(kind, topic, reply)
+        return self._lie_of_received(kind, agent, topic, reply)
+
+    def _lie_of_sent(self, kind: str, topic: str, reply: dict[str, Any]) -> Fault | None:
+        log = self._logs[topic]
+        if not reply["sent"] or reply["sent"][-1]["message"]["seq"] != log[-1].seq:
+            return None
+        last = log[-1]
+        if kind == "seq_doubled" and topic in self._told and len(reply["sent"]) == 1 and self._told[topic] < last.seq:
+            reply["sent"][-1]["message"]["seq"] = self._told[topic]
+            return Fault(kind, 0, self._told[topic], ("seq_changed", "order_reversed"))
+        if kind == "lost" and not self._is_seen(topic, len(log)):
+            log[-1] = _Row(last.seq, "never-" + last.id, "nobody", "never-" + last.key)
+            return Fault(kind, 0, last.seq, ("phantom", "stale", "skipped"))
+        if kind == "gap":
+            self._tops[topic] += 1
+            return Fault(kind, 0, self._tops[topic])
+        if kind in ("phantom", "row_doubled"):
+            self._tops[topic] += 1
+            extra = _Row(self._tops[topic], f"extra-{last.id}", "nobody", f"extra-{last.key}")
+            if kind == "row_doubled":
+                extra.sender, extra.key = last.sender, last.key
+            log.append(extra)
+            return Fault(kind, 0, extra.seq if kind == "phantom" else 0, is_of_the_end=kind == "row_doubled")
+        return None
+
+    def _is_seen(self, topic: str, count: int) -> bool:
+        """Has anybody passed over the last of so many rows, its sender excepted?"""
+        return sum(place >= count for (of, _), place in self._places.items() if of == topic) > 1
+
+    def _lie_of_received(self, kind: str, agent: str, topic: str, reply: dict[str, Any]) -> Fault | None:
+        rows = reply["received"]
+        if len(rows) < 3:
+            return None
+        middle = rows[len(rows) // 2]
+        seq: int = middle["seq"]
+        if kind == "skipped":
+            rows.remove(middle)
+        elif kind == "unordered":
+            rows.reverse()
+            seq = 0
+        elif kind == "own_message":
+            middle["sender"] = agent
+            return Fault(kind, 0, seq, ("delivered_otherwise",))
+        elif kind == "delivered_otherwise":
+            middle["message_id"] = "another"
+        elif kind == "redelivered" and len(rows) < LIMIT and self._was[topic, agent] > 3:
+            place = self._was[topic, agent] - 1
+            while place > 0 and self._logs[topic][place].sender == agent:
+                place -= 1
+            rows.insert(0, self._logs[topic][place].told())
+            return Fault(kind, 0, rows[0]["seq"], ("own_message", "skipped"))
+        elif kind == "over_limit" and len(rows) == LIMIT:
+            rows.append(dict(rows[-1]))
+            return Fault(kind, 0, 0, ("unordered",))
+        elif kind == "stale" and len(rows) < LIMIT:
+            was = self._places[topic, agent] = self._was[topic, agent]
+            rows.clear()
+            reply["cursor"]["last_seq"] = self._logs[topic][was - 1].seq if was else 0
+            seq = 0
+        else:
+            return None
+        return Fault(kind, 0, seq)
+
+    def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
+        """The dump."""
+        rows = {"messages": sum(map(len, self._logs.values()))}
+        yield "dump", {"rows": rows}, self._rows(), []
+
+    def _rows(self) -> Iterator[tuple[str, Any]]:
+        for topic, log in self._logs.items():
+            for row in log:
+                told = {"topic_id": topic, "seq": row.seq, "message_id": row.id, "sender": row.sender}
+                yield "messages", {**told, "client_message_id": row.key}
