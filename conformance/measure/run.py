@@ -53,6 +53,8 @@ def main() -> int:
         done = {line["mutant"]: line["outcome"] for line in _lines(path)}
         final = {name for name, outcome in done.items() if args.corpus_only or outcome != LEFT}
         todo = [one for one in itertools.islice(drawn(group, SEED), args.sample) if one.key not in final]
+        if not todo[number - 1 :: shards]:
+            continue
         with Warm(_imports()) as warm, tempfile.TemporaryDirectory() as folder:
             judge = Judge(warm, Path(folder), is_whole=not args.corpus_only)
             judge.know(JUDGES[group])
