@@ -64,15 +64,16 @@ def prepare_store(
     """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover."""
     folder.mkdir()
     doors = [fleet.door(number, folder, dict(options or {})) for number in range(2)]
-    with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
-        alice, bob = (
-            Session(door, recorder, process=number, agent=name)
-            for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
-        )
-        prepared = prepare(alice, bob, fleet.hello)
-    for door in doors:
-        fleet.give_back(door, retired=True)
-    return prepared
+    try:
+        with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
+            alice, bob = (
+                Session(door, recorder, process=number, agent=name)
+                for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
+            )
+            return prepare(alice, bob, fleet.hello)
+    finally:
+        for door in doors:
+            fleet.give_back(door, retired=True)
 
 
 def tell_time(session: Session, hello: HelloReply, now_ms: int) -> None:
