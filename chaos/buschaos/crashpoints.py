@@ -112,7 +112,9 @@ class CrashPoints:
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points") as work:
                 history = work / "prepared.jsonl"
-                prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
+                prepared = prepare_store(
+                    self._fleet, work / "prepared", history, self._subject.prepare, is_alone=self._subject.is_alone
+                )
                 ids = {promise.id for promise in self._subject.promises(read(history))}
                 ground = Ground(
                     self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids

@@ -92,7 +92,9 @@ class _FullDisk:
         self._operations = [
             op for op in self._subject.operations if op.method not in ("open", "close") and applicable(op, fleet.hello)
         ]
-        self._prepared = prepare_store(fleet, self._template, work / "prepared.jsonl", self._subject.prepare)
+        self._prepared = prepare_store(
+            fleet, self._template, work / "prepared.jsonl", self._subject.prepare, is_alone=self._subject.is_alone
+        )
 
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""

@@ -59,16 +59,25 @@ def applicable(operation: Operation, hello: HelloReply) -> bool:
 
 
 def prepare_store(
-    fleet: Fleet, folder: Path, history: Path, prepare: Prepare, *, options: dict[str, Any] | None = None
+    fleet: Fleet,
+    folder: Path,
+    history: Path,
+    prepare: Prepare,
+    *,
+    options: dict[str, Any] | None = None,
+    is_alone: bool = False,
 ) -> Prepared:
-    """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover."""
+    """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover.
+
+    Where one must be alone on a store, it is both alice and bob.
+    """
     folder.mkdir()
-    doors = [fleet.door(number, folder, dict(options or {})) for number in range(2)]
+    doors = [fleet.door(number, folder, dict(options or {})) for number in range(1 if is_alone else 2)]
     try:
         with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
             alice, bob = (
                 Session(door, recorder, process=number, agent=name)
-                for number, (door, name) in enumerate(zip(doors, ("alice", "bob"), strict=True))
+                for number, (door, name) in enumerate(zip((doors[0], doors[-1]), ("alice", "bob"), strict=True))
             )
             return prepare(alice, bob, fleet.hello)
     finally:

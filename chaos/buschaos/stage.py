@@ -173,7 +173,9 @@ class Stage:
         subject, hello = self._ground.subject, self._ground.fleet.hello
         # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
         files = {"files": subject.files(self._store)}
-        if subject.read is None:
+        if subject.catch_up is not None:
+            self._come().call(subject.catch_up)
+        elif subject.read is None:
             self._come()
         dump = self._dump()
         return files | subject.comparable(dump, self._known_ids, hello.clock), dump
@@ -371,7 +373,15 @@ class Stage:
     # -- the survivor, and the end
 
     def _come(self) -> Session:
-        """The survivor; where a session is somebody, it comes as the victim did."""
+        """The survivor; where a session is somebody, it comes as the victim did.
+
+        Where one must be alone, it is the victim as long as that lives.
+        """
+        if self._ground.subject.is_alone and self._victim is not None:
+            if not self._victim.retired:
+                self._tell_time(self._victim)  # an opening was not told it
+                return self._victim
+            self._victim.door.kill()  # one that cannot answer may still hold the store
         if self._survivor is None:
             agent = "bob" if self._ground.subject.enter is None else "alice"
             door = self._ground.fleet.door(1, self._store, dict(self._ground.options))

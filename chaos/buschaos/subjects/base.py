@@ -100,6 +100,9 @@ class Subject:
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
     says_full: Callable[[Refused], bool] = says_full
     names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect
+    is_alone: bool = False  # one process at a time may have a store open
+    # What a survivor calls before it is asked what there is: an operation of many steps is finished by who comes next.
+    catch_up: str | None = None
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full"})
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything

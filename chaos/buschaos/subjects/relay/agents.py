@@ -1,0 +1,81 @@
+"""The agents of a `relay` folder: they only write files, and tell beside the folder what they are about to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from busproof.suite import T0_MS
+
+NAMES = ("ann", "bob", "cid")
+_OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled
+SENT = "sent.jsonl"
+
+
+@dataclass(frozen=True)
+class File:
+    """A message file: whose, its name, and its bytes."""
+
+    agent: str
+    name: str
+    data: bytes
+
+    @property
+    def id(self) -> str:
+        """As the ledger knows it."""
+        return f"{self.agent}/{self.name.removesuffix('.msg')}"
+
+
+def message(agent: str, number: int, to: str, body: str, *headers: str) -> File:
+    """A file of this agent; numbers rise in the order of sending."""
+    head = "".join(f"{line}\n" for line in (f"TO: {to}", *headers))
+    return File(agent, f"{T0_MS}{number:06d}-{number:08x}.msg", f"{head}\n{body}".encode())
+
+
+def join(store: Path) -> None:
+    """All of them."""
+    for name in NAMES:
+        (store / "agents" / name / "outbox" / ".pending").mkdir(parents=True, exist_ok=True)
+
+
+def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
+    """Write them whole into .pending, make them durable and rename them; `told` writes down first what will come."""
+    for file in files:
+        outbox = store / "agents" / file.agent / "outbox"
+        written = outbox / ".pending" / file.name
+        if told:
+            with open(store.parent / SENT, "a", encoding="utf-8") as sent:
+                sent.write(json.dumps(file.id) + "\n")
+        with open(written, "wb") as opened:
+            opened.write(file.data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        written.rename(outbox / file.name)
+        # From the future until now, it waited; made old in .pending it would have been rubbish.
+        os.utime(outbox / file.name, ns=(_OLD_NS, _OLD_NS))
+
+
+class Writer:
+    """Agents that write while the orchestrator works."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def write(self, store: Path, files: list[Any]) -> None:
+        """A first half now, the others from a thread of their own."""
+        self.wait()
+        made = [message(*file) for file in files]
+        half = (len(made) + 1) // 2
+        put(store, made[:half], told=True)
+        self._thread = threading.Thread(target=put, args=(store, made[half:]), kwargs={"told": True})
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all is written."""
+        if self._thread is not None:
+            self._thread.join()

@@ -1,0 +1,73 @@
+"""What a `relay` folder and its ledger say, read from outside and left as they are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from buschaos import reading
+from buschaos.subjects.relay.agents import SENT
+
+TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
+
+
+def state(store: Path) -> dict[str, Any]:
+    """The seed's tables, the copies in the inboxes, and where each file of an agent is."""
+    ledger = _ledger(store)
+    return {
+        **ledger,
+        # Not as `messages`: the kit's checks know those by the calls that sent them, and agents make none.
+        "messages": [],
+        "ledger": ledger["messages"],
+        "copies": [_copy(store, path) for path in sorted(store.glob("agents/*/inbox/*"))],
+        "outboxes": [{"file": f"{path.parts[-3]}/{path.stem}"} for path in sorted(store.glob("agents/*/outbox/*.msg"))],
+        "archived": [{"file": id_} for id_ in sorted(map(_archived, store.glob("archive/*/*/*")))],
+        "scratch": [{"file": path.name} for path in sorted((store / "tmp").glob("*"))],
+        "sent": _sent(store.parent / SENT),
+    }
+
+
+def facts(store: Path) -> dict[str, Any]:
+    """The ledger's health."""
+    return {"integrity": reading.integrity(store / "ledger.db")}
+
+
+def _ledger(store: Path) -> dict[str, Any]:
+    """From a copy: to open a database is to write beside it."""
+    if not (store / "ledger.db").exists():
+        return {table: [] for table in TABLES}
+    with tempfile.TemporaryDirectory(prefix="busproof-ledger-") as folder:
+        for path in store.glob("ledger.db*"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(path, folder)
+        with contextlib.closing(sqlite3.connect(Path(folder) / "ledger.db")) as ledger:
+            ledger.row_factory = sqlite3.Row
+            known = {name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            return {
+                table: [dict(row) for row in ledger.execute(f"SELECT * FROM {table} ORDER BY 1")]
+                if table in known
+                else []
+                for table in TABLES
+            }
+
+
+def _copy(store: Path, path: Path) -> dict[str, Any]:
+    """A file of an inbox: whose, what it says of itself, and all of it; without an empty line it is torn."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    head, line, _ = text.partition("\n\n")
+    said = dict(item.split(": ", 1) for item in head.split("\n") if ": " in item)
+    return {"agent": path.parts[-3], "name": path.name, "id": said.get("ID"), "is_whole": bool(line), "text": text}
+
+
+def _archived(path: Path) -> str:
+    """The id of an archived file; one whose place was taken carries a number after its suffix."""
+    return f"{path.parts[-2]}/{path.name.partition('.')[0]}"
+
+
+def _sent(path: Path) -> list[dict[str, str]]:
+    return [{"file": json.loads(line)} for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,0 +1,106 @@
+"""The state of a `relay` folder as a value that can be compared, and what must be true of it whatever happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from buschaos.state import Evidence, Problem, Promise, health, short
+from buschaos.subjects.relay.agents import NAMES
+from busproof.history import Event
+
+# What the disk decides, numbers that may be skipped, and a time that the opening takes before it is told one. In an
+# image each file has another inode: a message that waits for its next attempt counts as changed, and has it at once.
+_NOT_COMPARED = {"id", "file_inode", "file_mtime_ns", "processed_at", "retry_count"}
+
+
+def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[str, Any]:
+    """Messages with their copies, and every file's place. On a wall clock times and the copies' names go."""
+
+    def clean(row: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: value for name, value in row.items() if name not in _NOT_COMPARED}
+        if clock != "manual":
+            kept = {name: value for name, value in kept.items() if not name.endswith("_at")}
+            if row.get("direction") == "inbox":
+                kept = {name: value for name, value in kept.items() if name not in ("message_id", "file_path")}
+        return kept
+
+    copies = [{name: copy[name] for name in ("agent", "id", "text")} for copy in dump.get("copies", [])]
+    return {
+        "messages": sorted(map(clean, dump["ledger"]), key=repr),
+        "agents": sorted(map(clean, dump["agents"]), key=repr),
+        "copies": sorted(copies, key=repr),
+        "outboxes": dump.get("outboxes"),
+        "archived": dump.get("archived"),
+    }
+
+
+def promises(_events: Iterable[Event]) -> list[Promise]:
+    """An orchestrator acknowledges nothing: a file that is in an outbox is promised."""
+    return []
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """What is wrong with a folder, once a pass has gone over it."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    found = list(health(evidence))
+    if evidence.dump is not None:
+        found += _rows(evidence.dump)
+        found += _copies(evidence.dump)
+        found += _files(evidence.dump)
+    return found
+
+
+def _rows(dump: dict[str, Any]) -> Iterator[Problem]:
+    for row in dump["ledger"]:
+        if row["status"] == "processing":
+            yield Problem("log", f"stuck: {row['message_id']} is processing, and nobody works on it")
+        elif row["status"] == "failed" and not row["last_error"]:
+            yield Problem("log", f"unrecorded: {row['message_id']} failed without a reason")
+    for operation in dump["pending_operations"]:
+        if operation["completed_at"] is None:
+            yield Problem("log", f"stuck: operation {operation['id']} ({operation['operation_type']}) is not over")
+    for name in _names(dump, "scratch"):
+        yield Problem("log", f"left behind: tmp/{name}")
+
+
+def _copies(dump: dict[str, Any]) -> Iterator[Problem]:
+    """Each done message once in each inbox that it was for."""
+    found: Counter[tuple[str, str]] = Counter()
+    for copy in dump.get("copies", []):
+        found[copy["agent"], copy["id"]] += 1
+        if not copy["is_whole"]:
+            yield Problem("log", f"torn: {copy['agent']}/inbox/{copy['name']}")
+    for (agent, id_), times in found.items():
+        if times > 1:
+            yield Problem("log", f"doubled: {id_} lies {times} times in the inbox of {agent}")
+    for row in dump["ledger"]:
+        if row["direction"] == "outbox" and row["status"] in ("completed", "archived"):
+            for agent in _recipients(row["agent_name"], row["target"]):
+                if not found[agent, row["message_id"]]:
+                    yield Problem("log", f"lost: {row['message_id']} is {row['status']}, and {agent} has no copy")
+
+
+def _recipients(sender: str, target: str) -> tuple[str, ...]:
+    if target == "*":
+        return tuple(name for name in NAMES if name != sender)
+    return (target,) if target in NAMES else ()
+
+
+def _files(dump: dict[str, Any]) -> Iterator[Problem]:
+    """Each file in one place; what was sent is in the ledger, and over."""
+    places = Counter([*_names(dump, "outboxes"), *_names(dump, "archived")])
+    sent = set(_names(dump, "sent"))
+    ended = {row["message_id"] for row in dump["ledger"] if row["status"] in ("completed", "failed", "archived")}
+    if doubled := [id_ for id_, times in places.items() if times > 1]:
+        yield Problem("log", f"doubled: the files of {short(sorted(doubled))} are in two places")
+    if lost := sent - ended:
+        yield Problem("log", f"lost: {short(sorted(lost))} were put into outboxes, and have not ended")
+    if gone := sent - set(places):
+        yield Problem("log", f"lost: the files of {short(sorted(gone))} are nowhere")
+
+
+def _names(dump: dict[str, Any], table: str) -> list[str]:
+    return [row["file"] for row in dump.get(table, [])]

@@ -1,0 +1,43 @@
+"""`relay`, as chaos sees it: one orchestrator over a folder into which agents write.
+
+A pass has many steps, and each may be the last that a process makes. What must hold is that whoever comes next ends
+what was begun: so a survivor makes a pass before it is asked what there is (`catch_up`), and everything must then be
+as if nobody had died.
+"""
+
+from __future__ import annotations
+
+from buschaos.subjects.base import Subject
+from buschaos.subjects.relay.folder import facts, state
+from buschaos.subjects.relay.operations import OPERATIONS, ids, prepare
+from buschaos.subjects.relay.roles import ROLES, RelayMemory
+from buschaos.subjects.relay.state import comparable, problems, promises
+from busproof.adapters.base import Refused
+
+
+def says_full(error: Refused) -> bool:
+    """By its code. A pass that met a full disk may have done a part before: it promises nothing."""
+    return error.code == "DISK_FULL"
+
+
+SUBJECT = Subject(
+    operations=OPERATIONS,
+    prepare=prepare,
+    roles=ROLES,
+    memory=RelayMemory,
+    retried=frozenset(),
+    expected=frozenset({"BUSY"}),
+    settle=("status", {}),
+    export="scan",
+    inspect=facts,
+    ids=ids,
+    comparable=comparable,
+    promises=promises,
+    problems=problems,
+    read_all=lambda _session, _told: None,
+    read=state,
+    says_full=says_full,
+    is_alone=True,
+    catch_up="scan",
+    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"}),
+)

@@ -1,0 +1,107 @@
+"""`relay` under chaos: whatever is killed, each file is delivered once and archived once."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos.crashpoints import CrashPoints, in_the_middle
+from buschaos.points import Point, parse
+from buschaos.run import Run, Settings, run
+from buschaos.state import Evidence
+from buschaos.subjects.relay.operations import OPERATIONS
+from buschaos.subjects.relay.state import problems
+from busproof.fleet import Fleet, reference
+
+SCAN = tuple(operation for operation in OPERATIONS if operation.name == "scan")
+
+
+def play(out: Path, **how: Any) -> Run:
+    """The acts that are asked for, on the reference."""
+    settings = Settings(specs=[reference("relay")], out=out, system="relay", seed=1, torn=in_the_middle)
+    return run(replace(settings, **how))
+
+
+def told(played: Run) -> list[str]:
+    """Every problem, with its point."""
+    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
+
+
+def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> None:
+    """Each file that was put into an outbox has ended, once, in every inbox that it was for."""
+    played = play(tmp_path, kills=6)
+    assert told(played) == []
+    assert played.acts[0].counts["kills"] == 6
+
+
+@pytest.mark.parametrize("at", ["20:kill", "110:kill", "150:EIO", "190:ENOSPC", "220:kill"])
+def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: str) -> None:
+    """All points are played at night; these are spread over scan, delivery and archive."""
+    (result,) = play_one(tmp_path, parse(at))
+    assert result == []
+
+
+def play_one(out: Path, at: Point) -> list[list[str]]:
+    """One point of the pass; its problems."""
+    fleet = Fleet([reference("relay")], system="relay")
+    try:
+        (result,) = CrashPoints(fleet, out, torn=in_the_middle, operations=SCAN, only=at).run()
+        return [[problem.why for problem in point.problems] for point in result.points]
+    finally:
+        fleet.close()
+
+
+@pytest.mark.nightly
+def test_the_orchestrator_survives_every_write_point(tmp_path: Path) -> None:
+    """Of the opening and of a pass."""
+    played = play(tmp_path, points=True)
+    assert told(played) == []
+
+
+@pytest.mark.nightly
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    """What could not be processed is processed when there is room."""
+    played = play(tmp_path, disk_full=True, levels=(0, 1, 2, 3, 5, 8, 13, 21, 34, 60), errors=(errno.ENOSPC, errno.EIO))
+    assert told(played) == []
+
+
+SOUND: dict[str, Any] = {
+    "ledger": [
+        {"message_id": "ann/1", "direction": "outbox", "agent_name": "ann", "target": "*", "status": "archived"},
+        {"message_id": "bob/9", "direction": "inbox", "agent_name": "bob", "target": "*", "status": "completed"},
+    ],
+    "pending_operations": [{"id": 1, "operation_type": "deliver", "completed_at": 5}],
+    "copies": [
+        {"agent": agent, "name": "9.msg", "id": "ann/1", "is_whole": True, "text": ""} for agent in ("bob", "cid")
+    ],
+    "outboxes": [],
+    "archived": [{"file": "ann/1"}],
+    "scratch": [],
+    "sent": [{"file": "ann/1"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ({}, ""),
+        ({"copies": SOUND["copies"][:1]}, "lost: ann/1 is archived, and cid has no copy"),
+        ({"copies": SOUND["copies"] + SOUND["copies"][:1]}, "doubled: ann/1 lies 2 times in the inbox of bob"),
+        ({"copies": [SOUND["copies"][0] | {"is_whole": False}, SOUND["copies"][1]]}, "torn: bob/inbox/9.msg"),
+        ({"ledger": [SOUND["ledger"][0] | {"status": "processing"}]}, "stuck: ann/1 is processing"),
+        ({"ledger": [SOUND["ledger"][0] | {"status": "failed", "last_error": None}]}, "unrecorded: ann/1 failed"),
+        ({"ledger": []}, "lost: [\"ann/1\"] were put into outboxes"),
+        ({"archived": []}, "lost: the files of [\"ann/1\"] are nowhere"),
+        ({"outboxes": SOUND["archived"]}, "doubled: the files of [\"ann/1\"] are in two places"),
+        ({"scratch": [{"file": "x"}]}, "left behind: tmp/x"),
+        ({"pending_operations": [SOUND["pending_operations"][0] | {"completed_at": None}]}, "stuck: operation 1"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_folder_is_told(broken: dict[str, Any], says: str) -> None:
+    """And nothing of a sound one."""
+    found = [problem.why for problem in problems(Evidence(SOUND | broken, {"integrity": "ok"}))]
+    assert not found if not says else any(why.startswith(says) for why in found), found
