@@ -31,7 +31,9 @@ from busproof.models.relay_text import (
     FILE_NAME,
     LEAD,
     ORCHESTRATOR,
+    RELEASE,
     REQUESTS,
+    SPAWN,
     USUAL_PRIORITY,
     Message,
     is_address,
@@ -499,7 +501,7 @@ class RelayModel(Model):
 
     def spawn(self, message: Message) -> None:
         """Start an agent, if all that it needs is allowed (R5)."""
-        fields = request(message) or {}
+        fields = request(message, SPAWN, "PROMPT") or {}
         name, cli, pairs = fields.get("NAME", ""), fields.get("CLI", ""), fields.get("ENV", "")
         variables = [pair.partition("=") for pair in pairs.split(",")] if pairs else []
         if not is_agent_name(name) or not cli or not all(sign and key for key, sign, _ in variables):
@@ -519,7 +521,7 @@ class RelayModel(Model):
 
     def release(self, message: Message) -> None:
         """End an agent."""
-        name = (request(message) or {}).get("NAME", "")
+        name = (request(message, RELEASE, "REASON") or {}).get("NAME", "")
         if not is_agent_name(name):
             raise Failure("bad_request", "relay.presence.25", "relay.presence.27")
         if not self.is_there(name):

@@ -20,7 +20,7 @@ NAME = re.compile("[a-zA-Z][a-zA-Z0-9_-]{0,62}")
 FILE_NAME = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
 HEADER = re.compile(r"([A-Z][A-Z0-9_-]*):(.*)", re.DOTALL)
 HASH = re.compile(r"sha256:([0-9a-f]{64})")
-FIELDS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV", "REASON")
+SPAWN, RELEASE = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV"), ("NAME", "REASON")
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,21 @@ def subscriptions(body: str) -> tuple[set[str], set[str]] | None:
     return added, removed
 
 
-def request(message: Message) -> dict[str, str] | None:
-    """The fields of a spawn or release: in the body, or as headers (R6); None where the body is not made of fields."""
+def request(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str] | None:
+    """The fields of a spawn or release: in the body, or as headers (R6); None where the body is not made of fields.
+
+    Lines below the field `long` belong to it.
+    """
     fields: dict[str, str] = {}
     last = ""
-    for line in message.body.rstrip("\n").split("\n") if message.body.strip("\n") else ():
+    for line in message.body.split("\n"):
         key, colon, value = line.partition(":")
-        if colon and key in FIELDS:
+        if colon and key in keys:
             if key in fields:
                 return None
-            fields[key], last = value.strip(" \t"), key
-        elif last == "PROMPT":
-            fields["PROMPT"] += "\n" + line
-        else:
+            fields[key], last = value.strip(), key
+        elif last == long:
+            fields[long] += f"\n{line}"
+        elif line.strip():
             return None
-    return {key: message.headers[key] for key in FIELDS if key in message.headers} | fields
+    return {key: message.headers[key] for key in keys if key in message.headers} | fields
