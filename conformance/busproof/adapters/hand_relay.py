@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -151,7 +150,6 @@ class RelayHand(Hand):
         return outbox / ".pending" if place == "pending" else outbox
 
     def _clear(self, path: Path) -> None:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        """Take it away, and keep it: its inode is not another file's then, which would look like the same."""
+        if os.path.lexists(path):
+            path.rename(self.store.parent / f"{self._name}-gone-{next(self._numbers)}")
