@@ -144,7 +144,7 @@ def test_statements_keep_their_comments() -> None:
 @pytest.mark.parametrize("synchronous", ["OFF", "normal", "", None, 1])
 def test_synchronous_is_normal_or_full(path: Path, synchronous: str) -> None:
     """The same words for every bus."""
-    with pytest.raises(InvalidArgument, match="synchronous must be (one of NORMAL, FULL|a string)"):
+    with pytest.raises(InvalidArgument, match=r"synchronous must be (one of NORMAL, FULL|a string)"):
         Store(path, synchronous=synchronous)
     assert not path.exists()
 
