@@ -345,6 +345,8 @@ class Stage:
         if method not in _SESSION_METHODS:
             with contextlib.suppress(Refused):  # an error may spoil a connection for good; a fresh one must do
                 return victim.call(method, **self._params)
+        if self._ground.subject.is_alone:
+            self._let_survivor_go()
         victim.door.call("open", self._opening())
         self._tell_time(victim)
         return {} if method in _SESSION_METHODS else victim.call(method, **self._params)
@@ -375,13 +377,14 @@ class Stage:
     def _come(self) -> Session:
         """The survivor; where a session is somebody, it comes as the victim did.
 
-        Where one must be alone, it is the victim as long as that lives.
+        Where one must be alone, it is the victim as long as that lives and has the store open.
         """
         if self._ground.subject.is_alone and self._victim is not None:
-            if not self._victim.retired:
+            if not self._victim.retired and self._victim.door.store == self._store:
                 self._tell_time(self._victim)  # an opening was not told it
                 return self._victim
-            self._victim.door.kill()  # one that cannot answer may still hold the store
+            if self._victim.retired:
+                self._victim.door.kill()  # one that cannot answer may still hold the store
         if self._survivor is None:
             agent = "bob" if self._ground.subject.enter is None else "alice"
             door = self._ground.fleet.door(1, self._store, dict(self._ground.options))
