@@ -8,6 +8,7 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.log.71",)
 CHAOS = {"points": True, "only": "send_message"}
+CONTROL = "log.envelope"
 
 _late: list[Any] = []
 _now = Audit.record

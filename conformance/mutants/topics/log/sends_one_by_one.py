@@ -1,22 +1,24 @@
-"""An outbox is stored one message a transaction. A kill leaves a part of it."""
+"""An outbox is stored message by message, until one is refused."""
 
 from typing import Any
 
 from refbus.topics.bus import TopicsBus
+from refbus.topics.cursor import SyncCall
 from refbus.topics.mcp.server import main
 
-KILLED_BY = ("topics.log.73",)
-CHAOS = {"points": True, "only": "sync that sends"}
+KILLED_BY = ("topics.log.60",)
 
 
-class SendsOneByOne(TopicsBus):
-    """All but the last go ahead."""
-
-    def begin_sync(self, topic_id: str, outbox: Any = None, *args: Any, **how: Any) -> Any:
-        for item in (outbox or [])[:-1]:
-            super().begin_sync(topic_id, [item], *args, **how)
-        return super().begin_sync(topic_id, outbox, *args, **how)
+class Mutant(TopicsBus):
+    def begin_sync(self, topic_id: str, outbox: Any = None, *args: Any, **kwargs: Any) -> SyncCall:
+        *firsts, last = [[item] for item in outbox] if outbox else [None]
+        sent = []
+        for first in firsts:
+            sent += super().begin_sync(topic_id, first, auto_advance=False).reply["sent"]
+        call = super().begin_sync(topic_id, last, *args, **kwargs)
+        call.reply["sent"] = sent + call.reply["sent"]
+        return call
 
 
 if __name__ == "__main__":
-    main(SendsOneByOne)
+    raise SystemExit(main(Mutant))

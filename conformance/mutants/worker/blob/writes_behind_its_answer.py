@@ -9,6 +9,7 @@ from refbus.worker.blob import Blobs
 
 KILLED_BY = ("worker.blob.16",)
 CHAOS = {"points": True, "only": "save_blob"}
+CONTROL = "log.fields"
 
 
 class Late(Blobs):

@@ -10,6 +10,7 @@ from refbus.worker.export import Export
 
 KILLED_BY = ("worker.export.12",)
 CHAOS = {"points": True, "only": "export_to_jsonl"}
+CONTROL = "log.fields"
 
 
 class ReadsACopy(Export):

@@ -8,6 +8,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.export.12",)
 CHAOS = {"points": True, "only": "export_to_jsonl"}
+CONTROL = "log.fields"
 
 
 class WritesAllAgain(WorkerBus):

@@ -13,12 +13,12 @@ class Mutant(WorkerBus):
     full = False
 
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        if self.full:
+        if self.full and message.get("to") == "b":
             raise Backpressure("still full")
         try:
             return super().publish(agent_id, message)
         except Backpressure:
-            self.full = message.get("to") == "b"
+            self.full = self.full or message.get("to") == "b"
             raise
 
 
