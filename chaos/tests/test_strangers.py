@@ -24,6 +24,7 @@ def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
         disk_full=True,
         torn=in_the_middle,
         levels=diskfull.LEVELS_FEW[:4],
+        reads=False,  # it says nothing of disks that cannot be read
     )
     return {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
 

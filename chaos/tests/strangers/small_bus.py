@@ -120,8 +120,8 @@ def main():
         answer = {"jsonrpc": "2.0", "id": request["id"]}
         try:
             answer["result"] = getattr(bus, request["method"])(**request["params"])
-        except sqlite3.OperationalError as error:
-            full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        except (sqlite3.Error, OSError) as error:
+            full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
             code = "DISK_FULL" if full else "BUSY" if "locked" in str(error) else "IO_ERROR"
             definite = code != "IO_ERROR"
             answer["error"] = {"code": -32000, "message": str(error), "data": {"code": code, "definite": definite}}

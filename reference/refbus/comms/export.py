@@ -6,13 +6,12 @@ brought up to date on close, on clean-up and on request, so that no operation wa
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import Any, TypedDict
 
 from refbus.comms.store import Store
 from refbus.kernel import iso, jsontext
-from refbus.kernel.errors import BusError
+from refbus.kernel.errors import BusError, IoError
 from refbus.kernel.jsonl import JsonlFile
 from refbus.kernel.transaction import Transaction
 
@@ -23,6 +22,10 @@ class Exported(TypedDict):
     """export_audit_trail: how many events left the table."""
 
     exported: int
+
+
+class Unsynced(IoError):
+    """A sync failed, and the system has dropped what it was to write: nobody may be told that it is stored."""
 
 
 class Audit:
@@ -47,9 +50,15 @@ class Audit:
         return {"exported": done}
 
     def try_to_export(self) -> None:
-        """What was done is done, whatever becomes of the trail: the next export that succeeds brings it up to date."""
-        with contextlib.suppress(BusError):
+        """What was done is done, whatever becomes of the trail: the next export that succeeds brings it up to date.
+
+        Errors: IO_ERROR, perhaps done, where the log of the database cannot be synced: its newest commits may be lost.
+        """
+        try:
             self.export_audit_trail()
+        except BusError as error:
+            if isinstance(error, Unsynced):
+                raise
 
     def record(self, tx: Transaction, event: str, agent_id: str | None, message_id: str | None, **details: Any) -> None:
         """One event, at the transaction's moment."""
@@ -71,7 +80,10 @@ class Audit:
 
     def make_durable(self) -> None:
         """Rows before their lines."""
-        self.store.db.make_durable()
+        try:
+            self.store.db.make_durable()
+        except OSError as error:
+            raise Unsynced(f"the log of the database cannot be synced: {error}", definite=False) from error
 
     def holds(self, exported: Any) -> int | None:
         """The audit_seq of a line of ours, if the table has given that number out."""
