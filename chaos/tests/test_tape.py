@@ -59,7 +59,12 @@ OPS = st.one_of(
     st.builds("os.path.exists({0!r}) and not os.path.exists({1!r}) and os.link({0!r}, {1!r})".format, names, names),
     st.builds("os.path.exists({0!r}) or os.mknod({0!r})".format, names),
     st.builds("os.path.exists({0!r}) and os.unlink({0!r})".format, names),
-    st.builds("os.path.exists({0!r}) and {0!r} != {1!r} and shutil.copyfile({0!r}, {1!r})".format, names, names),
+    st.builds(
+        "os.path.exists({0!r}) and not (os.path.exists({1!r}) and os.path.samefile({0!r}, {1!r}))"
+        " and shutil.copyfile({0!r}, {1!r})".format,
+        names,
+        names,
+    ),
     st.builds(
         "os.path.exists('d{0}') or os.mkdir('d{0}'); {1} and os.rmdir('d{0}')".format, st.integers(0, 1), st.booleans()
     ),
