@@ -1,4 +1,4 @@
-"""Routing keys: a closed set of frozen types. Two keys are equal if and only if every dimension is.
+"""Routing keys: a closed set of frozen types. Keys that differ in any dimension are different.
 
     Invoke   → Complete          a harness submits, an agent's runtime answers
     Request  → Response          an agent calls a service
