@@ -78,6 +78,7 @@ EDGES = (
     *("subscribe", "bad channel", "save", "load", "bad action", "spawn", "denied", "bad request", "agent exists"),
     *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
     *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
+    *(f"later limit{at:+}" for at in NEAR),
 )
 
 
@@ -398,10 +399,19 @@ class RelayGenerator:
             return Step("restart", 0, params={"kill": True}, tags=("restart",))
         if what < 0.7:
             return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
-        self.queue = [Step("open", 0, params={"options": self._options()}, tags=("reopen",))]
+        self.queue = [self._reopened(pending)]
         if self.r.random() < 0.3:
             self.queue.insert(0, call(0, "scan", ("not open",)))
         return call(0, "close")
+
+    def _reopened(self, pending: list[Row]) -> Step:
+        """With other options; a limit may forbid what waits already."""
+        options, tags = self._options(), ["reopen"]
+        if pending and self.r.random() < 0.5:
+            row, near = self.r.choice(pending), self.r.choice(NEAR)
+            options["message_bytes_max"] = max(1, row.size - near)
+            tags.append(f"later limit{near:+}")
+        return Step("open", 0, params={"options": options}, tags=tuple(tags))
 
     def _options(self) -> dict[str, Any]:
         """Others than before; but what is done is archived at an opening, at a time that nobody has told the bus."""

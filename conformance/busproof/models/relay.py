@@ -357,9 +357,11 @@ class RelayModel(Model):
         if file.looks != row.looks:
             self.row("relay.cursor.13")
             return
-        message = parsed(file.data)
-        assert message is not None
         try:
+            if row.size > self.settings["message_bytes_max"]:  # it came in under one who took more (R4)
+                raise Failure("too_large", "relay.limit.01", "relay.limit.02", "relay.retry.02")
+            message = parsed(file.data)
+            assert message is not None
             self.handle(row, message, file.data)
         except Failure as failure:
             self.row("relay.retry.01", "relay.retry.08", "relay.retry.09", *failure.rows)

@@ -121,6 +121,10 @@ class Processing:
         if tree.refusal(before) is not None:
             raise Failure("file_disappeared")
         is_same = tree.stat_of(before) == tree.stat_of(after) == row.stat
+        config = self._store.config
+        if is_same and before.st_size > config.message_bytes_max:
+            # It came in under an orchestrator that took more (R4).
+            raise Failure("too_large", f"{before.st_size} bytes, more than {config.message_bytes_max}")
         if not is_same or hashlib.sha256(data).hexdigest() != row.checksum:
             return None
         try:

@@ -275,6 +275,19 @@ def test_a_message_that_became_none_fails(relay: RelayBus, agents: Agents, clock
     assert (row["status"], row["last_error"][:9], row["target"]) == ("failed", "malformed", None)
 
 
+def test_a_message_that_a_later_limit_forbids_fails(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
+    """It waits for its next try when an orchestrator opens that takes less: no row stays pending for ever (R4)."""
+    data = b"TO: nobody\n\n" + b"x" * 100
+    path = agents.put("ann", data)
+    with open_relay() as relay:
+        assert relay.scan()["retried"] == 1
+    clock.set(clock.now_ms() + 1_000)
+    relay = open_relay(message_bytes_max=len(data) - 1)
+    assert relay.scan()["failed"] == 1
+    (row,) = rows(relay).values()
+    assert (row["status"], row["last_error"][:9]) == ("failed", "too_large") and not path.exists()
+
+
 def test_a_message_that_went_away_fails(relay: RelayBus, agents: Agents, clock: Clock) -> None:
     """As does one that became a link."""
     paths = [agents.put("ann", b"TO: nobody\n\n") for _ in range(2)]
