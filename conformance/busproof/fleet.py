@@ -24,10 +24,15 @@ def reference(system: str) -> str:
     return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
 
 
+_LATE = ("prometheus_client",)  # what a bus of ours imports when it is asked for it
+
+
 def warm_for(systems: Iterable[str]) -> Warm:
     """A process from which the reference of each of these starts, and every mutant of it."""
-    modules = [name for system in systems for name in (CONTRACTS[system].reference, f"refbus.{system}.bus")]
-    return Warm(list(dict.fromkeys(modules)))
+    programs = {CONTRACTS[system].reference for system in systems}
+    # A program serves several systems, and imports them all when it starts.
+    buses = [f"refbus.{name}.bus" for name, contract in CONTRACTS.items() if contract.reference in programs]
+    return Warm([*sorted(programs), *buses, *_LATE])
 
 
 class BudgetSpent(Exception):

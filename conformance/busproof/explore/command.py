@@ -6,6 +6,7 @@ Exit codes: 0 nothing differed (or only where the seed is silent), 1 a MUST is b
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -20,7 +21,7 @@ from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
 from busproof.explore.shrink import shrink
 from busproof.explore.stage import ORDERS_MAX, Specification
-from busproof.fleet import BusSpecError, Fleet, reference
+from busproof.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say
 
@@ -32,23 +33,27 @@ def main(argv: Sequence[str]) -> int:
     args = _parser().parse_args(list(argv))
     specification = SYSTEMS[args.system].model
     assert specification is not None
-    try:
-        fleet = Fleet([args.bus or reference(args.system)], system=args.system)
-    except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
-        say(f"busproof: {reason(error)}", sys.stderr)
-        return 2
-    try:
-        if specification.needs_clock and fleet.hello.clock != "manual":
-            print("busproof: the search needs a clock that the kit can set (hello: clock manual)", file=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        try:
+            bus = args.bus or stack.enter_context(warm_for([args.system])).spec(reference(args.system))
+            fleet = stack.enter_context(contextlib.closing(Fleet([bus], system=args.system)))
+        except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
+            say(f"busproof: {reason(error)}", sys.stderr)
             return 2
-        if args.coverage or args.gather:
-            return _coverage(fleet, specification, args)
-        return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
-    except KeyboardInterrupt:
-        print("busproof: interrupted; nothing is decided", file=sys.stderr)
+        try:
+            return _explore(fleet, specification, args)
+        except KeyboardInterrupt:
+            print("busproof: interrupted; nothing is decided", file=sys.stderr)
+            return 2
+
+
+def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
+    if specification.needs_clock and fleet.hello.clock != "manual":
+        print("busproof: the search needs a clock that the kit can set (hello: clock manual)", file=sys.stderr)
         return 2
-    finally:
-        fleet.close()
+    if args.coverage or args.gather:
+        return _coverage(fleet, specification, args)
+    return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
 
 
 def _parser() -> argparse.ArgumentParser:
