@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from buschaos import points, report
+from buschaos import diskfull, points, report
 from buschaos.bus import RunFailed
+from buschaos.crashpoints import in_the_middle
+from buschaos.limits import Time
+from buschaos.live import Live
 from buschaos.operations import Operation
 from buschaos.run import Act, Run, Settings, run
 from buschaos.state import Problem
@@ -24,14 +26,20 @@ from busproof.words import one_line, reason, say
 
 KILLS = 200
 KILLS_OF_SLOW_STARTERS = 40
+QUICK_S = 30.0
+QUICK_KILLS = 8
 PROBLEMS_SHOWN = 10
 _EPILOG = """\
 Without a flag that names an act, all acts that the system knows are played (200 kills, 40 of MCP servers); with any of
 them, only those. Callers can be told to go where they are an MCP server's (topics).
-Exit code: 0 valid, 1 invalid, 2 unknown (could not run, or could not be told).
+--quick and --minutes give each act an equal part of the time and draw points by the seed; what is left out is told. An
+act that was cut short, by the time, --stop-after or Ctrl-C, may find problems, but never shows that there is none.
+Exit code: 0 valid, 1 invalid, 2 unknown (could not run, was cut short, or could not be told).
 
 examples:
   busproof chaos worker                                        the reference, all acts, about four minutes
+  busproof chaos worker --bus 'exec:./my-bus' --quick          something of everything, in half a minute
+  busproof chaos worker --bus 'exec:./my-bus' --stop-after 1   until the first problem
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --only 'publish with blob' --at 7:torn:512   one point again
@@ -90,6 +98,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--at", type=points.parse, metavar="N:FAULT", help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky"
     )
+    made.add_argument("--quick", action="store_true", help=f"{QUICK_S:g} s in all, and what that leaves out")
+    made.add_argument("--minutes", type=float, metavar="N", help="begin nothing new after so many minutes")
+    made.add_argument("--stop-after", type=int, metavar="N", help="end when N kinds of problems are found")
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(
         "--out", type=Path, default=Path("busproof-out/chaos"), help="folder for history, plan and evidence"
@@ -108,6 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
         everything, acts, args.points = False, frozenset(), True
+    seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
     settings = Settings(
         operations=args.only and _named(args.only, args.system),
         at=args.at,
@@ -115,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         out=args.out,
         system=args.system,
         seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
-        kills=kills if "chaos.random_kills" in acts else args.kills,
+        kills=(QUICK_KILLS if args.quick else kills) if "chaos.random_kills" in acts else args.kills,
         points=args.points or "chaos.kill_points" in acts,
         power=0 if "chaos.power_loss" in acts else args.power,
         durability=args.durability,
@@ -124,12 +136,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,
+        torn=in_the_middle if args.quick else None,
+        levels=diskfull.LEVELS_FEW if args.quick else None,
+        time=Time(seconds),
     )
     try:
-        result = run(settings, _progress)
+        with Live(settings.time, args.stop_after) as live:
+            result = run(settings, live)
     except (RunFailed, BusSpecError, DoorError) as error:
         say(f"could not run: {reason(error)}", sys.stderr)
         return EXIT_CODES["unknown"]
+    if result.is_interrupted:
+        say("busproof: interrupted; this is what was known by then", sys.stderr)
+    for act in result.acts:
+        if args.quick and act.name == "chaos.random_kills":
+            act.left_out["of the usual kills"] = kills - (settings.kills or 0)
     told = report.write(result, settings)
     _tell(result, told, settings)
     return int(told.footer["exit_code"])
@@ -143,10 +164,6 @@ def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
     return tuple(known[name] for name in names)
 
 
-def _progress(text: str) -> None:
-    say(text, sys.stderr)
-
-
 def _tell(result: Run, told: Report, settings: Settings) -> None:
     rows = catalogue(settings.system)
     for act in result.acts:
@@ -155,6 +172,8 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
         for note in act.notes:
             say(f"  {one_line(note)}")
         _tell_problems(act)
+        if act.cut_short:
+            say(f"  ? cut short: {one_line(act.cut_short)}")
         for text in act.undecided:
             say(f"  ? {one_line(text)}")
         for row in told.rows:
@@ -162,7 +181,7 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
                 say(f"  {row['outcome']:14} {row['requirement']:18} {rows[row['requirement']].text}")
         say(f"  again: {report.again(settings, act.name)}")
     who = one_line(f"{result.hello.name} {result.hello.version}")
-    say(f"\n{told.verdict.upper()}  {who} as a {settings.system} bus under chaos")
+    say(f"\n{told.verdict.upper()}  {who} as a {settings.system} bus under chaos{report.in_part(settings)}")
     say(f"Report: {settings.out / 'report.html'}")
     if result.history is not None:
         say(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
@@ -172,7 +191,7 @@ def _tell_problems(act: Act) -> None:
     """The same problem at many points, or with other numbers, is told once."""
     alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
     for problem, history in act.problems:
-        alike.setdefault((problem.noun, re.sub(r"[0-9]+", "", problem.why)[:60]), []).append((problem, history))
+        alike.setdefault(problem.kind, []).append((problem, history))
     for found in list(alike.values())[:PROBLEMS_SHOWN]:
         problem, history = found[0]
         say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(problem.why)}")

@@ -16,10 +16,12 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
+from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail
 from buschaos.operations import Operation, applicable, prepare_store
@@ -57,6 +59,7 @@ class OperationResult:
     changes: list[Change]
     doubt: str  # what of it was not seen, if anything
     points: list[PointResult] = field(default_factory=list)
+    left_out: int = 0  # points for which there was no time
 
     @property
     def bad(self) -> list[PointResult]:
@@ -77,7 +80,8 @@ def in_the_middle(size: int) -> set[int]:
 class CrashPoints:
     """Plays all points of all operations; the victims are processes of the fleet's first bus.
 
-    `judge` turns a point's history into problems; `torn` are the sizes at which a write of n bytes is cut.
+    `judge` turns a point's history into problems; `torn` are the sizes at which a write of n bytes is cut; `tell` hears
+    of each point as it comes. Where the time has an end, each operation has its share, of points that the seed draws.
     """
 
     def __init__(
@@ -95,8 +99,12 @@ class CrashPoints:
         seed: int = 0,
         real_kills: int = REAL_KILLS,
         reads: bool = False,
+        time: Time | None = None,
+        tell: Callable[[PointResult], None] = lambda _: None,
     ) -> None:
         self._fleet, self._out, self._judge = fleet, out, judge
+        self._time, self._tell = time or Time(), tell
+        self.left_out = 0  # operations for which there was no time
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._subject = SUBJECTS[fleet.system]
@@ -119,29 +127,48 @@ class CrashPoints:
                 ground = Ground(
                     self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids
                 )
-                for operation in self._operations:
-                    yield self._all_points(ground, operation, work)
+                for number, operation in enumerate(self._time.ordered(self._operations, f"{self._seed}")):
+                    if self._time.is_over:
+                        self.left_out = len(self._operations) - number
+                        break
+                    time = self._time.part(len(self._operations) - number, LEAST_S)
+                    yield self._all_points(ground, operation, work, time)
         finally:
             victims.close()
 
-    def _all_points(self, ground: Ground, operation: Operation, work: Path) -> OperationResult:
+    def _all_points(self, ground: Ground, operation: Operation, work: Path, time: Time) -> OperationResult:
         rehearsal = self._rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
-        if self._only is not None:
-            result.points.append(self._real(ground, operation, self._only, rehearsal, work))
-            return result
-        for point in self._error_points(rehearsal.changes):
-            result.points.append(self._real(ground, operation, point, rehearsal, work))
-        if self._kills:
-            # Where the tape is not whole its images are of no disk that ever was.
-            whole = [] if result.doubt else rehearsal.changes
-            left = list(shots(rehearsal.base, whole, self._torn)) if whole else []
-            again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
-            for shot in left:
-                result.points.append(self._look_at(ground, operation, shot, rehearsal, work, again=shot in again))
-            for shot in self._drawn(operation, left, self._real_kills):
-                result.points.append(self._real(ground, operation, shot.point, rehearsal, work))
+        every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
+        plays = time.ordered(every, f"{self._seed} {operation.name}")
+        for number, play in enumerate(plays):
+            if time.is_over:
+                result.left_out = len(plays) - number
+                break
+            result.points.append(play())
+            self._tell(result.points[-1])
         return result
+
+    def _plays(
+        self, ground: Ground, operation: Operation, rehearsal: Rehearsal, work: Path, *, is_whole: bool
+    ) -> Iterator[Callable[[], PointResult]]:
+        """All points that there are, each to be called."""
+
+        def real(point: Point) -> Callable[[], PointResult]:
+            return lambda: self._real(ground, operation, point, rehearsal, work)
+
+        if self._only is not None:
+            yield real(self._only)
+            return
+        yield from map(real, self._error_points(rehearsal.changes))
+        # Where the tape is not whole its images are of no disk that ever was.
+        if not self._kills or not is_whole:
+            return
+        left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
+        again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
+        for shot in left:
+            yield partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
+        yield from (real(shot.point) for shot in self._drawn(operation, left, self._real_kills))
 
     def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
         """So many of them, the same for the same seed."""

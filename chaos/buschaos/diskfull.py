@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Level:
 
 def run(
     specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, system: str, folder: Path | None = None
-) -> Iterator[Level]:
+) -> Generator[Level]:
     """Play the levels, in a namespace or on the small file system that is given."""
     if not levels:
         return
@@ -68,16 +68,22 @@ def run(
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
     job = {"specs": specs, "system": system, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    # A session of its own: Ctrl-C is ours alone.
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        json.dump(job, child.stdin)
-        child.stdin.close()
-        for line in child.stdout:
-            told = json.loads(line)
-            yield Level(
-                told["pages"], told["opened"], Counter(told["answers"]), [Problem(**p) for p in told["problems"]]
-            )
+        try:
+            json.dump(job, child.stdin)
+            child.stdin.close()
+            for line in child.stdout:
+                told = json.loads(line)
+                problems = [Problem(**problem) for problem in told["problems"]]
+                yield Level(told["pages"], told["opened"], Counter(told["answers"]), problems)
+        except BaseException:  # its taker has seen enough
+            child.terminate()
+            raise
     if child.returncode != 0:
         raise RunFailed(f"the disk-full run ended with status {child.returncode}")
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos.inspector import Inspector
+from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, watched_child
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
@@ -62,11 +63,12 @@ class PairResult:
     points: int = 0
     waited: int = 0  # points at which the peer could not go on
     longest_ms: int = 0  # that it was kept waiting after the victim had gone on
+    left_out: int = 0  # points for which there was no time
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
 
 class Holds:
-    """Plays pairs; the victims are processes of the fleet's first bus."""
+    """Plays pairs; the victims are processes of the fleet's first bus. `tell` hears of each point's problems."""
 
     def __init__(
         self,
@@ -77,8 +79,12 @@ class Holds:
         operations: tuple[Operation, ...] | None = None,
         points: int = POINTS_OF_PAIR,
         seed: int = 0,
+        time: Time | None = None,
+        tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
     ) -> None:
         self._fleet, self._out, self._judge = fleet, out, judge
+        self._time, self._tell = time or Time(), tell
+        self.left_out = 0  # pairs for which there was no time
         self._points, self._seed = points, seed
         self._subject = SUBJECTS[fleet.system]
         every = self._subject.operations if operations is None else operations
@@ -104,12 +110,20 @@ class Holds:
             ground = Ground(self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
             declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
             declared |= {"clock"} if self._fleet.hello.clock == "manual" else set()
-            for operation in self._operations:
-                for peer in self._subject.peers:
-                    if set(peer.needs) <= declared and operation.name in peer.against:
-                        yield self._pair(ground, operation, peer, work)
+            pairs = [
+                (operation, peer)
+                for operation in self._operations
+                for peer in self._subject.peers
+                if set(peer.needs) <= declared and operation.name in peer.against
+            ]
+            for number, (operation, peer) in enumerate(self._time.ordered(pairs, f"{self._seed}")):
+                if self._time.is_over:
+                    self.left_out = len(pairs) - number
+                    break
+                time = self._time.part(len(pairs) - number, LEAST_S)
+                yield self._pair(ground, operation, peer, work, time)
 
-    def _pair(self, ground: Ground, operation: Operation, peer: PeerCall, work: Path) -> PairResult:
+    def _pair(self, ground: Ground, operation: Operation, peer: PeerCall, work: Path, time: Time) -> PairResult:
         result = PairResult(operation, peer)
 
         def play(ordinal: int, first: str = "victim") -> tuple[Ending, _Duet]:
@@ -128,15 +142,18 @@ class Holds:
             changes = changes or duet.changes
             duet.close()
         ordinals = [change.ordinal for change in changes]
+        seed = f"{self._seed} {operation.name} {peer.name}"
         if len(ordinals) > self._points:
-            dice = random.Random(f"{self._seed} {operation.name} {peer.name}")
-            ordinals = sorted(dice.sample(ordinals, self._points))
-        for ordinal in ordinals:
+            ordinals = sorted(random.Random(seed).sample(ordinals, self._points))
+        for number, ordinal in enumerate(time.ordered(ordinals, seed)):
+            if time.is_over:
+                result.left_out = len(ordinals) - number
+                break
             try:
                 ending, duet = play(ordinal)
             except DoorError as error:
                 told = f"{operation.name} held against {peer.name} ended in: {error}"
-                result.problems.append((Problem("log", told), work))
+                self._found(result, [(Problem("log", told), work)])
                 continue
             result.points += 1
             result.waited += duet.peer_waited
@@ -145,12 +162,18 @@ class Holds:
                 problems = [*_odd(operation, peer, ending, endings), *duet.judge(), *self._judge(duet.history())]
             except DoorError as error:
                 problems = [Problem("log", f"afterwards the store cannot be worked on: {error}")]
+            shown = []
             if problems:
                 where = f"{operation.name} held before {duet.held}, {peer.name} {duet.drawn()}"
                 kept = duet.keep(self._out / "holds" / duet.folder.name, where)
-                result.problems += [(replace(p, point=where), kept / "history.jsonl") for p in problems]
+                shown = [(replace(p, point=where), kept / "history.jsonl") for p in problems]
             duet.close()
+            self._found(result, shown)
         return result
+
+    def _found(self, result: PairResult, shown: list[tuple[Problem, Path]]) -> None:
+        result.problems += shown
+        self._tell(shown)
 
 
 def _odd(operation: Operation, peer: PeerCall, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ class Inspector:
                 [sys.executable, "-m", "buschaos.inspector", f"{self._look.__module__}:{self._look.__qualname__}"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is ours alone
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

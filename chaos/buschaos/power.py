@@ -16,7 +16,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from typing import Any, Literal
 from buschaos import state
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
+from buschaos.limits import Time
 from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
 from buschaos.scratch import scratch
@@ -75,6 +76,7 @@ class PowerResult:
     steps: int = 0
     enumerated: int = 0
     checked: int = 0
+    left_out: int = 0  # images for which there was no time, at most
     seconds: float = 0.0
     by_model: Counter[str] = field(default_factory=Counter)
     lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images
@@ -93,8 +95,9 @@ class PowerLoss:
         options: dict[str, Any] | None = None,
         operations: tuple[Operation, ...] | None = None,
         images: int | None = None,
-        seconds_max: float | None = None,
         seed: int = 0,
+        limit: Time | None = None,
+        tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
     ) -> None:
         self._fleet, self._out, self._seed = fleet, out, seed
         self._subject = SUBJECTS[fleet.system]
@@ -111,7 +114,7 @@ class PowerLoss:
         ]
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)
-        self._seconds_max = seconds_max
+        self._limit, self._tell = limit or Time(), tell
         self._numbers = itertools.count()
 
     def run(self) -> PowerResult:
@@ -212,8 +215,10 @@ class PowerLoss:
         seen: set[tuple[bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
         for cut in self._ordered(cutters, played.tape):
-            is_over = self._seconds_max is not None and time.monotonic() - started > self._seconds_max
-            if result.checked >= self._images or is_over:
+            if result.checked >= self._images:
+                break
+            if self._limit.is_over:
+                result.left_out = self._images - result.checked
                 break
             left = cutters[cut.block].image(cut)
             acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
@@ -226,10 +231,12 @@ class PowerLoss:
             result.by_model[cut.model] += 1
             with contextlib.closing(self._stage(ground, left, work)) as stage:
                 problems = self._judge(stage, played, states, acknowledged, result)
+                shown = []
                 if problems:
                     kept = stage.keep(self._out / "power" / str(result.checked), str(cut))
-                    told = [replace(problem, point=str(cut)) for problem in problems]
-                    result.problems += [(problem, kept / "history.jsonl") for problem in told]
+                    shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
+            result.problems += shown
+            self._tell(shown)
         result.seconds = time.monotonic() - started
 
     def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step]) -> Iterator[Cut]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from buschaos.run import Act, Run, Settings
 from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
 from busproof import __version__
 from busproof.catalogue import Requirement, catalogue
 from busproof.fleet import reference
@@ -50,6 +51,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""
         return result(outcome, f"{point}{problem.why}; evidence: {history}{more}", _shown(problem, history))
+    if act.cut_short:
+        return result("inconclusive", act.cut_short)
     if act.undecided:
         return result("inconclusive", "; ".join(act.undecided))
     return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))
@@ -79,12 +82,22 @@ def write(run: Run, settings: Settings) -> lines.Report:
         "seed": settings.seed,
         "bus": " + ".join(spec for spec in settings.specs if spec != reference(settings.system)),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "part": in_part(settings).strip(" ()"),
         "again": {act.name: again(settings, act.name) for act in run.acts},
     }
     report = lines.write(settings.out / "report.jsonl", header, rows(run, settings.system))
     junit.write(report, settings.out / "junit.xml")
     html.write(report, settings.out / "report.html")
     return report
+
+
+def in_part(settings: Settings) -> str:
+    """What of the whole was not asked for: a verdict on a part is none on the whole."""
+    acts = sorted(act.partition(".")[2].replace("_", " ") for act in SUBJECTS[settings.system].acts - settings.asked)
+    told = [f"not played: {', '.join(acts)}"] if acts else []
+    if settings.operations is not None:
+        told.append("only " + ", ".join(operation.name for operation in settings.operations))
+    return f" (in part; {'; '.join(told)})" if told else ""
 
 
 def again(settings: Settings, act: str) -> str:

@@ -7,8 +7,8 @@
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
-An act that was not asked for decides nothing. One that could not run is never green. One that is not known for a
-system (`Subject.acts`) cannot be asked for.
+An act that was not asked for decides nothing. One that could not run, or was cut short (`limits`), is never green. One
+that is not known for a system (`Subject.acts`) cannot be asked for.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from typing import Any, Literal
 
 from buschaos import diskfull, judge, plan, reading, workload
 from buschaos.bus import RunFailed, must_be_a_process
-from buschaos.crashpoints import CrashPoints, cuts, in_the_middle
+from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.holds import Holds
+from buschaos.limits import Enough, Progress, Time
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
 from buschaos.points import Point
@@ -48,7 +49,6 @@ ActName = Literal[
     "chaos.disk_full",
     "chaos.gone_callers",
 ]
-Say = Callable[[str], None]
 
 
 @dataclass
@@ -60,11 +60,26 @@ class Act:
     problems: list[tuple[Problem, Path]] = field(default_factory=list)  # and the history that shows it
     undecided: list[str] = field(default_factory=list)
     could_not_run: str | None = None
+    ended_by: str = ""  # what cut it short, other than the time
+    left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
     notes: list[str] = field(default_factory=list)
+    progress: Progress = field(default_factory=Progress)
 
     def add(self, problems: list[Problem], history: Path) -> None:
         """Take problems in that one history shows."""
-        self.problems += [(problem, history) for problem in problems]
+        self.take([(problem, history) for problem in problems])
+
+    def take(self, shown: list[tuple[Problem, Path]]) -> None:
+        """Take problems in, each with the history that shows it. Raises Enough."""
+        self.problems += shown
+        for problem, _ in shown:
+            self.progress.found(problem)
+
+    @property
+    def cut_short(self) -> str:
+        """Why not all of it was played, and what was not; empty where all was."""
+        left_out = ", ".join(f"{count:,} {what}" for what, count in self.left_out.items() if count)
+        return self.ended_by or (left_out and f"the time was over, left out: {left_out}")
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,7 @@ class Settings:
     errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO, errno.EMFILE)
     sticky: tuple[bool, ...] = (False,)  # an error once, or until the call is over
     reads: bool = True  # reading fails, too
+    time: Time = field(default_factory=Time)  # that the whole run may take, its acts in equal parts
 
     def __post_init__(self) -> None:
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
@@ -117,11 +133,12 @@ class Run:
 
     hello: HelloReply
     acts: list[Act]
-    history: Path | None
+    history: Path | None = None
+    is_interrupted: bool = False
 
 
-def run(settings: Settings, say: Say = lambda _: None) -> Run:
-    """Play the acts that are asked for."""
+def run(settings: Settings, progress: Progress | None = None) -> Run:
+    """Play the acts that are asked for. Ctrl-C and enough problems end it: what is known by then is the result."""
     for spec in settings.specs:
         must_be_a_process(spec)
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
@@ -129,33 +146,32 @@ def run(settings: Settings, say: Say = lambda _: None) -> Run:
     settings.out.mkdir(parents=True, exist_ok=True)
     for stale in ("points", "power", "holds", "disk", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
+    (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
+    progress = progress or Progress()
+    result = Run(fleet.hello, [Act(name, progress=progress) for name in _PLAYS if name in settings.asked])
     try:
-        result = Run(fleet.hello, [], None)
-        if settings.kills is not None:
-            act, result.history = random_kills(settings, fleet, say)
-            result.acts.append(act)
-        if settings.points:
-            result.acts.append(kill_points(settings, fleet, say))
-        if settings.power is not None:
-            result.acts.append(power_loss(settings, fleet, say))
-        if settings.holds:
-            result.acts.append(held(settings, fleet, say))
-        if settings.disk_full:
-            result.acts.append(disk_full(settings, fleet, say))
-        if settings.gone:
-            result.acts.append(gone_callers(settings, fleet, say))
+        for number, act in enumerate(result.acts):
+            try:
+                _PLAYS[act.name](act, settings, fleet, settings.time.part(len(result.acts) - number))
+            except (Enough, KeyboardInterrupt) as end:
+                result.is_interrupted = isinstance(end, KeyboardInterrupt)
+                why = act.ended_by = "interrupted" if result.is_interrupted else str(end)
+                for later in result.acts[number + 1 :]:
+                    later.ended_by = f"not begun: {why}"
+                break
     finally:
         fleet.close()
+    result.history = history if (history := settings.out / "history.jsonl").exists() else None
     return result
 
 
 # -- the acts
 
 
-def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path | None]:
+def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """Play a plan, read everything, judge."""
-    act = Act("chaos.random_kills")
+    say = act.progress.say
     hello, out = fleet.hello, settings.out
     unsupervised = syscalls.why_unavailable()
     if unsupervised:
@@ -184,7 +200,9 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
             manual_clock=manual,
             header=_header(settings, drawn, fleet),
             progress=lambda text: say(f"random kills: {text}"),
+            limit=time,
         )
+        act.left_out[f"of {drawn.rounds} rounds"] = tally.rounds_left
         say("random kills: reading everything, and judging")
         history = out / "history.jsonl"
         evidence = judge.read_to_the_end(
@@ -206,15 +224,21 @@ def random_kills(settings: Settings, fleet: Fleet, say: Say) -> tuple[Act, Path 
             "calls tried again": tally.retries,
         }
     )
+    act.progress.points += tally.kills.total()
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
     if tally.refusals:
         act.notes.append("refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items())))
-    act.add([Problem("log", strange) for strange in tally.strange], history)
-    act.add([*evidence.endless, *subject.problems(evidence)], history)
-    act.add(list(subject.deliveries(read(history))), history)
-    act.add(judgement.problems, history)
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
-    return act, history
+    act.add(
+        [
+            *(Problem("log", strange) for strange in tally.strange),
+            *evidence.endless,
+            *subject.problems(evidence),
+            *subject.deliveries(read(history)),
+            *judgement.problems,
+        ],
+        history,
+    )
 
 
 def _header(settings: Settings, drawn: plan.Plan, fleet: Fleet) -> dict[str, Any]:
@@ -227,20 +251,19 @@ def _header(settings: Settings, drawn: plan.Plan, fleet: Fleet) -> dict[str, Any
     }
 
 
-def kill_points(settings: Settings, fleet: Fleet, say: Say) -> Act:
+def kill_points(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """Every operation, killed at every change it makes; in a mixed fleet each member is the victim once."""
-    act = Act("chaos.kill_points", could_not_run=_why_no_points(fleet))
+    act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is None:
-        _points(act, settings, say, kills=True, errors=())
-    return act
+        _points(act, settings, time, kills=True, errors=())
 
 
-def power_loss(settings: Settings, fleet: Fleet, say: Say) -> Act:
+def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """The cuts of one recorded session, judged at the level that is declared."""
-    act = Act("chaos.power_loss", could_not_run=_why_no_points(fleet))
+    act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
-        return act
-    say("power loss: recording a session, then checking what its power cuts leave")
+        return
+    act.progress.say("power loss: recording a session, then checking what its power cuts leave")
     result = PowerLoss(
         fleet,
         settings.out,
@@ -249,9 +272,11 @@ def power_loss(settings: Settings, fleet: Fleet, say: Say) -> Act:
         operations=settings.operations,
         images=settings.power or None,
         seed=settings.seed,
+        limit=time,
+        tell=lambda shown: _point(act, shown),
     ).run()
+    act.left_out["images"] = result.left_out
     act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
-    act.problems += result.problems
     if result.doubt:
         act.undecided.append(result.doubt)
     lost = sum(count for calls, count in result.lost.items() if calls)
@@ -261,36 +286,35 @@ def power_loss(settings: Settings, fleet: Fleet, say: Say) -> Act:
         f"{result.checked / max(result.seconds, 0.001):.0f} images a second; by model: "
         + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
     )
-    return act
 
 
-def held(settings: Settings, fleet: Fleet, say: Say) -> Act:
+def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """Every pair of an operation that stands still and a peer's call."""
-    act = Act("chaos.holds", could_not_run=_why_no_points(fleet))
+    act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
-        return act
-    waited, longest_ms = 0, 0
+        return
+    waited, longest_ms, left_out = 0, 0, 0
     holds = Holds(
         fleet,
         settings.out,
         judge=lambda history: judge.of_history(history).problems,
         operations=settings.operations,
         seed=settings.seed,
+        time=time,
+        tell=lambda shown: _point(act, shown),
     )
     for result in holds.run():
         act.counts["points held"] += result.points
-        act.problems += result.problems
-        waited += result.waited
+        waited, left_out = waited + result.waited, left_out + result.left_out
         longest_ms = max(longest_ms, result.longest_ms)
         pair = f"{result.operation.name} against {result.peer.name}"
-        say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
+        act.progress.say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
+    act.left_out.update({"whole pairs": holds.left_out, "points of others": left_out})
     act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")
-    return act
 
 
-def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
+def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """A full disk at every level, then one error at every change."""
-    act = Act("chaos.disk_full")
     with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch:
         work = Path(scratch)
         if not reading.can_dump(fleet.hello):
@@ -300,42 +324,53 @@ def disk_full(settings: Settings, fleet: Fleet, say: Say) -> Act:
         else:
             act.could_not_run = disk.why_not_filled(settings.disk_folder)
         if act.could_not_run is not None:
-            return act
+            return
         slow = SUBJECTS[settings.system].is_slow_to_start
         usual = diskfull.LEVELS_OF_SLOW_STARTERS if slow else diskfull.LEVELS
         levels = usual if settings.levels is None else settings.levels
         answers: Counter[str] = Counter()
-        for level in diskfull.run(
+        played = diskfull.run(
             settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder
-        ):
+        )
+        half = time.part(2)  # the other one is for errors
+        for level in played:
             act.counts["levels of a full disk"] += 1
+            act.progress.point()
             answers += level.answers
             told = [replace(problem, point=level.title) for problem in level.problems]
             act.add(told, settings.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
-                say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
+                act.progress.say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
+            if half.is_over:
+                played.close()
+                act.left_out["levels"] = 2 * len(levels) - act.counts["levels of a full disk"]
+                break
         act.notes.append("answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items())))
     if why := _why_no_points(fleet):
         act.notes.append(f"no errors injected at system calls: {why}")
     else:
-        _points(act, settings, say, kills=False, errors=settings.errors)
-        if settings.reads and not SUBJECTS[settings.system].is_slow_to_start:
-            _points(act, settings, say, kills=False, errors=(errno.EIO,), reads=True)
-    return act
+        reads = settings.reads and not SUBJECTS[settings.system].is_slow_to_start
+        _points(act, settings, time.part(2 if reads else 1), kills=False, errors=settings.errors)
+        if reads:
+            _points(act, settings, time, kills=False, errors=(errno.EIO,), reads=True)
 
 
-def gone_callers(settings: Settings, fleet: Fleet, say: Say) -> Act:
+def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """Every case, gone at every point; in a mixed fleet each member serves once."""
-    act = Act("chaos.gone_callers", could_not_run=_why_no_points(fleet))
+    act.could_not_run = _why_no_points(fleet)
     if not all(spec.startswith("mcp:") for spec in settings.specs):
         act.could_not_run = "only an MCP server can be told that its caller went: --bus is mcp:CMD… here"
     for spec in settings.specs if act.could_not_run is None else []:
         with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
-            for result in GoneCallers(alone, settings.out, settings.cases).run():
+            for number, result in enumerate(GoneCallers(alone, settings.out, settings.cases).run(), 1):
                 act.counts["points"] += result.points
-                act.problems += result.problems
-                say(f"gone callers: {result.case}: {result.points} points, {len(result.problems)} problems")
-    return act
+                act.progress.points += result.points
+                told = f"gone callers: {result.case}: {result.points} points, {len(result.problems)} problems"
+                act.progress.say(told)
+                act.take(result.problems)
+                if time.is_over and number < len(settings.cases):
+                    act.left_out[f"of {len(settings.cases)} cases"] = len(settings.cases) - number
+                    break
 
 
 def _why_no_points(fleet: Fleet) -> str | None:
@@ -344,13 +379,26 @@ def _why_no_points(fleet: Fleet) -> str | None:
     return syscalls.why_unavailable()
 
 
+def _point(act: Act, shown: list[tuple[Problem, Path]]) -> None:
+    """A point was judged, and this is what it showed."""
+    act.progress.point()
+    act.take(shown)
+
+
 def _points(
-    act: Act, settings: Settings, say: Say, *, kills: bool, errors: tuple[int, ...], reads: bool = False
+    act: Act, settings: Settings, time: Time, *, kills: bool, errors: tuple[int, ...], reads: bool = False
 ) -> None:
     what = "points killed" if kills else "errors injected"
     torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
+
+    def tell(point: PointResult) -> None:
+        act.counts[what] += 1
+        told = [replace(problem, point=point.title) for problem in point.problems]
+        _point(act, [(problem, (point.kept or settings.out) / "history.jsonl") for problem in told])
+
     for turn in range(len(settings.specs)):
         fleet = Fleet(settings.specs[turn:] + settings.specs[:turn], system=settings.system)
+        left_out = 0
         try:
             points = CrashPoints(
                 fleet,
@@ -364,18 +412,27 @@ def _points(
                 operations=settings.operations,
                 only=settings.at,
                 seed=settings.seed,
+                time=time.part(len(settings.specs) - turn),
+                tell=tell,
             )
             for result in points.run():
-                act.counts[what] += len(result.points)
+                left_out += result.left_out
                 if result.doubt:
                     act.undecided.append(f"{result.operation.name}: {result.doubt}")
-                say(
+                act.progress.say(
                     f"{act.name.partition('.')[2].replace('_', ' ')}: {result.operation.name}: {len(result.changes)} "
                     f"changes, {len(result.points)} points, {len(result.bad)} bad"
                 )
-                for point in result.bad:
-                    told = [replace(problem, point=point.title) for problem in point.problems]
-                    assert point.kept is not None
-                    act.add(told, point.kept / "history.jsonl")
         finally:
             fleet.close()
+        act.left_out.update({"whole operations": points.left_out, "points of others": left_out})
+
+
+_PLAYS: dict[ActName, Callable[[Act, Settings, Fleet, Time], None]] = {
+    "chaos.random_kills": random_kills,
+    "chaos.kill_points": kill_points,
+    "chaos.power_loss": power_loss,
+    "chaos.holds": held,
+    "chaos.disk_full": disk_full,
+    "chaos.gone_callers": gone_callers,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,11 @@ class Problem:
     events: tuple[int, ...] = ()  # of the history, if some show it
     point: str = ""  # where the nemesis struck
     is_dialect: bool = False  # another choice than the reference's, which RESOLVED rows tell and no other
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The same problem at another point, or with other numbers, is of the same kind."""
+        return self.noun, re.sub(r"[0-9]+", "", self.why)[:60]
 
 
 @dataclass(frozen=True)

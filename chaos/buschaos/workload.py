@@ -23,6 +23,7 @@ from typing import Any
 import multiprocess
 
 from buschaos.bus import RunFailed
+from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn, Verdict, watched_child
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
@@ -64,6 +65,7 @@ class Tally:
     retries: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
+    rounds_left: int = 0  # for which there was no time
 
     def add(self, other: Tally) -> None:
         """Take another driver's in."""
@@ -86,8 +88,10 @@ def play(
     manual_clock: bool,
     header: Any = None,
     progress: Callable[[str], None] = lambda _: None,
+    limit: Time | None = None,
 ) -> tuple[Tally, list[Path]]:
-    """Play the plan; returns what happened and the parts of the history."""
+    """Play the plan, or as many of its rounds as there is time for; what happened, and the parts of the history."""
+    limit = limit or Time()
     numbered = list(enumerate(plan.agents))
     jobs = [
         Job(
@@ -106,6 +110,9 @@ def play(
     tally = Tally()
     with _drivers(jobs) as pipes:
         for round_ in range(plan.rounds):
+            if limit.is_over:
+                tally.rounds_left = plan.rounds - round_
+                break
             for pipe in pipes:
                 pipe.send((round_, plan.now_ms(round_)))
             done = [_answer(pipe) for pipe in pipes]

@@ -1,0 +1,83 @@
+"""How much of a run there will be: until its time is over, enough problems are known, or the user has seen enough.
+
+A run that was cut short tells what it knows and what it left out. No row of an act that was cut short is green.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from buschaos.state import Problem
+
+T = TypeVar("T")
+LEAST_S = 1.0  # an operation is rehearsed first, then come its points
+
+
+class Enough(Exception):
+    """As many kinds of problems as were asked for are known."""
+
+
+class Time:
+    """How long something may take; without end where nobody said."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end_s = math.inf if seconds is None else time.monotonic() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing new is begun from here on."""
+        return self.left_s <= 0
+
+    @property
+    def left_s(self) -> float:
+        """Seconds; infinite where there is no end."""
+        return max(0.0, self._end_s - time.monotonic())
+
+    @property
+    def is_limited(self) -> bool:
+        """Is there an end?"""
+        return self._end_s < math.inf
+
+    def part(self, of: int, least_s: float = 0.0) -> Time:
+        """The share of the next of so many that are still to come; what one does not need is left to the others.
+
+        Less than the least is worth nothing: there the first have it, and the last nothing.
+        """
+        return Time(min(self.left_s, max(self.left_s / of, least_s)) if self.is_limited else None)
+
+    def ordered(self, items: Sequence[T], seed: str) -> list[T]:
+        """As they are; where not all may have their turn, in an order that the seed draws."""
+        drawn = list(items)
+        if self.is_limited:
+            random.Random(seed).shuffle(drawn)
+        return drawn
+
+
+class Progress:
+    """Hears of each step, each point and each problem as they come. This one is silent; `live.Live` is not."""
+
+    def __init__(self, kinds_max: int | None = None) -> None:
+        self._kinds_max, self._kinds, self.points = kinds_max, set[tuple[str, str]](), 0
+
+    def say(self, text: str) -> None:
+        """A step is done."""
+
+    def tell(self, problem: Problem) -> None:
+        """The first problem of its kind."""
+
+    def point(self) -> None:
+        """One more point was judged."""
+        self.points += 1
+
+    def found(self, problem: Problem) -> None:
+        """Raises Enough at the last kind that was asked for. Another choice than the reference's does not count."""
+        if problem.is_dialect or problem.kind in self._kinds:
+            return
+        self._kinds.add(problem.kind)
+        self.tell(problem)
+        if len(self._kinds) == self._kinds_max:
+            raise Enough(f"{self._kinds_max} problems were to be found, and are")

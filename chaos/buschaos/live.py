@@ -1,0 +1,79 @@
+"""`busproof chaos` while it runs: where it is, how many points were judged, and each kind of problem when it is found.
+
+At a terminal it is one line that moves, above it the problems. In a pipe each step is a line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import IO, Any
+
+from buschaos.limits import Progress, Time
+from buschaos.state import Problem
+from busproof.words import one_line
+
+TOLD_MAX = 200  # characters of a problem
+
+
+class Live(Progress):
+    """The view of one run; use it as a context."""
+
+    def __init__(self, limit: Time, kinds_max: int | None = None, *, out: IO[str] | None = None) -> None:
+        super().__init__(kinds_max)
+        self._limit, self._out = limit, out or sys.stderr
+        self._began_s = time.monotonic()
+        self._step, self._found = "starting", 0
+        self._console: Any = None
+        self._status: Any = None
+
+    def __enter__(self) -> Live:
+        if self._out.isatty():
+            from rich.console import Console
+
+            self._console = Console(file=self._out, no_color="NO_COLOR" in os.environ, highlight=False)
+            self._status = self._console.status(self._step)
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def say(self, text: str) -> None:
+        """What was done last."""
+        self._step = one_line(text)
+        if self._console is None:
+            print(self._step, file=self._out, flush=True)
+        self._show()
+
+    def point(self) -> None:
+        """One more."""
+        super().point()
+        self._show()
+
+    def tell(self, problem: Problem) -> None:
+        """A kind of problem that is new."""
+        self._found += 1
+        told = one_line(f"✗ {problem.noun}: {problem.why}" + (f" ({problem.point})" if problem.point else ""))
+        told = told if len(told) <= TOLD_MAX else told[: TOLD_MAX - 1] + "…"
+        if self._console is None:
+            print(told, file=self._out, flush=True)
+        else:
+            from rich.text import Text
+
+            self._console.print(Text(told, style="red"), soft_wrap=True)
+
+    def line(self) -> str:
+        """How far it is."""
+        left = f", {self._limit.left_s:.0f} s left" if self._limit.is_limited else ""
+        found = f"{self._found} kinds of problems" if self._found else "no problem"
+        spent_s = time.monotonic() - self._began_s
+        return f"{self.points:,} points, {found}; {spent_s:.0f} s{left}; {self._step}"
+
+    def _show(self) -> None:
+        if self._status is not None:
+            from rich.markup import escape
+
+            self._status.update(escape(self.line()))

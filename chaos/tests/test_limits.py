@@ -1,0 +1,133 @@
+"""A run may be cut short, by its time, enough problems or Ctrl-C: it tells what it knows, and nothing is green."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos import cli, report
+from buschaos.limits import Enough, Progress, Time
+from buschaos.live import Live
+from buschaos.run import Settings, run
+from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
+from busproof.fleet import reference
+from busproof.report import lines
+
+
+class Interrupted(Progress):
+    """A user who has seen enough after so many points."""
+
+    def __init__(self, points: int) -> None:
+        super().__init__()
+        self._left = points
+
+    def point(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise KeyboardInterrupt
+
+
+def settings(out: Path, bus: str = "", **more: object) -> Settings:
+    """Kill points of one operation, then holds of it."""
+    operations = tuple(op for op in SUBJECTS["worker"].operations if op.name == "save_blob")
+    how: dict[str, Any] = {"points": True, "holds": True, "operations": operations, **more}
+    return Settings(specs=[bus or reference("worker")], out=out, system="worker", **how)
+
+
+def test_time_is_shared_and_what_one_leaves_the_others_have() -> None:
+    """Without an end there is always some; less than the least is not worth beginning."""
+    assert not Time().is_limited
+    assert not Time().part(1000).is_over
+    assert Time(0).is_over
+    assert Time(0).part(1, least_s=10).is_over
+    assert 24 < Time(100).part(4).left_s <= 25
+    assert 9 < Time(100).part(1000, least_s=10).left_s <= 10
+    assert Time().ordered("abc", "any") == ["a", "b", "c"]
+    assert Time(9).ordered(range(99), "s") == Time(9).ordered(range(99), "s") != list(range(99))
+
+
+def test_no_time_leaves_all_out_and_no_row_is_green(tmp_path: Path) -> None:
+    """Every act says so."""
+    result = run(settings(tmp_path, time=Time(0)))
+    assert [act.cut_short for act in result.acts] == [
+        "the time was over, left out: 1 whole operations",
+        "the time was over, left out: 2 whole pairs",
+    ]
+    assert {row.outcome for row in report.rows(result, "worker")} == {"inconclusive"}
+
+
+def test_enough_problems_end_the_run_and_fail_their_rows(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """The problem is kept with its evidence; the act that was not begun says why; its rows are not green."""
+    result = run(settings(tmp_path, faulty("worker/writes_blobs_in_place")), Progress(kinds_max=1))
+    points, holds = result.acts
+    assert len({problem.kind for problem, _ in points.problems}) == 1
+    assert points.problems[0][1].exists()
+    assert holds.cut_short == "not begun: 1 problems were to be found, and are"
+    found = {row.requirement: row.outcome for row in report.rows(result, "worker")}
+    assert found["worker.blob.16"] == "fail"
+    assert found["worker.export.12"] == found["worker.log.66"] == "inconclusive"
+
+
+def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """After six points of a bus that tears its blobs."""
+    result = run(settings(tmp_path, faulty("worker/writes_blobs_in_place")), Interrupted(6))
+    assert result.is_interrupted
+    assert result.acts[0].counts["points killed"] == 7
+    assert result.acts[0].problems
+    assert [act.cut_short for act in result.acts] == ["interrupted", "not begun: interrupted"]
+
+
+def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
+) -> None:
+    """Exit 1, the finding on stderr while it runs, and what was not played beside the verdict."""
+    bus = faulty("worker/writes_blobs_in_place")
+    argv = ["worker", "--points", "--only", "save_blob", "--stop-after", "1", "--bus", bus, "--out", str(tmp_path)]
+    assert cli.main(argv) == 1
+    said = capsys.readouterr()
+    assert "✗ blob: " in said.err
+    assert "in part; not played: disk full, holds, power loss, random kills; only save_blob" in said.out
+    assert lines.load(tmp_path / "report.jsonl").header["part"].startswith("in part")
+
+
+def test_no_minutes_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2, and how much was left out."""
+    assert cli.main(["worker", "--points", "--minutes", "0", "--out", str(tmp_path)]) == 2
+    assert "cut short: the time was over, left out: 20 whole operations" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    """Where a person looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_problems_and_where_the_run_is() -> None:
+    """One line that moves, each kind of problem once; enough of them end it."""
+    out = Terminal()
+    with Live(Time(100), 2, out=out) as live:
+        live.say("kill points: publish")
+        live.point()
+        live.found(Problem("log", "lost: message 1"))
+        live.found(Problem("log", "lost: message 2"))
+        assert live.line().startswith("1 points, 1 kinds of problems; ")
+        assert live.line().endswith("kill points: publish")
+        with pytest.raises(Enough):
+            live.found(Problem("blob", "torn"))
+    assert out.getvalue().count("✗ log: lost") == 1
+
+
+def test_a_pipe_gets_a_line_for_each_step() -> None:
+    """No control characters, whatever a bus calls itself."""
+    out = io.StringIO()
+    with Live(Time(), out=out) as live:
+        live.say("kill points: \x1b[31mpublish")
+        live.found(Problem("log", "lost"))
+    assert "\x1b" not in out.getvalue()
+    assert out.getvalue().splitlines()[1] == "✗ log: lost"
