@@ -43,6 +43,8 @@ def budget(text: str) -> float:
 def check(args: argparse.Namespace) -> int:
     """Judge a bus. The exit code is that of its report, or 2 without one."""
     out: Path = args.out.resolve()
+    if args.clock and not args.bus.startswith(f"{args.clock}:"):
+        args.bus = f"{args.clock}:{args.bus}"  # as it stands in replays, and as other commands take it
     problem = _unplayable(args)
     if problem:
         say(f"busproof: {problem}", sys.stderr)

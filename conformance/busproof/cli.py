@@ -175,6 +175,11 @@ def _parser() -> argparse.ArgumentParser:
     check = add("check", _check, "judge a bus by every requirement that it declares")
     check.add_argument("system", **_SYSTEM, help="%(choices)s")
     check.add_argument("--bus", default="", metavar="SPEC", help="the bus (default: the reference)")
+    check.add_argument(
+        "--clock",
+        choices=("faketime",),
+        help="set the clock of a bus that has no clock.set, from outside: --bus faketime:exec:CMD… (extra faketime)",
+    )
     check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
     check.add_argument("--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id")
     check.add_argument(

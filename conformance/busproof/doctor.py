@@ -15,9 +15,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from busproof.adapters import faketime
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.child import Household
 from busproof.adapters.doors import open_door
+from busproof.adapters.mcp import McpDoor
 from busproof.adapters.stdio import StdioDoor
 from busproof.oddities.examine import examine as examine_store
 from busproof.oddities.examine import examine_folder
@@ -116,6 +118,8 @@ def _hello(door: Door, system: str) -> HelloReply:
         else:
             remedy = f"it wrote to stderr: {door.stderr[-300:] or 'nothing'}"
         raise Fault(f"hello was not answered: {error}", remedy) from error
+    except DoorError as error:
+        raise Fault(str(error), "see docs/valid.md, What valid needs") from error
     try:
         return HelloReply.model_validate(reply, strict=True)
     except ValidationError as error:
@@ -172,6 +176,8 @@ def _keeps_its_word(door: Door, hello: HelloReply, contract: Contract) -> Iterat
     if hello.clock == "manual":
         _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, contract)
         yield "clock.set: the clock can be set"
+    elif isinstance(door, (StdioDoor, McpDoor)):
+        yield f"clock wall: rows of time could not run; check --clock faketime sets it from outside ({_faketime()})"
     slow = []
     for method, params in contract.trials.items():
         noun, feature = contract.methods[method].noun, contract.methods[method].feature
@@ -182,6 +188,13 @@ def _keeps_its_word(door: Door, hello: HelloReply, contract: Contract) -> Iterat
         if (took_ms := (time.monotonic() - started) * 1000) > SLOW_MS:
             slow.append(f"{method} took {took_ms:.0f} ms")
     yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}" if slow else "")
+
+
+def _faketime() -> str:
+    try:
+        return f"with {faketime.library()}"
+    except DoorError as error:
+        return str(error)
 
 
 def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract) -> dict[str, Any]:

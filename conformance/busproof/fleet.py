@@ -16,6 +16,7 @@ from busproof.protocol import CONTRACTS, HelloReply
 from busproof.warm import Warm
 
 __all__ = ["BudgetSpent", "BusSpecError", "Fleet", "open_door", "reference"]
+NOW_MS_MAX = "now_ms_max"  # a limit that a bus may declare: no time after it can be set
 
 
 def reference(system: str) -> str:
@@ -66,7 +67,10 @@ class Fleet:
         nouns = [noun for noun in first.nouns if all(noun in other.nouns for other in others)]
         features = [f for f in first.features if all(f in other.features for other in others)]
         manual = all(hello.clock == "manual" for hello in self.hellos)
-        return first.model_copy(update={"nouns": nouns, "features": features, "clock": "manual" if manual else "wall"})
+        ends_ms = [hello.limits[NOW_MS_MAX] for hello in self.hellos if NOW_MS_MAX in hello.limits]
+        limits = first.limits | ({NOW_MS_MAX: min(ends_ms)} if ends_ms else {})
+        clock = "manual" if manual else "wall"
+        return first.model_copy(update={"nouns": nouns, "features": features, "limits": limits, "clock": clock})
 
     def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
         """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening."""

@@ -37,6 +37,7 @@ WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "wa
 EXPLORE_CALLS = {"pr": 600, "nightly": 100_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
+A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 
 
 class RowResult(BaseModel):
@@ -97,7 +98,7 @@ def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     if missing:
         return _result(row, "not-applicable", f"the bus does not declare {', '.join(missing)}")
     if "clock" in needs and hello.clock == "wall":
-        return _result(row, "could-not-run", "needs a clock that the kit can set (hello: clock manual)")
+        return _result(row, "could-not-run", f"needs {A_CLOCK}")
     return None
 
 
@@ -218,7 +219,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     specification = SYSTEMS[fleet.system].model
     own = rows_of(fleet.system, CORPUS)
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        return [_result(row, "could-not-run", "the corpus needs a clock that the kit can set") for row in own]
+        return [_result(row, "could-not-run", f"the corpus needs {A_CLOCK}") for row in own]
     scripts = corpus.scripts(fleet.system)
     wanted = item.partition(":")[2]
     found = corpus.replay(fleet, specification, {wanted: scripts[wanted]} if wanted else scripts)
@@ -275,7 +276,7 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
     is alone takes all. What only differs where the seed leaves a choice is no fault."""
     specification = SYSTEMS[fleet.system].model
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        return [_result(row, "could-not-run", "the search needs a clock that the kit can set") for row in rows]
+        return [_result(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
     known, whole, cut = catalogue(fleet.system), 0, 0
     failed: dict[str, RowResult] = {}
     for found in search(

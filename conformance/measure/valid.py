@@ -39,10 +39,27 @@ MEANS = """
   survivor. One that breaks only what the specification leaves open is counted as caught: it is reported as a dialect.
 - *Blind trials*: faults that a person or a model wrote from the seeds and the reference, without a look at the kit.
 
+## What VALID needs
+
+Every MUST of what the bus declares has to be decided: a row that could not run makes the verdict UNKNOWN.
+
+- **A clock that the kit can set.** Leases, liveness, TTLs and back-off are judged at the exact millisecond, and the
+  search of `worker` and `comms` plays hours in seconds. An adapter that answers `clock.set` says `clock: manual`. For a
+  program that cannot be told the time, `busproof check worker --clock faketime --bus 'exec:CMD…'` sets it from outside,
+  by libfaketime, each session for itself (`pip install 'busproof[faketime]'`, Linux). That reaches every program that
+  asks its C library for the time (tried with Python, Node, Perl and C). A static binary and a Go program ask the kernel
+  themselves; each bus is tried out before the first row, and refused instead of blamed. A server behind a socket keeps
+  its own time: only the adapter and what it starts are under this clock. The monotonic clock and the times of files
+  stay real. The time stands still between two calls, so a bus that waits *by the time of day* waits for ever.
+- **Answers that the model can follow.** Where the specification leaves a choice, any is followed, and told as a dialect.
+- **The files, for some rows.** Rows that damage or read the store's files need the feature `sqlite`; without it they
+  are not applicable, and VALID does without them.
+- **Nothing else.** What needs a kill, a full disk or a second machine is not part of `check`.
+
 ## What VALID does not say
 
 - **Nothing about what is not declared.** A bus that declares no search is not asked to search; the report counts rows
-  that were not applicable. Without a settable clock (`clock: wall`) most rows of time could not run, and say so.
+  that were not applicable.
 - **Nothing about crashes.** Kills, full disks and power cuts are `busproof chaos`, another run: what each does is in
   [chaos](chaos.md). A bus can be VALID here and lose messages there.
 - **Not every schedule.** Check-then-act is raced by holding the write lock, where a bus has that lock in an SQLite

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from busproof.cli import main
@@ -62,6 +62,7 @@ JSON = st.recursive(
 )
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine is slow
 @given(JSON)
 def test_a_script_is_data_and_comes_back_as_it_was(value: Any) -> None:
     step = _named(call(1, "publish", ("an edge",), agent_id="ann", message={"type": "t", "payload": value}))[0]

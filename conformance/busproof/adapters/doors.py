@@ -41,6 +41,16 @@ def _nats(words: list[str], spawn: Spawn) -> Door:
     return NatsDoor(open_door(words[0], spawn))
 
 
+def _faketime(words: list[str], spawn: Spawn) -> Door:
+    from busproof.adapters.faketime import FaketimeMcpDoor, FaketimeStdioDoor
+
+    scheme = words[0].partition(":")[0]
+    argv = command_of(words[0])
+    if scheme not in ("exec", "mcp") or not argv:
+        raise BusSpecError(f"'faketime:{words[0]}': after faketime: comes exec:CMD… or mcp:CMD…, a program of yours")
+    return FaketimeStdioDoor(argv, spawn) if scheme == "exec" else FaketimeMcpDoor(argv, spawn)
+
+
 def _sqlite(_words: list[str], _spawn: Spawn) -> Door:
     from busproof.adapters.sqlite import SqliteDoor
 
@@ -82,6 +92,11 @@ SCHEMES = {
         is_process=True,
     ),
     "nats": Scheme("exec:CMD…", "the same bus on a NATS JetStream that the kit starts (system timeline)", _nats),
+    "faketime": Scheme(
+        "exec:CMD…",
+        "the same program (or mcp:CMD…) with a clock that the kit sets from outside (extra faketime)",
+        _faketime,
+    ),
     "py": Scheme("module:factory", "a Python object whose methods are the protocol's", _py),
     "sqlite": Scheme(
         "PATH",

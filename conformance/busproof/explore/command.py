@@ -49,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
     if specification.needs_clock and fleet.hello.clock != "manual":
-        print("busproof: the search needs a clock that the kit can set (hello: clock manual)", file=sys.stderr)
+        needs = "a clock that the kit can set (hello: clock manual; or --bus faketime:exec:CMD…)"
+        print(f"busproof: the search needs {needs}", file=sys.stderr)
         return 2
     if args.coverage or args.gather:
         return _coverage(fleet, specification, args)

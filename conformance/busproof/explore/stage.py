@@ -26,7 +26,7 @@ from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
 from busproof.explore.script import Step, Unresolved, numbered, resolve
-from busproof.fleet import Fleet
+from busproof.fleet import NOW_MS_MAX, Fleet
 from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
 
@@ -189,7 +189,7 @@ class Stage:
         return self.states[0]
 
     def do(self, step: Step) -> None:
-        """Play one step. A reference to what was never born, or a method that the bus lacks: the step is left out."""
+        """Play one step. What the bus lacks (a method, so late a time), or what was never born: it is left out."""
         try:
             getattr(self, f"_do_{step.do}")(step)
         except Unresolved:
@@ -200,6 +200,8 @@ class Stage:
     # -- the kinds of steps
 
     def _do_clock(self, step: Step) -> None:
+        if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
+            raise Unresolved
         self.now_ms = step.params["now_ms"]
 
     def _do_open(self, step: Step) -> None:

@@ -58,7 +58,8 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
         lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
     chaos = header.get("chaos_rows", 0)
     if chaos:
-        lines += [f"{chaos} more rows need fault injection:  busproof chaos {header['system']}{_bus(header)}"]
+        command = f"busproof chaos {header['system']}{_bus(header)}".replace("'faketime:", "'")
+        lines += [f"{chaos} more rows need fault injection:  {command}"]
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
