@@ -37,10 +37,10 @@ INSERT = """
 """
 # The same rows in the same order as the seed's query, written so that SQLite need not sort: the fastest bare SQL.
 SELECT = """
-    SELECT * FROM messages WHERE to_agent = ?1 AND seq > ?2
+    SELECT * FROM messages WHERE to_agent = :agent AND seq > :after
     UNION ALL
-    SELECT * FROM messages WHERE to_agent IS NULL AND seq > ?2
-    ORDER BY seq LIMIT ?3
+    SELECT * FROM messages WHERE to_agent IS NULL AND seq > :after
+    ORDER BY seq LIMIT :limit
 """
 # The seed's own query, which sorts everything unread.
 SEED_SELECT = """
@@ -119,7 +119,7 @@ def against_bare(folder: Path, rounds: int) -> dict[str, list[float]]:
 
     def bare_read() -> int:
         for _ in range(10):
-            rows = bare.connection.execute(SELECT, ("bob", bare.position, 100)).fetchall()
+            rows = bare.connection.execute(SELECT, {"agent": "bob", "after": bare.position, "limit": 100}).fetchall()
             bare.position = rows[-1][0]
             bare.connection.execute(ACK, ("bob", bare.position, 1768053600000))
         return 10
@@ -128,7 +128,7 @@ def against_bare(folder: Path, rounds: int) -> dict[str, list[float]]:
 
     def same_answer() -> int:
         for position, _ in zip(same_position, range(10), strict=False):
-            rows = bare.connection.execute(SELECT, ("bob", position, 100)).fetchall()
+            rows = bare.connection.execute(SELECT, {"agent": "bob", "after": position, "limit": 100}).fetchall()
             messages = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
             for message in messages:
                 message["payload"] = json.loads(message["payload"])
@@ -186,7 +186,9 @@ def against_queues(folder: Path, rounds: int) -> dict[str, list[float]]:
         for row in bare.rows(count):
             bare.connection.execute(INSERT, row)
         for _ in range(count // 100):
-            for row in bare.connection.execute(SELECT, ("bob", bare.position, 100)).fetchall():
+            for row in bare.connection.execute(
+                SELECT, {"agent": "bob", "after": bare.position, "limit": 100}
+            ).fetchall():
                 bare.position = row[0]
                 bare.connection.execute(ACK, ("bob", bare.position, 1768053600000))
         return count

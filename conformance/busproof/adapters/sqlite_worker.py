@@ -113,9 +113,10 @@ class WorkerParticipant(Participant):
 
     def _poll(self, agent_id: str, limit: int = 100, wait_ms: int = 0) -> dict[str, Any]:
         rows = self._conn.execute(
-            "SELECT * FROM messages WHERE seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)"
-            " AND (to_agent IS NULL OR to_agent = ?1) ORDER BY seq LIMIT ?2",
-            (agent_id, limit),
+            "SELECT * FROM messages"
+            " WHERE seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)"
+            " AND (to_agent IS NULL OR to_agent = :agent) ORDER BY seq LIMIT :limit",
+            {"agent": agent_id, "limit": limit},
         )
         return {"messages": [self._delivered(row) for row in rows.fetchall()]}
 

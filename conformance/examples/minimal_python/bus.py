@@ -66,7 +66,8 @@ class Bus:
     def claim(self, now_ms, task, agent):
         # Taken over only where it has run out: one statement, so that no other claim comes in between.
         upsert = (
-            "INSERT INTO claims VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET agent = ?2, until_ms = ?3 WHERE until_ms <= ?4"
+            "INSERT INTO claims VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+            " SET agent = excluded.agent, until_ms = excluded.until_ms WHERE until_ms <= ?"
         )
         return self.db.execute(upsert, (task, agent, now_ms + LEASE_MS, now_ms)).rowcount == 1
 

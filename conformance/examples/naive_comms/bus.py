@@ -88,11 +88,12 @@ class Bus:
             time.monotonic() + wait_s,
             f"""
             SELECT {", ".join(ENVELOPE)} FROM messages
-            WHERE channel IN (SELECT value FROM json_each(?)) AND ifnull(to_agent, ?2) = ?2 AND status = 'pending'
-            ORDER BY priority DESC, timestamp LIMIT ?""",
+            WHERE channel IN (SELECT value FROM json_each(:channels)) AND ifnull(to_agent, :agent) = :agent AND status = 'pending'
+            ORDER BY priority DESC, timestamp LIMIT :limit""",
         )  # C4: also what has expired
+        asked = {"channels": json.dumps(channels), "agent": agent_id, "limit": limit}
         while True:
-            rows = self.db.execute(query, (json.dumps(channels), agent_id, limit)).fetchall()
+            rows = self.db.execute(query, asked).fetchall()
             if rows or time.monotonic() >= until:
                 return [{**dict(row), "payload": json.loads(row["payload"])} for row in rows]
             time.sleep(0.1)
@@ -140,8 +141,9 @@ class Bus:
 
     def heartbeat(self, agent_id, status, current_task):
         self.db.execute(
-            "INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?1, ?2, ?3, ?4)"
-            " ON CONFLICT (agent_id) DO UPDATE SET status = ?2, current_task = ?3, last_heartbeat = ?4",
+            "INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (agent_id) DO UPDATE SET status = excluded.status, current_task = excluded.current_task,"
+            " last_heartbeat = excluded.last_heartbeat",
             (agent_id, status, current_task, self.time_text()),
         )
 

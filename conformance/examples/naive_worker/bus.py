@@ -86,7 +86,7 @@ class Bus:
     def poll(self, agent_id, limit):
         at = self.rows("SELECT last_acked_seq AS at FROM cursors WHERE agent_id = ?", (agent_id,))
         found = self.rows(
-            "SELECT * FROM messages WHERE seq > ? AND ifnull(to_agent, ?2) = ?2 ORDER BY seq LIMIT ?",
+            "SELECT * FROM messages WHERE seq > ? AND (to_agent IS NULL OR to_agent = ?) ORDER BY seq LIMIT ?",
             (at[0]["at"] if at else 0, agent_id, limit),
         )
         return [self.resolved(message) for message in found]
@@ -108,8 +108,8 @@ class Bus:
     def ack(self, agent_id, seq):
         with self.writing() as db:  # W5: any seq is believed
             db.execute(
-                "INSERT INTO cursors VALUES (?1, ?2, ?3) ON CONFLICT (agent_id) DO UPDATE"
-                " SET last_acked_seq = max(last_acked_seq, ?2), updated_at_ms = ?3",
+                "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT (agent_id) DO UPDATE"
+                " SET last_acked_seq = max(last_acked_seq, excluded.last_acked_seq), updated_at_ms = excluded.updated_at_ms",
                 (agent_id, seq, self.now_ms()),
             )
 

@@ -92,7 +92,8 @@ class Message(TypedDict):
 
 def draft(key: Key, payload: Any, nonce: str | None = None, state: str | None = None) -> Draft:
     """A message with its payload checked. Raises INVALID_ARGUMENT or PAYLOAD_TOO_LARGE."""
-    return Draft(key, None if nonce is None else token.encode(nonce), state, json_text("payload", payload))
+    nonce = None if nonce is None else token.encode(token.name("nonce", nonce))
+    return Draft(key, nonce, state, json_text("payload", payload))
 
 
 def json_text(what: str, value: Any) -> str:

@@ -284,7 +284,7 @@ class SyncCall:
 
 def standing(tx: Transaction, reader: Identity) -> Standing:
     """Where a reader stands on its topic. Errors: TOPIC_NOT_FOUND."""
-    row = tx.execute(_STANDING, (reader.topic_id, reader.agent_name)).fetchone()
+    row = tx.execute(_STANDING, {"topic": reader.topic_id, "reader": reader.agent_name}).fetchone()
     if row is None:
         raise no_topic(reader.topic_id)
     status, counter, newest, position, *claim = row
@@ -294,7 +294,8 @@ def standing(tx: Transaction, reader: Identity) -> Standing:
 
 def has_news(tx: Transaction, reader: Identity, include_self: bool) -> bool:
     """Is anything unread?"""
-    return tx.execute(_NEWS, (reader.topic_id, reader.agent_name, include_self)).fetchone() is not None
+    asked = {"topic": reader.topic_id, "reader": reader.agent_name, "own": include_self}
+    return tx.execute(_NEWS, asked).fetchone() is not None
 
 
 def move(tx: Transaction, reader: Identity, last_seq: int) -> None:
@@ -303,20 +304,20 @@ def move(tx: Transaction, reader: Identity, last_seq: int) -> None:
 
 
 _STANDING = """
-    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = ?1),
-           coalesce((SELECT max(seq) FROM messages WHERE topic_id = ?1), 0),
+    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = :topic),
+           coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0),
            coalesce(last_seq, 0), reclaim_token, coalesce(fence, 0), last_claimed_at
     FROM topics
-    LEFT JOIN cursors ON cursors.topic_id = ?1 AND cursors.agent_name = ?2
-    LEFT JOIN agent_name_reservations AS name ON name.topic_id = ?1 AND name.agent_name = ?2
-    LEFT JOIN reservation_fences AS fences ON fences.topic_id = ?1 AND fences.agent_name = ?2
-    WHERE topics.topic_id = ?1
+    LEFT JOIN cursors ON cursors.topic_id = :topic AND cursors.agent_name = :reader
+    LEFT JOIN agent_name_reservations AS name ON name.topic_id = :topic AND name.agent_name = :reader
+    LEFT JOIN reservation_fences AS fences ON fences.topic_id = :topic AND fences.agent_name = :reader
+    WHERE topics.topic_id = :topic
 """
 
 _NEWS = """
     SELECT 1 FROM messages
-    WHERE topic_id = ?1 AND (?3 OR sender <> ?2) AND seq > coalesce(
-        (SELECT last_seq FROM cursors WHERE topic_id = ?1 AND agent_name = ?2), 0)
+    WHERE topic_id = :topic AND (:own OR sender <> :reader) AND seq > coalesce(
+        (SELECT last_seq FROM cursors WHERE topic_id = :topic AND agent_name = :reader), 0)
     LIMIT 1
 """
 

@@ -6,7 +6,6 @@ Functions of an open transaction. `kernel.rules.sync` decides; this file has the
 from __future__ import annotations
 
 import functools
-import itertools
 import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple, TypedDict
@@ -62,7 +61,8 @@ def append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: 
 
 def unread(tx: Transaction, topic_id: str, reader: str, position: int, include_self: bool, max_items: int) -> list[Row]:
     """The rows after a position, one more than asked for if there are as many."""
-    return tx.rows(_UNREAD, (topic_id, position, include_self, reader, max_items + 1))
+    asked = {"topic": topic_id, "after": position, "own": include_self, "reader": reader, "limit": max_items + 1}
+    return tx.rows(_UNREAD, asked)
 
 
 def page(
@@ -163,29 +163,25 @@ def _insert(tx: Transaction, rows: list[Row]) -> bool:
     return True
 
 
+_NULLABLE = ("reply_to", "metadata_json", "client_message_id")
+
+
 @functools.cache
 def _insert_sql(count: int) -> str:
     """One statement for all rows, which costs half of one for each.
 
     It fails without undoing itself, for which SQLite would have to keep the pages as they were.
     """
-    numbers = itertools.count(1)
-    rows = [f"({', '.join(_cell(column, next(numbers)) for column in COLUMNS)})" for _ in range(count)]
-    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join(rows)}"
-
-
-def _cell(column: str, number: int) -> str:
-    if column in ("reply_to", "metadata_json", "client_message_id"):
-        return f"CASE ?{number} WHEN '' THEN NULL ELSE ?{number} END"
-    return f"?{number}"
+    row = ", ".join("nullif(?, '')" if column in _NULLABLE else "?" for column in COLUMNS)
+    return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join([f'({row})'] * count)}"
 
 
 _UNREAD = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,
            content_markdown, metadata_json, client_message_id, created_at
     FROM messages
-    WHERE topic_id = ?1 AND seq > ?2 AND (?3 OR sender <> ?4)
-    ORDER BY seq LIMIT ?5
+    WHERE topic_id = :topic AND seq > :after AND (:own OR sender <> :reader)
+    ORDER BY seq LIMIT :limit
 """
 
 _BY_CLIENT_ID = """

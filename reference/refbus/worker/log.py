@@ -145,8 +145,8 @@ _INSERT = """
 # The id of an archived message is taken, too. One statement, so that no archival can come in between.
 _INSERT_UNLESS_ARCHIVED = """
     INSERT INTO messages (id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref)
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-    WHERE NOT EXISTS (SELECT 1 FROM archived_messages WHERE id = ?1)
+    SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)) AS new
+    WHERE NOT EXISTS (SELECT 1 FROM archived_messages WHERE id = new.column1)
     ON CONFLICT (id) DO NOTHING
 """
 

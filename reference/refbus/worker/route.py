@@ -16,7 +16,7 @@ class Routes:
 
     def unread(self, agent_id: str, limit: int) -> list[Any]:
         """Rows in seq order. What was redriven is marked as handed out, so that it can be acknowledged."""
-        rows = self._store.db.rows(_UNREAD, (agent_id, limit))
+        rows = self._store.db.rows(_UNREAD, {"agent": agent_id, "limit": limit})
         if self._store.db.row("SELECT 1 FROM redriven WHERE agent_id = ? LIMIT 1", (agent_id,)):
             return self._with_redriven(agent_id, limit)
         return rows
@@ -28,12 +28,12 @@ class Routes:
     def _with_redriven(self, agent_id: str, limit: int) -> list[Any]:
         """Redriven messages lie below the cursor and so come first."""
         with self._store.transaction() as tx:
-            redriven = tx.rows(_REDRIVEN, (agent_id, limit))
+            redriven = tx.rows(_REDRIVEN, {"agent": agent_id, "limit": limit})
             tx.executemany(
                 "UPDATE redriven SET is_delivered = 1 WHERE agent_id = ? AND seq = ?",
                 [(agent_id, row[0]) for row in redriven],
             )
-            return redriven + tx.rows(_UNREAD, (agent_id, limit - len(redriven)))
+            return redriven + tx.rows(_UNREAD, {"agent": agent_id, "limit": limit - len(redriven)})
 
 
 # The two parts of the log that concern an agent, each read in index order and merged: the cost depends on the limit,
@@ -41,18 +41,18 @@ class Routes:
 _UNREAD = """
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
-    WHERE to_agent = ?1 AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
+    WHERE to_agent = :agent AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
-    WHERE to_agent IS NULL AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = ?1), 0)
-    ORDER BY seq LIMIT ?2
+    WHERE to_agent IS NULL AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+    ORDER BY seq LIMIT :limit
 """
 
 _REDRIVEN = """
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM messages WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = ?1)
-    ORDER BY seq LIMIT ?2
+    FROM messages WHERE seq IN (SELECT seq FROM redriven WHERE agent_id = :agent)
+    ORDER BY seq LIMIT :limit
 """
 
 # What `unread` would give. Counts no further than the bound, so its cost does not depend on how much lies unread.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import threading
 import warnings
@@ -308,3 +309,10 @@ def test_a_connection_that_sqlite_opened_read_only_is_replaced(tmp_path: Path, m
             connection.execute("INSERT INTO t VALUES (1)")
         assert database.rows("SELECT x FROM t") == [(1,)]
     assert len(opened) == 2
+
+
+def test_no_statement_numbers_its_placeholders() -> None:
+    """Python 3.14 refuses `?1` with a tuple, and 3.12 warns of it: they have names, or no number."""
+    root = Path(db.__file__).parents[1]
+    numbered = [path for path in root.rglob("*.py") if re.search(r"\?\d", path.read_text(encoding="utf-8"))]
+    assert numbered == []

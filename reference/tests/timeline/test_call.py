@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from reference.tests.timeline.conftest import OpenBus, delegation, invoke, request
 
-from refbus.kernel.errors import IdConflict, InvalidArgument, TimedOut
+from refbus.kernel.errors import IdConflict, InvalidArgument, NotFound, TimedOut
 from refbus.timeline.bus import TimelineBus
 
 AGENT = {"harness": "cli", "runtime": "local", "agent": "ada"}
@@ -60,6 +60,15 @@ def test_a_delegation_gets_the_reply_with_its_nonce(bus: TimelineBus) -> None:
         bus.delegate("main", "s1", "ada", "bob", "2", "task", timeout_ms=200)
     bus.reply(delegation(), "this", "2")
     assert bus.delegate("main", "s1", "ada", "bob", "2", "task")["payload"] == "this"
+
+
+@pytest.mark.parametrize("nonce", [["1"], {}, 1, "", "\ud800"])
+def test_what_is_no_nonce_is_refused(bus: TimelineBus, nonce: Any) -> None:
+    """Also where it cannot be hashed."""
+    with pytest.raises(InvalidArgument):
+        bus.delegate("main", "s1", "ada", "bob", nonce, "task")
+    with pytest.raises(NotFound):  # nothing was sent
+        bus.log("main")
 
 
 def test_a_call_times_out_and_what_was_sent_stays_sent(bus: TimelineBus) -> None:

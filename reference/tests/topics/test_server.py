@@ -95,6 +95,7 @@ def test_arguments_are_checked_before_anything_happens(tmp_path: Path) -> None:
             alice = await Agent(client).join("alice")
             for tool, arguments, says in (
                 ("sync", {"topic_id": alice.topic_id, "outbx": []}, "takes no outbx"),
+                ("sync", {"topic_id": alice.topic_id, "": 1}, "takes no empty name"),
                 ("sync", {}, "needs topic_id"),
                 ("topic_resolve", {"name": None}, "needs name"),
                 ("sync", {"topic_id": alice.topic_id, "max_items": 21}, "max_items"),

@@ -11,10 +11,10 @@ KILLED_BY = ("relay.presence.08",)
 ITEM = "corpus:agents"
 
 WAS = "SET last_seen_at = ?"
-IS = "SET registered_at = ?1, last_seen_at = ?1"
+IS = "SET registered_at = ?, last_seen_at = ?"
 SOURCE = inspect.getsource(presence.Presence.seen)
 assert WAS in SOURCE
-exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(presence))
+exec(textwrap.dedent(SOURCE.replace(WAS, IS).replace("(tx.now_ms,", "(tx.now_ms, tx.now_ms,")), vars(presence))
 presence.Presence.seen = presence.seen
 
 if __name__ == "__main__":

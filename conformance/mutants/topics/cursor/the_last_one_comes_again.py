@@ -6,7 +6,7 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.cursor.13", "topics.cursor.15")
 CONTROL = "cursor.own"
 
-SEED, FAULT = "seq > ?2", "seq >= ?2"
+SEED, FAULT = "seq > :after", "seq >= :after"
 assert SEED in log._UNREAD
 log._UNREAD = log._UNREAD.replace(SEED, FAULT)
 

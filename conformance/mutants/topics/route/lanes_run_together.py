@@ -5,7 +5,7 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.route.07",)
 
-SEED, FAULT = "topic_id = ?1", "?1 <> ''"
+SEED, FAULT = "topic_id = :topic", ":topic <> ''"
 assert SEED in log._UNREAD
 log._UNREAD = log._UNREAD.replace(SEED, FAULT)
 

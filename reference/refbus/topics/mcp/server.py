@@ -176,9 +176,11 @@ def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments, if the tool takes them. Null is how many models say "not given"."""
     given = {name: value for name, value in arguments.items() if value is not None}
     known = TOOLS[tool]["input_schema"]["properties"]
-    unknown = ", ".join(sorted(given.keys() - known.keys()))
+    unknown = sorted(given.keys() - known.keys())
     if unknown:
-        raise InvalidArgument(f"{tool} takes no {unknown:.200}; it takes {', '.join(known) or 'nothing'}")
+        raise InvalidArgument(
+            f"{tool} takes no {', '.join(unknown) or 'empty name':.200}; it takes {', '.join(known) or 'nothing'}"
+        )
     missing = ", ".join(name for name in TOOLS[tool]["input_schema"]["required"] if name not in given)
     if missing:
         raise InvalidArgument(f"{tool} needs {missing}")
