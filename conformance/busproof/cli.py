@@ -228,7 +228,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--out", type=Path, required=True)
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
     schema.add_argument("system", nargs="?", default="worker", **_SYSTEM, help="%(choices)s")
-    schema.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/protocol.md")
+    schema.add_argument("--markdown", type=Path, metavar="FILE", help="write the protocol's page, and a page a system")
     listing = add("list", _list, "list the requirements of a system and what checks them")
     listing.add_argument("system", **_SYSTEM, help="%(choices)s")
     listing.add_argument("--json", action="store_true", help="as JSON, with every field")
@@ -296,8 +296,7 @@ def _schema(args: argparse.Namespace) -> int:
     from busproof import protocol_page
 
     if args.markdown:
-        args.markdown.write_text(protocol_page.page(), encoding="utf-8")
-        print(f"wrote {args.markdown}")
+        print(*(f"wrote {path}" for path in protocol_page.write(args.markdown)), sep="\n")
     else:
         print(json.dumps(protocol_page.schemas(args.system), indent=2))
     return 0

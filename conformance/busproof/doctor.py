@@ -198,7 +198,7 @@ def _faketime() -> str:
 
 
 def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
-    page = f"see docs/protocol.md#{method.replace('.', '')}"
+    page = f"see {contract.page_of(method)}"
     try:
         reply = door.call(method, dict(params), timeout_s=20)
     except Refused as error:

@@ -1,15 +1,20 @@
-"""docs/protocol.md and the JSON Schemas, generated from the pydantic models."""
+"""docs/protocol.md, its page for each system, and the JSON Schemas: generated from the pydantic models."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from busproof import protocol
-from busproof.protocol.common import SESSION_METHODS
+from busproof import protocol, wire_example
+from busproof.catalogue import Requirement, catalogue
+from busproof.protocol.common import SESSION_METHODS, Contract, Method
+
+_GENERATED = "<!-- Generated: busproof schema --markdown docs/protocol.md -->"
 
 
 def schemas(system: str) -> dict[str, Any]:
@@ -20,10 +25,20 @@ def schemas(system: str) -> dict[str, Any]:
     }
 
 
+def write(path: Path) -> list[Path]:
+    """The page at this path, and those of the systems in a folder beside it. Returns what was written."""
+    folder = path.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {path: page()} | {folder / f"{name}.md": system_page(name) for name in protocol.CONTRACTS}
+    for place, text in pages.items():
+        place.write_text(text, encoding="utf-8")
+    return list(pages)
+
+
 def page() -> str:
-    """The page for adapter authors, all systems."""
+    """What holds for every system."""
     lines = [
-        "<!-- Generated: busproof schema --markdown docs/protocol.md -->",
+        _GENERATED,
         f"# The adapter protocol, version {protocol.PROTOCOL_VERSION}",
         "",
         inspect.getdoc(protocol) or "",
@@ -33,29 +48,123 @@ def page() -> str:
         'An answer: `{"jsonrpc": "2.0", "id": 1, "result": {}}`, or with `error` in place of `result`:',
         '`{"code": -32000, "message": "…", "data": {"code": "INVALID_ARGUMENT", "definite": true}}`',
         "",
+        "| system | a session by example, methods, types, options, features, errors, tables |",
+        "|---|---|",
+        *(f"| `{name}` | [protocol/{name}.md](protocol/{name}.md) |" for name in protocol.CONTRACTS),
+        "",
+        "A line that is no JSON is answered with `-32700` and id `null`, what is no request with `-32600`, parameters",
+        "of the wrong shape with `-32602`; a refusal of the bus is `-32000`, with its code in `data`. Fields of a reply",
+        "beyond those listed are allowed and ignored. stdout belongs to the protocol; what is for people goes to stderr.",
+        "",
         "## Methods of every system",
         "",
     ]
     for method in SESSION_METHODS.values():
         lines += _method(method)
-    for system, contract in protocol.CONTRACTS.items():
-        lines += [f"## Methods of `{system}`", ""]
-        for name, method in contract.methods.items():
-            lines += _method(method) if name not in SESSION_METHODS else []
-        lines += [f"### Features of `{system}`", ""]
-        lines += [f"- `{name}`: {text}" for name, text in contract.features.items()]
-        lines += ["", f"### Error codes of `{system}`", "", "| code | the reference's `definite` |", "|---|---|"]
-        lines += [f"| `{code}` | {str(definite).lower()} |" for code, definite in contract.error_codes.items()]
-        lines += [""]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _method(method: protocol.Method) -> list[str]:
+def system_page(system: str) -> str:
+    """All that an author of an adapter, or of a bus on the same tables, needs to know of one system."""
+    contract = protocol.CONTRACTS[system]
+    rows = list(catalogue(system).values())
+    parts = [
+        [_GENERATED, f"# The wire of `{system}`", "", *_head(contract)],
+        ["## A session by example", "", "```", *wire_example.of(system), "```", ""],
+        ["## Nouns", "", *_nouns(contract, rows)],
+        ["## Methods", "", *(line for one in _own(contract) for line in _method(one))],
+        _types(contract),
+        ["## Features", "", *_features(contract, rows)],
+        _pairs("Options of `open`", "option", contract.options, "The kit sends those of the features declared."),
+        _pairs("Limits in `hello`", "limit", contract.limits, "Tell them, and the kit keeps to them and tries beyond."),
+        ["## Error codes", "", "| code | the reference's `definite` |", "|---|---|"],
+        [f"| `{code}` | {str(definite).lower()} |" for code, definite in contract.error_codes.items()],
+        ["", "## Tables", "", *_tables(contract)],
+    ]
+    return "\n".join(line for part in parts for line in part).rstrip() + "\n"
+
+
+def _head(contract: Contract) -> list[str]:
+    system = contract.system
+    means = [
+        f"What the bus does: [its specification](../spec/{system}.md); the sentences that are judged:",
+        f"[its requirements](../traceability/{system}.md). What every system shares: [the protocol](../protocol.md).",
+    ]
+    if contract.scheme != "exec":
+        means += ["", "Its door is MCP itself: a method is a tool, and no adapter is needed."]
+    return [*means, ""]
+
+
+def _nouns(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
+    yield "Each noun that `hello` declares is judged whole. Rows that need no feature:"
+    yield ""
+    yield "| noun | rows | in the profile `core` |"
+    yield "|---|---|---|"
+    for noun in contract.profiles["full"]:
+        count = sum(row.noun == noun and not row.needs and row.check is not None for row in rows)
+        yield f"| `{noun}` | {count} | {'yes' if noun in contract.profiles['core'] else ''} |"
+    yield ""
+
+
+def _features(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
+    yield "| feature | what it promises | rows that it brings |"
+    yield "|---|---|---|"
+    for name, text in contract.features.items():
+        count = sum(name in row.needs and row.check is not None for row in rows)
+        yield f"| `{name}` | {text} | {count or 'none; it lets the kit see more'} |"
+    yield ""
+
+
+def _tables(contract: Contract) -> Iterator[str]:
+    yield f"A bus that declares `sqlite` has `{contract.store}` in its store's folder, made by these statements or by"
+    yield "others to the same effect. Then the kit reads, damages and locks the file, and works beside the bus on it."
+    yield ""
+    yield "```sql"
+    yield contract.tables.strip()
+    yield "```"
+
+
+def _pairs(title: str, head: str, pairs: Any, says: str) -> list[str]:
+    if not pairs:
+        return []
+    rows = [f"| `{name}` | {text} |" for name, text in pairs.items()]
+    return [f"## {title}", "", says, "", f"| {head} | |", "|---|---|", *rows, ""]
+
+
+def _own(contract: Contract) -> list[Method]:
+    return [method for name, method in contract.methods.items() if name not in SESSION_METHODS]
+
+
+def _method(method: Method) -> list[str]:
     belongs = f"noun `{method.noun}`" if method.noun else "every bus" if method.feature is None else ""
     feature = f"feature `{method.feature}`" if method.feature else ""
     said = f"{inspect.getdoc(method.params)} ({', '.join(filter(None, [belongs, feature]))})"
     fields = [*_fields("params", method.params), *_fields("reply", method.reply)]
     return [f"### {method.name}", "", said, "", *fields]
+
+
+def _types(contract: Contract) -> list[str]:
+    """Every model that a field of a method names, and those that these name."""
+    found = {model.__name__: model for model in contract.types}
+    queue = [*contract.types] + [model for method in _own(contract) for model in (method.params, method.reply)]
+    while queue:
+        model = queue.pop(0)
+        for field in model.model_fields.values():
+            named = [one for one in _models(field.annotation) if one.__name__ not in found]
+            found |= {one.__name__: one for one in named}
+            queue += named
+    lines = ["## Types", ""] if found else []
+    for name, model in sorted(found.items()):
+        said = inspect.getdoc(model) if model.__doc__ else ""
+        lines += [f"### {name}", "", said or "", "", *_fields("field", model)]
+    return lines
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def _fields(title: str, model: type[BaseModel]) -> list[str]:

@@ -47,7 +47,7 @@ class Session:
         faults = self._faults(method, reply)
         self._record("ok", method, params, reply=reply, value=reply, code=MALFORMED if faults else None)
         if faults:
-            raise Malformed(method, params, faults, reply)
+            raise Malformed(method, self._contract.page_of(method), params, faults, reply)
         return reply
 
     def _faults(self, method: str, reply: dict[str, Any]) -> str:

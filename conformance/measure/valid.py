@@ -51,7 +51,7 @@ Every MUST of what the bus declares has to be decided: a row that could not run 
   themselves; each bus is tried out before the first row, and refused instead of blamed. A server behind a socket keeps
   its own time: only the adapter and what it starts are under this clock. The monotonic clock and the times of files
   stay real. The time stands still between two calls, so a bus that waits *by the time of day* waits for ever.
-- **Answers that the model can follow.** Where the specification leaves a choice, any is followed, and told as a dialect.
+- **Answers that the model can follow.** Where the specification leaves a choice, any is followed, told as a dialect.
 - **The files, for some rows.** Rows that damage or read the store's files need the feature `sqlite`; without it they
   are not applicable, and VALID does without them.
 - **Nothing else.** What needs a kill, a full disk or a second machine is not part of `check`.

@@ -81,7 +81,7 @@ def test_a_malformed_answer_says_what_was_sent_expected_and_got(tmp_path: Path) 
     door = program(tmp_path, answer("'result': {'messages': [{'seq': 'one'}]}"))
     recorder = Recorder(tmp_path / "history.jsonl", run="t", system="worker")
     session = Session(door, recorder, process=0, agent="a")
-    with pytest.raises(Malformed, match=r"docs/protocol.md#poll describes: messages.0.seq: .*sent .*got "):
+    with pytest.raises(Malformed, match=r"docs/protocol/worker.md#poll describes: messages.0.seq: .*sent .*got "):
         session.call("poll")
     recorder.close()
     door.close()

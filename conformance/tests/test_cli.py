@@ -1,6 +1,8 @@
 """busproof as a user runs it: exit codes, evidence, reports, known failures, doctor, init, replay."""
 
+import dataclasses
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from busproof import protocol_page
+from busproof.models.relay import DEFAULTS as RELAY_DEFAULTS
+from busproof.models.worker_state import Options as WorkerOptions
 from busproof.protocol import CONTRACTS
 from busproof.report import lines
 
@@ -299,9 +303,27 @@ def test_the_doctor_looks_at_an_odd_bus_db_without_touching_it(tmp_path: Path) -
     assert (tmp_path / "bus.db").read_bytes() == before
 
 
-def test_the_protocol_page_is_generated_from_the_models() -> None:
+def test_the_protocol_pages_are_generated_from_the_models(tmp_path: Path) -> None:
     """`busproof schema --markdown docs/protocol.md` changes nothing."""
-    assert (ROOT / "docs" / "protocol.md").read_text() == protocol_page.page()
+    made = protocol_page.write(tmp_path / "protocol.md")
+    assert len(made) == 6
+    for path in made:
+        assert path.read_text() == (ROOT / "docs" / path.relative_to(tmp_path)).read_text()
+
+
+def test_every_type_that_a_field_names_has_a_table_on_its_page() -> None:
+    """A reader of one page knows every field of every value."""
+    for system in CONTRACTS:
+        page = protocol_page.system_page(system)
+        fields = re.findall(r"^\| `\w+` \| `(.*?)` \| (?:required|optional)", page, re.MULTILINE)
+        named = {name for kind in fields for name in re.findall(r"\b[A-Z]\w+", re.sub("'.*?'", "", kind))}
+        assert {name for name in named - {"Any", "None", "Literal", "True"} if f"### {name}\n" not in page} == set()
+
+
+def test_the_options_that_a_page_tells_are_those_that_the_model_knows() -> None:
+    """Of worker and relay, whose models have a value for each."""
+    assert CONTRACTS["worker"].options.keys() == {field.name for field in dataclasses.fields(WorkerOptions)}
+    assert CONTRACTS["relay"].options.keys() == RELAY_DEFAULTS.keys()
 
 
 def test_the_traceability_page_names_every_row(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ class Refused(DoorError):
 class Malformed(DoorError):
     """The request, what the protocol expects of its answer, and what came."""
 
-    def __init__(self, method: str, params: Any, faults: str, reply: Any) -> None:
+    def __init__(self, method: str, page: str, params: Any, faults: str, reply: Any) -> None:
         super().__init__(
-            f"the answer to {method} is not what docs/protocol.md#{method.replace('.', '')} describes: {faults};"
+            f"the answer to {method} is not what {page} describes: {faults};"
             f" sent {ascii(params)[:300]}, got {ascii(reply)[:300]}"
         )
 

@@ -135,12 +135,20 @@ class Contract:
     server: ToolServer | None = None  # where the seed's door is MCP
     participant: str = ""  # `module:class` of the kit's own session on such a store, loaded when it is asked for
     package: str = "busproof"  # whose folder holds requirements/SYSTEM.toml and templates/SYSTEM/
+    types: tuple[type[BaseModel], ...] = ()  # of values that no field of a method names
+    options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → what it means
+    limits: Mapping[str, str] = field(default_factory=dict)  # of hello's, that the kit reads: name → what it means
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
 
     @property
     def table_names(self) -> set[str]:
         """Of the seed's tables."""
         return set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", self.tables))
+
+    def page_of(self, method: str) -> str:
+        """Where a method is documented."""
+        place = "docs/protocol.md" if method in SESSION_METHODS else f"docs/protocol/{self.system}.md"
+        return f"{place}#{method.replace('.', '')}"
 
     def callers_of(self, method: str) -> list[str]:
         """Parameters of this method that say who calls."""

@@ -387,6 +387,7 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_comms:CommsParticipant",
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
+    limits={"request_timeout_ms": "of the request helper; the kit waits it out only where it is told, and short"},
     columns={
         "send_message": _SENT,
         "send_with_retry": _SENT,

@@ -177,5 +177,18 @@ CONTRACT = Contract(
     store=PurePosixPath("ledger.db"),
     tables=RELAY_TABLES,
     reference="refbus.driver",
+    options={
+        "settle_ms": "a file younger than this may still be written, and waits",
+        "malformed_ms": "a file that cannot be read is a failure once it is older",
+        "orphan_ms": "a file in .pending that is older is deleted",
+        "message_bytes_max": "a larger file is failed unread",
+        "retries_max": "attempts after the first",
+        "retry_ms": "before the first of them; doubled each time",
+        "rate_per_min": "messages of one sender",
+        "retention_days": "of the archive",
+        "agent_timeout_ms": "a silent agent is inactive after this",
+        "archive": "true: handled messages move to the archive",
+    },
+    limits={"message_bytes_max": "a larger file is failed unread"},
     trials={"scan": {}, "status": {}, "audit": {}, "metrics": {}, "dump": {}},
 )

@@ -457,6 +457,13 @@ CONTRACT = Contract(
     tables=TIMELINE_TABLES,
     participant="busproof.adapters.sqlite_timeline:TimelineParticipant",
     reference="refbus.driver",
+    types=(InvokeKey, CompleteKey, RequestKey, ResponseKey, DelegateKey, DelegateReplyKey, ForkKey),
+    options={
+        "ack_wait_ms": "a fetched message is another's after this long without ack or nak; 30 s unless told",
+        "backend": "feature nats: `nats`, and nats_url says where the server is",
+        "nats_url": "of the JetStream server",
+    },
+    limits={"payload_bytes_max": "JSON text of a payload", "name_bytes_max": "names in keys"},
     columns={
         "send": _APPENDED,
         "reply": _APPENDED,

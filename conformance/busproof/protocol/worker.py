@@ -395,6 +395,19 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_worker:WorkerParticipant",
     reference="refbus.driver",
     callers=("agent_id",),
+    options={
+        "unread_max": "feature backpressure: so many unread messages of one recipient, and publish is refused",
+        "deliveries_max": "feature dead_letter: handed out so often without an ack, and a message is set aside",
+        "signing_key": "feature signing: the key of the HMAC that goes with each message",
+        "lease_ms": "how long a claim lasts, instead of 60 s; a bus need not know it",
+        "synchronous": "SQLite's PRAGMA of that name; a bus need not know it",
+    },
+    limits={
+        "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",
+        "inline_payload_bytes_max": "what is longer goes to a blob",
+        "name_bytes_max": "names of agents, tasks and workers",
+        "text_chars_max": "other texts of a message",
+    },
     columns={
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},

@@ -1,0 +1,73 @@
+"""A short session, line by line, as it really goes over the wire: the reference is started, and overheard."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+
+from busproof.adapters.base import Refused
+from busproof.adapters.child import Child
+from busproof.adapters.doors import open_door
+from busproof.fleet import reference
+from busproof.protocol import CONTRACTS
+
+CALLS_MAX = 7
+LINE_CHARS_MAX = 1_500
+NOW_MS = 1_768_053_600_000
+# What is another in each run, as a reader should see it.
+_OWN = (
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "5f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"),
+    (r"\b[0-9a-f]{64}\b", "9f86d081884c7d65…"),
+    (r'(topic_id(?:": "|=))[0-9a-f]+', r"\g<1>15beec58fb"),
+    (r'("created_at": )[\d.]+', r"\g<1>1768053600.123"),
+)
+
+
+class Tape:
+    """What was said on either side."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def spawn(self, argv: Sequence[str], /, *, env: Mapping[str, str] | None = None) -> Child:
+        """A process that is overheard."""
+        tape = self
+
+        class Overheard(Child):
+            def write_line(self, line: bytes, timeout_s: float = 30.0) -> None:
+                tape.lines.append(f"→ {line.decode()}")
+                super().write_line(line, timeout_s)
+
+            def read_line(self, waiting_for: str, timeout_s: float = 30.0) -> bytes:
+                line = super().read_line(waiting_for, timeout_s)
+                tape.lines.append(f"← {line.decode().rstrip()}")
+                return line
+
+        return Overheard(argv, env=env)
+
+
+def of(system: str) -> list[str]:
+    """Requests (→) and answers (←) of a first session on a new store."""
+    contract, tape = CONTRACTS[system], Tape()
+    with tempfile.TemporaryDirectory() as store, contextlib.closing(open_door(reference(system), tape.spawn)) as door:
+        door.get_ready(system)
+        door.call("open", {"store": store, "options": {}})
+        if contract.scheme == "exec":
+            door.call("clock.set", {"now_ms": NOW_MS})
+        core = [name for name in contract.trials if contract.methods[name].feature is None]
+        for name in core[:CALLS_MAX]:
+            with contextlib.suppress(Refused):
+                door.call(name, dict(contract.trials[name]))
+        with contextlib.suppress(Refused):
+            door.call("no_such_method", {})
+        door.call("close", {})
+        return [_told(line, store) for line in tape.lines if len(line) < LINE_CHARS_MAX]
+
+
+def _told(line: str, store: str) -> str:
+    line = line.replace(store, "/path/to/store")
+    for pattern, as_told in _OWN:
+        line = re.sub(pattern, as_told, line)
+    return line
