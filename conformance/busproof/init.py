@@ -1,17 +1,58 @@
-"""`busproof init`: an adapter to fill in, which already answers hello."""
+"""`busproof init`: an adapter to fill in, which already answers hello.
+
+Python and Node have a template a system. Other languages have one template, into which the system's own methods are
+written as they stand in its contract. `any` writes a session to hold an adapter against, in whatever language.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from busproof.adapters.doors import SCHEMES
 from busproof.protocol import CONTRACTS
+from busproof.protocol.common import SESSION_METHODS
 
-_FILES = {"python": "adapter.py", "node": "adapter.mjs"}
+
+@dataclass(frozen=True)
+class Language:
+    """What is written, and how it is started."""
+
+    files: tuple[str, ...]  # of the adapter; the first is to be filled in
+    run: str  # with {folder}
+    build: str = ""
+    method: str = ""  # to be written, as a comment of the template; none: a template a system
+
+
+LANGUAGES = {
+    "python": Language(("adapter.py",), "python {folder}/adapter.py"),
+    "node": Language(("adapter.mjs",), "node {folder}/adapter.mjs"),
+    "perl": Language(
+        ("adapter.pl",),
+        "perl {folder}/adapter.pl",
+        method="    # {name} => sub {{ my ($p) = @_; return {{ … }} }},    # {takes} → {gives}",
+    ),
+    "go": Language(
+        ("adapter.go",),
+        "{folder}/adapter",
+        "go build -o {folder}/adapter {folder}/adapter.go",
+        '\t// "{name}": func(p params) (any, error) {{ return m{{…}}, nil }}, // {takes} → {gives}',
+    ),
+    "rust": Language(
+        ("src/main.rs", "Cargo.toml"),
+        "{folder}/target/release/adapter",
+        "cargo build --release --manifest-path {folder}/Cargo.toml",
+        '            // "{name}" => Ok(json!({{…}})), // {takes} → {gives}',
+    ),
+}
+ANY = "any"
 _AGENTS = {"agent-shell": "agent.sh", "agent-python": "agent.py"}  # of relay, whose agents need no bus to talk to
-_RUN = {"python": "python", "node": "node"}
+CHOICES = (*LANGUAGES, ANY, *_AGENTS)
 
 
 def write(system: str, language: str, folder: Path) -> int:
@@ -23,14 +64,37 @@ def write(system: str, language: str, folder: Path) -> int:
         print(f"No adapter is needed: {SCHEMES[scheme].no_adapter} is judged as it is, by its command:")
         print(f"  busproof check {system} --bus '{scheme}:CMD…'")
         return 0
-    name = _FILES[language]
-    path = _written(system, name, folder)
-    if path is None:
+    if language == ANY:
+        return _write_session(system, folder)
+    known = LANGUAGES[language]
+    if not _written({folder / name: _text(system, known, name) for name in known.files}):
         return 2
-    bus = f"exec:{_RUN[language]} {path}"
-    print(f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does. Then:")
-    print(f"  busproof doctor --system {system} --bus '{bus}'")
-    print(f"  busproof check {system} --bus '{bus}'")
+    path = folder / known.files[0]
+    print(f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does.")
+    _print_next(system, known.run.format(folder=folder), known.build.format(folder=folder))
+    return 0
+
+
+def _print_next(system: str, command: str, build: str = "") -> None:
+    print("Then:")
+    if build:
+        print(f"  {build}")
+    print(f"  busproof doctor --system {system} --bus 'exec:{command}'")
+    print(f"  busproof check {system} --bus 'exec:{command}'")
+
+
+def _write_session(system: str, folder: Path) -> int:
+    """What a bus is asked and answers, line by line."""
+    from busproof import wire_example
+
+    path = folder / "wire.jsonl"
+    if not _written({path: "".join(f"{line}\n" for line in wire_example.of(system))}):
+        return 2
+    print(
+        f"wrote {path}: a session as it goes over the wire. → is what your program reads on stdin, ← what it writes to"
+    )
+    print(f"stdout, each without the arrow; all fields: docs/protocol/{system}.md.")
+    _print_next(system, "CMD…")
     return 0
 
 
@@ -39,8 +103,8 @@ def _write_agent(system: str, name: str, folder: Path) -> int:
     if system != "relay":
         print(f"busproof: agents of {system} talk to their bus; only those of relay write files", file=sys.stderr)
         return 2
-    path = _written(system, name, folder)
-    if path is None:
+    path = folder / name
+    if not _written({path: _templates(system).joinpath(system, f"{name}.txt").read_text(encoding="utf-8")}):
         return 2
     path.chmod(0o755)
     print(f"wrote {path}: an agent to copy. Let it send something, and have its files judged as an orchestrator would:")
@@ -48,13 +112,44 @@ def _write_agent(system: str, name: str, folder: Path) -> int:
     return 0
 
 
-def _written(system: str, name: str, folder: Path) -> Path | None:
-    """The template, written; None where something stands there already."""
-    path = folder / name
-    if path.exists():
-        print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    place = resources.files(CONTRACTS[system].package) / "templates" / system / f"{name}.txt"
-    path.write_text(place.read_text(encoding="utf-8"), encoding="utf-8")
-    return path
+def _text(system: str, language: Language, name: str) -> str:
+    if not language.method:
+        return _templates(system).joinpath(system, f"{name}.txt").read_text(encoding="utf-8")
+    contract = CONTRACTS[system]
+    text = resources.files("busproof").joinpath("templates", f"{Path(name).name}.txt").read_text(encoding="utf-8")
+    core = (
+        method
+        for method in contract.methods.values()
+        if method.noun in contract.profiles["core"] and method.feature is None and method.name not in SESSION_METHODS
+    )
+    methods = [
+        language.method.format(name=one.name, takes=_fields(one.params), gives=_fields(one.reply)) for one in core
+    ]
+    for place, told in {
+        "@SYSTEM@": system,
+        "@NOUNS@": ", ".join(f'"{noun}"' for noun in contract.profiles["core"]),
+        "@FEATURES@": ", ".join(f'"{feature}"' for feature in list(contract.features)[:3]),
+        "@METHODS@": "\n".join(methods),
+    }.items():
+        text = text.replace(place, told)
+    return text
+
+
+def _fields(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields) or "nothing"
+
+
+def _templates(system: str) -> Traversable:
+    return resources.files(CONTRACTS[system].package).joinpath("templates")
+
+
+def _written(texts: dict[Path, str]) -> bool:
+    """All of them, or none where something stands already."""
+    for path in texts:
+        if path.exists():
+            print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)
+            return False
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return True

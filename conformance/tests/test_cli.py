@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from busproof import protocol_page
+from busproof.init import LANGUAGES
 from busproof.models.relay import DEFAULTS as RELAY_DEFAULTS
 from busproof.models.worker_state import Options as WorkerOptions
 from busproof.protocol import CONTRACTS
@@ -177,34 +180,66 @@ def test_a_profile_demands_its_nouns(tmp_path: Path) -> None:
     assert "profile full demands the noun blob" in done.stdout
 
 
-@pytest.mark.parametrize("language", ["python", "node"])
+def started(language: str, folder: Path) -> str:
+    """The adapter's command, built where it must be."""
+    if not (tool := shutil.which(language if language != "rust" else "cargo")):
+        needed = f"{language} is needed for this test"
+        pytest.skip(needed) if language in ("go", "rust") else pytest.fail(needed)
+    known = LANGUAGES[language]
+    if known.build:
+        build = [tool, *shlex.split(known.build.format(folder=folder))[1:]]
+        done = subprocess.run(build, capture_output=True, text=True, check=False)
+        if "Could not resolve host" in done.stderr:
+            pytest.skip(f"{known.build.split()[0]} cannot reach its registry from here")
+        assert done.returncode == 0, done.stderr
+    return known.run.format(folder=folder)
+
+
+COMPILED = [pytest.param(language, marks=pytest.mark.nightly) for language in ("go", "rust")]
+
+
+@pytest.mark.parametrize("language", ["python", "node", "perl", *COMPILED])
 @pytest.mark.parametrize("system", ADAPTED)
 def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, system: str, language: str) -> None:
     """It answers hello; the doctor says what is missing; a second init overwrites nothing."""
     init = busproof("init", system, language, str(tmp_path))
     assert init.returncode == 0, init.stderr
     assert f"busproof doctor --system {system}" in init.stdout
-    program, name = {"python": (sys.executable, "adapter.py"), "node": ("node", "adapter.mjs")}[language]
-    done = busproof("doctor", "--system", system, "--bus", f"exec:{program} {tmp_path / name}")
-    assert done.returncode == 1
+    done = busproof("doctor", "--system", system, "--bus", f"exec:{started(language, tmp_path)}")
+    assert done.returncode == 1, done.stdout
     assert "hello: my bus 0, nouns none" in done.stdout
     assert "hello declares no noun" in done.stdout
     assert f"declare {', '.join(CONTRACTS[system].profiles['core'])} when" in done.stdout
     assert busproof("init", system, language, str(tmp_path)).returncode == 2
 
 
-@pytest.mark.parametrize("language", ["python", "node"])
+@pytest.mark.parametrize("system", ADAPTED)
+def test_init_any_writes_a_session_that_the_reference_answers_so(tmp_path: Path, system: str) -> None:
+    """An author of any language can hold a program against it, line by line."""
+    done = busproof("init", system, "any", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    said = (tmp_path / "wire.jsonl").read_text().splitlines()
+    asked = [json.loads(line[2:]) for line in said if line.startswith("→ ")]
+    answers = [json.loads(line[2:]) for line in said if line.startswith("← ")]
+    assert [one["id"] for one in asked] == [one["id"] for one in answers]
+    assert [one["method"] for one in asked][:3] == ["hello", "open", "clock.set"]
+    assert answers[0]["result"]["systems"].count(system) == 1
+    assert [one["error"]["code"] for one in answers if "error" in one][-1] == -32601
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("system", ADAPTED)
 def test_the_initialised_adapter_names_every_method_of_the_core(tmp_path: Path, system: str, language: str) -> None:
     """Filled in as its comments say, it has what the profile `core` asks for."""
     busproof("init", system, language, str(tmp_path))
-    text = next(tmp_path.iterdir()).read_text()
+    text = (tmp_path / LANGUAGES[language].files[0]).read_text()
+    assert not re.search("@[A-Z]+@", text)
     core = [
         name
         for name, method in CONTRACTS[system].methods.items()
         if method.noun in CONTRACTS[system].profiles["core"] and method.feature is None
     ]
-    missing = [name for name in core if f" {name}(" not in text and f" {name}:" not in text]
+    missing = [name for name in core if not re.search(rf'[ "]{name}"?(\(|:| =>)', text)]
     assert missing == []
 
 
