@@ -12,6 +12,8 @@ An item is a scenario, the recorded workload with its history checks, the search
 
 from __future__ import annotations
 
+import itertools
+import re
 import shlex
 import tempfile
 import traceback
@@ -24,6 +26,7 @@ from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
 from busproof.explore import corpus
+from busproof.explore.script import Step
 from busproof.explore.search import search
 from busproof.fleet import BudgetSpent, Fleet
 from busproof.history import Event, scan
@@ -38,6 +41,7 @@ EXPLORE_CALLS = {"pr": 600, "nightly": 100_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
+NOT_REACHED = "no script of the corpus reached it"
 
 
 class RowResult(BaseModel):
@@ -63,7 +67,7 @@ def run_item(
 ) -> list[RowResult]:
     """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run.
 
-    An item `corpus:NAME` is one script of the corpus.
+    An item `corpus:NAME` is one script of the corpus, `corpus:1of3` every third from the first on.
     """
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
@@ -220,9 +224,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     own = rows_of(fleet.system, CORPUS)
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
         return [_result(row, "could-not-run", f"the corpus needs {A_CLOCK}") for row in own]
-    scripts = corpus.scripts(fleet.system)
-    wanted = item.partition(":")[2]
-    found = corpus.replay(fleet, specification, {wanted: scripts[wanted]} if wanted else scripts)
+    found = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
     rows = catalogue(fleet.system)
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
@@ -232,14 +234,22 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     return [result.model_copy(update={"check": CORPUS}) for result in results]
 
 
+def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
+    scripts = corpus.scripts(system)
+    wanted = item.partition(":")[2]
+    if part := re.fullmatch(r"(\d+)of(\d+)", wanted):
+        return dict(itertools.islice(scripts.items(), int(part[1]) - 1, None, int(part[2])))
+    return {wanted: scripts[wanted]} if wanted else scripts
+
+
 def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:
     """A row that only the corpus decides, where no script came as far."""
     undeclared = _not_judged(fleet, row, CORPUS)
     if undeclared is not None:
         return undeclared
     if found.broken:
-        return _result(row, "inconclusive", f"scripts broke before they reached it: {', '.join(found.broken)}")
-    return _result(row, "could-not-run", "no script of the corpus reached it")
+        return _result(row, "inconclusive", f"{NOT_REACHED}: these broke before: {', '.join(found.broken)}")
+    return _result(row, "could-not-run", NOT_REACHED)
 
 
 def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:

@@ -170,5 +170,5 @@ def stage(
 
 
 def rows_of(system: str, item: str) -> list[Requirement]:
-    """The catalogue rows that this item decides."""
-    return [row for row in catalogue(system).values() if row.item == item]
+    """The catalogue rows that this item, or the one that it is a part of, decides."""
+    return [row for row in catalogue(system).values() if row.item == item.partition(":")[0]]

@@ -15,6 +15,7 @@ from typing import Any
 from busproof.adapters.hand_comms import CommsHand
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import T0_MS, Called, Specification
+from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.comms import CommsModel
 from busproof.models.comms_state import Delivery, Due, Message
 from busproof.models.comms_values import STANDARD
@@ -58,6 +59,17 @@ BAD_NAMES = (
     "n" * 201,
 )
 BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {}, "y" * 1025)
+TYPES = (
+    "a.query",
+    "a.query.query",
+    "a.queryplan",
+    ".query",
+    "A.QUERY",
+    "vote.cast ",
+    "Vote.initiate",
+    "heartbeats",
+    "n_te",
+)
 CHANNELS = ("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general ", "y" * 1024)
 LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "caf\u00e9", "cafe\u0301")
 LOOKALIKES: tuple[Any, ...] = (
@@ -181,7 +193,7 @@ class CommsGenerator:
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.r, self.features = rng, features
         self.theme = rng.choice(THEMES)
-        self.agents = rng.sample(NAMES, 3) if rng.random() < 0.35 else ["ann", "bob", "cy"]
+        self.agents = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.5 else ["ann", "bob", "cy"]
         self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
         self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
         self.processes = rng.choice((2, 2, 3))
@@ -494,7 +506,7 @@ class CommsGenerator:
         sender = self.agents[0] if self.theme == "rate" and r.random() < 0.8 else r.choice(self.agents)
         to = None if r.random() < (0.7 if self.theme == "broadcast" else 0.25) else r.choice(self.agents)
         self._tag("broadcast") if to is None else self._tag("to oneself") if to == sender else None
-        said = self._said(sender, to, "note", self._payload())
+        said = self._said(sender, to, "note" if r.random() < 0.8 else r.choice(TYPES), self._payload())
         if r.random() < 0.12:
             said["message_type"], said["payload"] = self._standard()
         if r.random() < 0.45:
@@ -772,7 +784,9 @@ class CommsGenerator:
             self._tag("vote")
             options = r.choice((["x", "y"], ["x", "X"], ["0", ""], ["x", "y", "z"], ["x"], [], ["x", "x"], ["x", "y"]))
             at = text_of((self.now_ms + r.choice((1, 1000, 60_000, 60_000, 0, -1))) * 1000)
-            at = r.choice((at, at, at.replace("Z", "+00:00"), at.split(".")[0], "soon"))
+            moved_us = self.now_ms * 1000 + 2 * 3_600_000_000
+            elsewhere = text_of(moved_us + r.choice((1, 60)) * 1_000_000).replace("Z", "+02:00")
+            at = r.choice((at, at, at.replace("Z", "+00:00"), elsewhere, elsewhere, at.split(".")[0], "soon"))
             said = self._said(who, None, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
             return "send_message", said
         vote = r.choice(votes)

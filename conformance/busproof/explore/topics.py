@@ -14,6 +14,7 @@ from typing import Any
 from busproof.adapters.hand_topics import TopicsHand
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Called, Specification
+from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import plain
 from busproof.models.topics import (
     BODY_CHARS_MAX,
@@ -82,8 +83,8 @@ class TopicsGenerator:
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.r, self.features = rng, features
-        self.names = rng.sample(NAMES, 3)
-        self.topic_names = rng.sample(TOPIC_NAMES, 2)
+        self.names = rng.sample(rng.choice((NAMES, [name for name in LOOK_ALIKE if name == name.strip()])), 3)
+        self.topic_names = rng.sample(rng.choice((TOPIC_NAMES, LOOK_ALIKE)), 2)
         self.keys = rng.sample(KEYS, 2)
         self.tags: list[str] = []
         self.serial = 0

@@ -16,6 +16,7 @@ from typing import Any
 from busproof.adapters.hand_worker import WorkerHand
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Called, Specification
+from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import Free, plain
 from busproof.models.worker import ENDS, SILENCE, WAYS, WorkerModel
 from busproof.models.worker_state import Options, Row
@@ -27,7 +28,7 @@ NAMES = (
     *("'x", '"', "0", "null", "n" * 199, "n" * 200, "\u00e9" * 100, "\u6f22\u5b57", "*", "-", ".hidden", "\U0001f600"),
 )
 BAD_NAMES = ("a/b", "a\\b", "..", "a..b", ".", "", "a\x00b", "a\nb", "\x7f", "\ud800", 5, None, True, ["a"], "\x85")
-LONG_NAMES = ("n" * 201, "\u00e9" * 100 + "x")
+LONG_NAMES = ("n" * 201, "\u00e9" * 100 + "x", "\u6f22" * 67, "\U0001f600" * 51)
 BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {})
 WORDS = (
     "alpha",
@@ -156,8 +157,8 @@ class WorkerGenerator:
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.r, self.features = rng, features
         self.theme = "volume" if rng.random() < 0.02 else rng.choice(THEMES)
-        self.agents = rng.sample(NAMES, 3) if rng.random() < 0.5 else ["ann", "bob", "cy"]
-        self.tasks = rng.sample(NAMES, 2)
+        self.agents = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.6 else ["ann", "bob", "cy"]
+        self.tasks = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 2)
         self.ids: list[Any] = [
             "id0",
             "id1",
@@ -723,7 +724,7 @@ class WorkerGenerator:
 
     def _poll(self) -> Drawn:
         agent = self._agent()
-        wait = {"wait_ms": self.r.choice((0, 1, 20))} if self.r.random() < 0.05 else {}
+        wait = {"wait_ms": self.r.choice((0, 1, 20, 150))} if self.r.random() < 0.05 else {}
         there = len(self.model.unread(agent)) + len(self.model.again(agent))
         return "poll", {"agent_id": agent, **self._limit(there), **wait}
 

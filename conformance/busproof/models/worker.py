@@ -542,7 +542,7 @@ class WorkerModel(WorkerState):
                     words_of(row.text if is_whole or late != "made by the search" else None),
                 )
             columns = self.indexed[row]
-            if words and all(any(holds(column, word) for column in columns) for word in words):
+            if any(words) and all(any(holds(column, word) for column in columns) for word in words):
                 found.append(row)
         return {"messages": [self.delivered(row) for row in found[:limit]]}
 

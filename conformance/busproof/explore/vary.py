@@ -1,0 +1,51 @@
+"""What a script becomes under names that look alike, and with clocks that go back and forth between its steps.
+
+A script is data, and the model judges whatever is played. So one story tells more than once: whoever confuses two names
+or reckons with a clock that only goes on gives another answer somewhere on the way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from busproof.explore.script import Step
+
+# Only every byte tells them apart: not LIKE or GLOB, not without case, not by a part beside a colon, not in NFC.
+LOOK_ALIKE = ("a_b:c\u00e9", "A_B:c\u00e9", "aXb:c\u00e9", "a_b:ce\u0301", "a_b", "c\u00e9", "a_b:c\u00e9 ", "a%")
+BACK_MS = (0, -60_000, 0, -1, 0, 0, -1_000)  # seven, so that a story with a beat of its own meets them in any order
+
+
+def renamed(steps: Iterable[Step], names: Mapping[str, str]) -> list[Step]:
+    """The same story of others. A name is replaced where it is a whole text, a key, or a part of a path."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, str):
+            return "/".join(names.get(part, part) for part in value.split("/"))
+        if isinstance(value, dict):
+            return value if "$" in value else {of(key): of(member) for key, member in value.items()}
+        return [of(one) for one in value] if isinstance(value, list) else value
+
+    return [_changed(step, of) for step in steps]
+
+
+def _changed(step: Step, of: Any) -> Step:
+    calls = [_changed(one, of) for one in step.calls]
+    params = step.params if step.do in ("open", "clock", "restart") else of(step.params)
+    return dataclasses.replace(step, params=params, calls=calls, tags=())
+
+
+def there_and_back(steps: Iterable[Step], start_ms: int) -> list[Step]:
+    """The same story, told by somebody whose clock is set back and put right again between its steps."""
+    told, now_ms, offsets = list[Step](), start_ms, itertools.cycle(BACK_MS)
+    for step in steps:
+        if step.do == "clock":
+            now_ms = step.params["now_ms"]
+        elif step.do != "open":
+            told.append(Step("clock", params={"now_ms": max(0, now_ms + next(offsets))}, name=f"{step.name}.clock"))
+            told.append(dataclasses.replace(step, tags=()))
+            continue
+        told.append(dataclasses.replace(step, tags=()))
+    return told

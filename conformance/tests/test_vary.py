@@ -1,0 +1,53 @@
+"""A script under other names, or with clocks that go back and forth, tells the same story; the corpus holds both."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+import pytest
+
+from busproof.explore import corpus
+from busproof.explore.script import Step, call, to_line
+from busproof.explore.vary import LOOK_ALIKE, renamed, there_and_back
+from busproof.systems import SYSTEMS
+
+T0_MS = 1_768_053_600_000
+SUFFIX = ".there_and_back"
+VARIED = [(system, name) for system in SYSTEMS for name in corpus.scripts(system) if name.endswith(SUFFIX)]
+
+
+def test_names_are_replaced_wherever_a_story_says_them() -> None:
+    steps = [
+        call("hand", "stranger", row={"from": "ann", "ann": ["ann", "annex"], "path": "a/ann/b", "ref": {"$": "ann"}}),
+        Step("wait", calls=[call(0, "poll", agent_id="ann"), call(1, "publish", agent_id="bob")]),
+        Step("open", 0, params={"options": {"signing_key": "ann"}}),
+    ]
+    first, wait, opened = renamed(steps, {"ann": "x:y"})
+    assert first.params["row"] == {"from": "x:y", "x:y": ["x:y", "annex"], "path": "a/x:y/b", "ref": {"$": "ann"}}
+    assert [one.params["agent_id"] for one in wait.calls] == ["x:y", "bob"]
+    assert opened.params == steps[2].params
+
+
+def test_look_alikes_are_told_apart_by_their_bytes_alone() -> None:
+    assert len(set(LOOK_ALIKE)) == len(LOOK_ALIKE)
+    assert len({name.lower() for name in LOOK_ALIKE}) < len(LOOK_ALIKE)
+    assert len({unicodedata.normalize("NFC", name) for name in LOOK_ALIKE}) < len(LOOK_ALIKE)
+    assert len({name.strip() for name in LOOK_ALIKE}) < len(LOOK_ALIKE)
+
+
+def test_a_clock_goes_back_before_a_call_and_is_right_again_before_the_next() -> None:
+    calls = [call(0, "poll", agent_id=str(number)) for number in range(20)]
+    told = there_and_back([Step("open"), *calls[:10], Step("clock", params={"now_ms": T0_MS + 5}), *calls[10:]], T0_MS)
+    assert [step for step in told if step.do == "call"] == calls
+    clocks = [step.params["now_ms"] for step in told if step.do == "clock"]
+    assert max(clocks[:10]) == T0_MS and max(clocks[11:]) == T0_MS + 5
+    assert min(clocks) < T0_MS - 50_000 and any(before > now for before, now in itertools.pairwise(clocks))
+
+
+@pytest.mark.parametrize(("system", "name"), VARIED)
+def test_a_story_there_and_back_is_the_story_of_that_name(system: str, name: str) -> None:
+    """So whoever changes the story makes its variant anew."""
+    scripts = corpus.scripts(system)
+    made = there_and_back(scripts[name.removesuffix(SUFFIX)], T0_MS)
+    assert [to_line(step) for step in made] == [to_line(step) for step in scripts[name]]
