@@ -1,8 +1,9 @@
 """The plan of a run: who calls what, and who is killed where. Drawn whole before the run; the same seed, the same plan.
 
 A plan is data and knows nothing of the clock or of the bus. What depends on the run is filled in by the player: the
-seq to acknowledge (a share of what was polled last), the token of a claim, the moment of a kill, which is drawn as a
-multiple of what such a call usually takes, and paddings, of which only the length is drawn.
+seq to acknowledge (a share of what was polled last), the token of a claim, the place of a kill, which is drawn as a
+multiple of what such a call usually takes, in time or in changes of files, and paddings, of which only the length is
+drawn.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Death:
 
     moment        SIGKILL `at` times the usual duration of the call after it was sent
     acknowledged  SIGKILL when the answer has come
-    syscall       SIGKILL before the `at`-th change of a file in the call
+    syscall       SIGKILL before a change of a file: the one at `at` times the usual number of them in such a call
     torn          the same, in the middle of a write
     """
 
@@ -108,7 +109,7 @@ def draw(
 def _death(dice: random.Random, supervised: bool) -> Death:
     kinds: tuple[DeathKind, ...] = ("moment", "acknowledged", "syscall", "torn")
     (kind,) = dice.choices(kinds, (45, 10, 30, 15) if supervised else (80, 20, 0, 0))
-    return Death(kind, round(dice.uniform(0, 1.1), 3) if kind == "moment" else dice.randint(1, 8))
+    return Death(kind, round(dice.uniform(0, 1.1), 3))
 
 
 def _in_rounds(calls: list[Call], count: int) -> tuple[tuple[Call, ...], ...]:

@@ -38,6 +38,7 @@ DRIVERS = 2
 ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
+CHANGES_UNSEEN = 5  # that a call makes, while none of its kind was counted
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,8 @@ class _Player:
         self._unresolved: deque[Call] = deque()
         self._deaths = deque(call.death for round_ in plan.rounds for call in round_ if call.death is not None)
         self._took_s: dict[str, deque[float]] = defaultdict(lambda: deque([0.001], maxlen=50))
+        self._changed: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=50))  # files, how often in a call
+        self._is_watched = False
 
     def play(self, round_: int, now_ms: int) -> None:
         """One round."""
@@ -263,7 +266,7 @@ class _Player:
         self.tally.calls += 1
         try:
             if call.death is None:
-                self._call(session, call)
+                self._call_counted(session, call)
             else:
                 self._deaths.popleft()
                 self._call_and_die(session, call, call.death)
@@ -293,6 +296,15 @@ class _Player:
         self._took_s[call.method].append(time.monotonic() - started)
         self._memory.heed(call, params, reply)
 
+    def _call_counted(self, session: Session, call: Call) -> None:
+        """Under a supervisor, learn how many changes such a call makes: deaths to come are spread over them."""
+        if not self._is_watched:
+            self._call(session, call)
+            return
+        with watched_child(session.door).watched(self._job.store, lambda _: Continue()) as watch:
+            self._call(session, call)
+        self._changed[call.method].append(len(watch.changes))
+
     # -- death
 
     def _call_and_die(self, session: Session, call: Call, death: Death) -> None:
@@ -320,8 +332,11 @@ class _Player:
             )
 
     def _call_watched(self, session: Session, call: Call, death: Death) -> None:
+        usual = statistics.median(self._changed[call.method] or [CHANGES_UNSEEN])
+        ordinal = max(1, round(death.at * usual))
+
         def decide(change: Change) -> Verdict:
-            if change.ordinal < death.at:
+            if change.ordinal < ordinal:
                 return Continue()
             if death.kind == "torn":
                 return Torn(change.size // 2) if change.size and change.size > 1 else Continue()
@@ -350,8 +365,8 @@ class _Player:
     def _open(self) -> Session:
         """Under the supervisor if the death that is planned for this session needs one."""
         next_death = self._deaths[0] if self._deaths else None
-        watched = next_death is not None and next_death.kind in ("syscall", "torn")
-        door = open_door(self._spec, self._supervised.spawn if watched else self._plain.spawn)
+        self._is_watched = next_death is not None and next_death.kind in ("syscall", "torn")
+        door = open_door(self._spec, self._supervised.spawn if self._is_watched else self._plain.spawn)
         number = self._number + self._lives * self._job.agents_in_all
         self._lives += 1
         try:

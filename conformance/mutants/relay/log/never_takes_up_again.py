@@ -5,7 +5,7 @@ from refbus.relay.bus import RelayBus
 from refbus.relay.recovery import Recovery
 
 KILLED_BY = ("relay.log.59",)
-CHAOS = {"kills": 16}
+CHAOS = {"kills": 24}
 
 Recovery._finish_operations = lambda _self: None  # type: ignore[method-assign]
 Recovery._release_claims = lambda _self: None  # type: ignore[method-assign]
