@@ -17,6 +17,7 @@ import re
 import shlex
 import tempfile
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,9 +26,10 @@ from pydantic import BaseModel
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
-from busproof.explore import corpus
+from busproof.explore import corpus, values
 from busproof.explore.script import Step
-from busproof.explore.search import search
+from busproof.explore.search import Program, search
+from busproof.explore.stage import Specification
 from busproof.fleet import BudgetSpent, Fleet
 from busproof.history import Event, scan
 from busproof.suite import Ctx, Finding, Scenario, rows_of, stage
@@ -38,6 +40,7 @@ Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "in
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
 EXPLORE_CALLS = {"pr": 600, "nightly": 100_000}
+VALUE_PROGRAMS = {"pr": 40, "nightly": 5_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
@@ -289,13 +292,7 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         return [_result(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
     known, whole, cut = catalogue(fleet.system), 0, 0
     failed: dict[str, RowResult] = {}
-    for found in search(
-        fleet,
-        specification,
-        seed=seed or 1,
-        calls=EXPLORE_CALLS[profile],
-        each=lambda _: len(failed) < len(rows),  # which is so when the next is asked for
-    ):
+    for found, again in _programs(fleet, specification, profile, seed or 1):
         program = corpus.certain(fleet, specification, found)
         if program.mismatch is None:
             whole += 1
@@ -304,14 +301,24 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         broken = [known[name] for name in program.mismatch.rows if name in known]
         if not broken or any(row.level == "MUST" for row in broken):
             names, nouns = ", ".join(row.id for row in broken), {row.noun for row in broken}
-            why = f"broken: {names or 'what the model does'}\n{program.mismatch.told()}\n{_again(fleet, found.seed)}"
+            why = f"broken: {names or 'what the model does'}\n{program.mismatch.told()}\n{_again(fleet, again)}"
             for row in rows:
                 if row.noun in nouns or len(rows) == 1:
                     failed.setdefault(row.id, _result(row, "fail", why))
+        if len(failed) == len(rows):
+            break
     told = f"{whole} whole programs; {cut} ended at a difference"
     return [failed.get(row.id) or _result(row, "pass" if whole else "inconclusive", told) for row in rows]
 
 
-def _again(fleet: Fleet, seed: int) -> str:
+def _programs(fleet: Fleet, specification: Specification, profile: str, seed: int) -> Iterator[tuple[Program, str]]:
+    """Those that look at the model's state, then those with any values; each with what plays it again."""
+    for program in search(fleet, specification, seed=seed, calls=EXPLORE_CALLS[profile], each=lambda _: True):
+        yield program, f"--seed {program.seed} --calls 1"
+    for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
+        yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"
+
+
+def _again(fleet: Fleet, options: str) -> str:
     bus = "" if is_warm(fleet.specs[0]) else f" --bus {shlex.quote(fleet.specs[0])}"
-    return f"play it again, and find the shortest: busproof explore {fleet.system}{bus} --seed {seed} --calls 1"
+    return f"play it again, and find the shortest: busproof explore {fleet.system}{bus} {options}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
-from busproof.explore import corpus
+from busproof.explore import corpus, values
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
 from busproof.explore.shrink import shrink
@@ -54,6 +54,8 @@ def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespac
         return 2
     if args.coverage or args.gather:
         return _coverage(fleet, specification, args)
+    if args.values:
+        return _any_values(fleet, specification, args)
     return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
 
 
@@ -67,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=1.0, help="how long (default 1)")
     length.add_argument("--calls", type=int, help="how many calls instead")
+    length.add_argument(
+        "--values", type=int, metavar="N", help="instead, N programs whose values Hypothesis draws, of any kind"
+    )
     parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
     parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
     parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
@@ -99,6 +104,16 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     if undecided:
         print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
     print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
+    return 0
+
+
+def _any_values(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
+    """Hypothesis finds, and makes simple; then steps that are not needed go."""
+    program = values.simplest(fleet, specification, seed=args.seed, examples=args.values)
+    if program is not None:
+        return _found(fleet, specification, args, program, {})
+    print(f"{args.values:,} programs with any values: every answer is the model's")
+    print(f"More of it: busproof explore {_again(args)} --values {10 * args.values} --seed {args.seed + 1}")
     return 0
 
 

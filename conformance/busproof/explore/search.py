@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -71,16 +71,20 @@ def invent(
     """Draw a program and play it while it is drawn."""
     program = Program(seed)
     with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
-        program.seen, program.learnt = stage.seen, stage.learnt
         generator = specification.generator(random.Random(seed), stage.features)
-        for number, step in enumerate(_drawn(generator, stage, length)):
-            _name(step, str(number))
-            program.steps.append(step)
-            if not _went_well(program, partial(stage.do, step)):
-                break
-        else:
-            _went_well(program, stage.end)
+        playing(program, stage, _drawn(generator, stage, length))
     return program
+
+
+def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
+    """Play steps while they are drawn, to the end or to a difference."""
+    program.seen, program.learnt = stage.seen, stage.learnt
+    for number, step in enumerate(steps):
+        _name(step, str(number))
+        program.steps.append(step)
+        if not _went_well(program, partial(stage.do, step)):
+            return
+    _went_well(program, stage.end)
 
 
 def _drawn(generator: Generator, stage: Stage, length: int) -> Iterator[Step]:
