@@ -235,12 +235,16 @@ def _parser() -> argparse.ArgumentParser:
     trace = add("traceability", _traceability, "write the traceability page of a system from the report of a run")
     trace.add_argument("report", type=Path)
     trace.add_argument("--out", type=Path, required=True)
+    board = add("scoreboard", _scoreboard, "write a table of judged buses, and a page for each, from their reports")
+    board.add_argument("reports", nargs="+", type=Path, metavar="REPORT", help="report.jsonl of a check")
+    board.add_argument("--out", type=Path, default=Path("scoreboard"), help="folder (default scoreboard)")
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
     schema.add_argument("system", nargs="?", default="worker", **_SYSTEM, help="%(choices)s")
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write the protocol's page, and a page a system")
     listing = add("list", _list, "list the requirements of a system and what checks them")
     listing.add_argument("system", **_SYSTEM, help="%(choices)s")
     listing.add_argument("--json", action="store_true", help="as JSON, with every field")
+    add("completion", lambda _: _completion(commands.choices), "print what makes a shell complete these commands")
     explaining = add("explain", _explain, "say what a requirement demands, what decides it, and which buses break it")
     explaining.add_argument("row", metavar="ROW", help="its id, such as worker.lease.12")
     return parser
@@ -298,6 +302,29 @@ def _traceability(args: argparse.Namespace) -> int:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(traceability.page(report), encoding="utf-8")
     print(f"wrote {args.out}")
+    return 0
+
+
+def _completion(parsers: dict[str, argparse.ArgumentParser]) -> int:
+    from busproof import completion
+
+    for name, (module, _) in _ELSEWHERE.items():
+        with contextlib.suppress(ImportError, AttributeError):  # an extra that is not here; or no parser of its own
+            part = import_module(module)
+            parsers[name] = part.parser() if hasattr(part, "parser") else part._parser()
+    print(completion.script(parsers))
+    return 0
+
+
+def _scoreboard(args: argparse.Namespace) -> int:
+    from busproof.report import lines, scoreboard
+
+    try:
+        pages = scoreboard.write(args.reports, args.out)
+    except lines.ReportError as error:
+        say(f"busproof: {reason(error)}", sys.stderr)
+        return 2
+    print(*(f"wrote {page}" for page in pages), sep="\n")
     return 0
 
 

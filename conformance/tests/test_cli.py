@@ -243,6 +243,35 @@ def test_the_initialised_adapter_names_every_method_of_the_core(tmp_path: Path, 
     assert missing == []
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("busproof sco", ["scoreboard"]),
+        ("busproof check --cl", ["--clock"]),
+        ("busproof check wor", ["worker"]),
+        ("busproof init worker p", ["python", "perl"]),
+        ("busproof explore --scr", ["--script"]),
+    ],
+)
+def test_a_shell_completes_the_last_word(line: str, offered: list[str]) -> None:
+    """By the script that `busproof completion` prints."""
+    words = line.split()
+    asked = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _busproof; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(
+        ["bash", "-c", f"{busproof('completion').stdout}\n{asked}"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == offered, done.stderr
+
+
+def test_the_version_is_told_without_what_a_run_needs() -> None:
+    """Nothing large is imported for it: it is what people type first, and what scripts ask."""
+    code = "import sys; from busproof.cli import main\ntry: main(['--version'])\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    loaded = set(done.stdout.split())
+    assert "busproof.cli" in loaded
+    assert not loaded & {"pydantic", "pytest", "jinja2", "rich", "msgspec", "busproof.protocol", "busproof.history"}
+
+
 def test_an_mcp_server_needs_no_adapter(tmp_path: Path) -> None:
     """`init topics` says so, and writes nothing."""
     done = busproof("init", "topics", "python", str(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from busproof import cli, known
 from busproof.fleet import reference
+from busproof.report import scoreboard
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance/examples").rglob("*.md")})
@@ -21,6 +23,18 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     lost = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert lost == []
+
+
+def test_the_scoreboard_is_made_of_the_committed_reports(tmp_path: Path) -> None:
+    """Every example that was judged is on it, as its report says."""
+    reports = sorted((ROOT / "conformance/examples").glob("*/report.jsonl"))
+    board = ROOT / "docs/scoreboard"
+    made = scoreboard.write(reports, tmp_path / "docs" / "scoreboard")
+    assert len(made) == len(reports) + 1
+    for page in (tmp_path / "docs/scoreboard").iterdir():
+        up = os.path.relpath(ROOT, tmp_path / "docs/scoreboard")  # links are relative to where a page is
+        assert page.read_text().replace(f"({up}/", "(../../") == (board / page.name).read_text(), page.name
+    assert len(list(board.iterdir())) == len(list((tmp_path / "docs/scoreboard").iterdir()))
 
 
 def test_the_steps_of_the_workflow_run(tmp_path: Path) -> None:

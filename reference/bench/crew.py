@@ -96,8 +96,12 @@ class Watch:
             self._last, self._moved_at = count, time.monotonic()
         elif time.monotonic() - self._moved_at > STALLED_S:
             raise Stalled(f"{self.what}: {count} of {self.total}, and no progress in {STALLED_S:g} s")
-        print(f"\r{self.what}: {count} of {self.total} ", end="", file=sys.stderr, flush=True)
+        self._show(f"{self.what}: {count} of {self.total} ")
 
     def close(self) -> None:
         """Clear the line."""
-        print("\r" + " " * 60 + "\r", end="", file=sys.stderr, flush=True)
+        self._show(" " * 60 + "\r")
+
+    def _show(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{text}", end="", file=sys.stderr, flush=True)

@@ -44,9 +44,10 @@ def fill(folder: Path, stored: int) -> WorkerBus:
                 for number in range(1000)
             ],
         )
-        if start % 100_000 == 0:
+        if start % 100_000 == 0 and sys.stderr.isatty():
             print(f"\r{start:>9} of {stored}", end="", file=sys.stderr)
-    print("\r" + " " * 24 + "\r", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print("\r" + " " * 24 + "\r", end="", file=sys.stderr)
     bus.ack("bob", stored)
     bus.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     return bus
