@@ -40,6 +40,34 @@ class CommsHand(Hand):
             )
         return {}
 
+    def stranger_claims(self, message_id: str, at: str, count: int) -> dict[str, Any]:
+        """By the seed's tables alone: a message that nobody has claimed. Some count deliveries, some do not."""
+        taken = self.db.execute(
+            "UPDATE messages SET status = 'processing', last_delivered_at = ?, delivery_count = delivery_count + ?"
+            " WHERE id = ? AND status = 'pending' AND delivery_count = 0 AND to_agent IS NOT NULL",
+            (at, count, message_id),
+        )
+        if taken.rowcount:
+            self.db.execute(
+                "UPDATE agent_status SET messages_pending = max(0, messages_pending - 1)"
+                " WHERE agent_id = (SELECT to_agent FROM messages WHERE id = ?)",
+                (message_id,),
+            )
+        return {}
+
+    def spoil(self, message_id: str, text: str) -> dict[str, Any]:
+        """A payload becomes what no sender can have said."""
+        self.db.execute("UPDATE messages SET payload = ? WHERE id = ?", (text, message_id))
+        return {}
+
+    def cut_letter(self, id: str, member: str) -> dict[str, Any]:
+        """A dead letter loses a part of its message."""
+        self.db.execute(
+            "UPDATE dead_letter_queue SET original_message = json_remove(original_message, ?) WHERE id = ?",
+            (f"$.{member}", id),
+        )
+        return {}
+
     def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
         """Once a request lies in front of the agent: an answer to another one, then the one that is waited for."""
         query = "SELECT correlation_id, from_agent, channel FROM messages WHERE to_agent = ? AND status = 'pending'"

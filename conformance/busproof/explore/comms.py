@@ -182,6 +182,7 @@ EDGES = (
         "breaker",
     ),
     *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "more than 1,000"),
+    *("stranger's claim", "spoiled payload", "cut letter"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -366,7 +367,22 @@ class CommsGenerator:
                 )
             )
             return call("hand", "link_artifact", ("artifact linked",), artifact_path=path)
-        return self._stranger()
+        return self._harm() if self.model.messages and r.random() < 0.5 else self._stranger()
+
+    def _harm(self) -> Step:
+        """A stranger takes a message; a payload, or a letter, is damaged."""
+        r, message = self.r, self.r.choice(self.model.messages)
+        if self.model.letters and r.random() < 0.4:
+            letter, member = r.choice(self.model.letters), r.choice(("payload", "channel", "from_agent", "version"))
+            self.queue.append(call(0, "redrive", id=letter.id))
+            return call("hand", "cut_letter", ("cut letter",), id=letter.id, member=member)
+        if r.random() < 0.6:
+            at, count = text_of(self.now_ms * 1000), r.choice((0, 1))
+            self.queue.append(call(0, "claim_message", agent_id=message.to or self.agents[0], message_id=message.id))
+            return call("hand", "stranger_claims", ("stranger's claim",), message_id=message.id, at=at, count=count)
+        text = r.choice(("not json", "5", "[]", "null", "", '{"a":NaN}'))
+        self.queue.append(call(0, "receive_messages", agent_id=message.to or self.agents[0], channels=self.channels))
+        return call("hand", "spoil", ("spoiled payload",), message_id=message.id, text=text)
 
     def _stranger(self) -> Step:
         """A row by the seed's tables alone."""

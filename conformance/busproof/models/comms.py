@@ -48,6 +48,15 @@ ARTIFACTS = ".claude/artifacts/"
 ERROR_CHARS_MAX = 65_536
 YEARS_10_S = 10 * 365 * 24 * 3600
 ARGUMENTS = ("comms.limit.15",)
+CONTENT = {
+    "type",
+    "correlation_id",
+    "from_agent",
+    "to_agent",
+    "channel",
+    "priority",
+    "payload",
+}  # a retry says it again
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -176,9 +185,13 @@ class CommsModel(Model):
         if not taken:
             return None
         *said, payload = new.content()
-        same = [first for first in taken if first.content()[:-1] == tuple(said) and same_json(first.payload, payload)]
+        whole = [first for first in taken if not first.is_spoiled]
+        same = [first for first in whole if first.content()[:-1] == tuple(said) and same_json(first.payload, payload)]
         is_to_the_letter = any(is_text_of_both(first.payload, payload) for first in same)
         if not same or (not is_to_the_letter and self.choice("comms.log.66", "0 is not 0.0", "by value") != "by value"):
+            self.refuse("ID_CONFLICT", "comms.log.66")
+        cut = [one for one in self.letters if plain(one.id) == new.id and {*one.lacks} & CONTENT]
+        if cut and self.choice("comms.log.66: of a damaged letter", "a conflict", "known") == "a conflict":
             self.refuse("ID_CONFLICT", "comms.log.66")
         self._rows = ["comms.log.65"]
         return taken[0].id
@@ -331,7 +344,7 @@ class CommsModel(Model):
     def listing(self, agent: str, channels: list[str]) -> list[tuple[Message, bool | None]]:
         """In order: what is there, and what may be (None)."""
         found = [
-            (m, m.of(agent).there(self.now_us) if agent in m.deliveries else True)
+            (m, self.counts(m.of(agent)) if agent in m.deliveries else True)
             for m in self.messages
             if m.channel in channels and m.is_for(agent) and not m.is_expired(self.now_us)
         ]
@@ -390,7 +403,7 @@ class CommsModel(Model):
     def grant(self, message: Message, agent: str) -> dict[str, Any]:
         self.row("comms.lease.01", "comms.lease.19" if message.to is None else "comms.lease.10", "comms.lease.16")
         delivery = message.of(agent)
-        delivery.status, delivery.error = "processing", None
+        delivery.status, delivery.error, delivery.is_strangers = "processing", None, False
         delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
         message.claimed_us = self.now_us
         self.tell("claimed", agent, message.id)
@@ -426,7 +439,7 @@ class CommsModel(Model):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery_count not in (None, delivery.count):
             self.refuse("NOT_CLAIMED", "comms.lease.17")
-        if delivery.status == "pending" and delivery.error is not None:
+        if delivery.status == "pending" and (delivery.error is not None or delivery.is_strangers):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery.status in ("failed", "done", "dead"):
             self.row("comms.lease.07")
@@ -448,7 +461,7 @@ class CommsModel(Model):
 
     def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:
         delivery, row = message.of(agent), self.agents.setdefault(agent, Agent())
-        delivery.error = error
+        delivery.error, delivery.is_strangers = error, False
         if error is None:
             self.row("comms.lease.06", "comms.lease.08")
             row.processed += 1
@@ -494,10 +507,10 @@ class CommsModel(Model):
         return {"dead_letters": Rows(letter_key, [self.letter(one) for one in self.letters])}
 
     def letter(self, one: Letter) -> dict[str, Any]:
-        message = one.message
+        whole = {name: value for name, value in self.envelope(one.message).items() if name not in one.lacks}
         return {
             "id": Cited(one.id, ("comms.retry.09",)),
-            "original_message": Cited(Kept(self.envelope(message)), ("comms.retry.10",)),
+            "original_message": Cited(Kept(whole), ("comms.retry.10",)),
             "error": Cited(one.error, ("comms.retry.11",)),
             "moved_at": Cited(Instant(one.moved_us), ("comms.retry.11",)),
             "retry_count": Cited(one.retries, ("comms.retry.11",)),
@@ -509,6 +522,10 @@ class CommsModel(Model):
         letter = next((one for one in self.letters if plain(one.id) == id), None)
         if letter is None:
             self.row("comms.retry.14")
+            return {"redriven": False}
+        if letter.lacks:
+            if self.choice("comms.retry.15: a damaged letter", "is refused", "is not redriven") == "is refused":
+                self.refuse("INVALID_ARGUMENT", "comms.retry.15")
             return {"redriven": False}
         old = letter.message
         there = self.by_id(plain(old.id))
@@ -668,12 +685,18 @@ class CommsModel(Model):
         """What is due again is pending from now on, even for a clock that is set back."""
         for message in self.messages:
             delivery = None if message.to is None else message.deliveries.get(message.to)
-            if delivery is not None and agent in (None, message.to) and delivery.there(self.now_us):
+            who = (None,) if delivery is None or delivery.is_strangers else (None, message.to)
+            if delivery is not None and agent in who and delivery.there(self.now_us):
                 delivery.status = "pending"
 
     def pending(self, agent: str, there: bool | None) -> int:
         mine = [m.deliveries.get(agent, Delivery()) for m in self.messages if m.to == agent]
-        return sum(delivery.there(self.now_us) is there for delivery in mine)
+        return sum(self.counts(delivery) is there for delivery in mine)
+
+    def counts(self, delivery: Delivery) -> bool | None:
+        """As pending? A stranger's claim that is over does, at the latest, once a clean-up has looked."""
+        there = delivery.there(self.now_us)
+        return None if there and delivery.is_strangers and delivery.status == "processing" else there
 
     def health(self, agent: str, low: int, high: int) -> dict[str, Any]:
         row = self.agents[agent]
@@ -801,6 +824,30 @@ class CommsModel(Model):
         self.insert(new)
         return {}
 
+    def stranger_claims(self, message_id: str, at: str, count: int) -> dict[str, Any]:
+        """What a program that knows only the seed's tables has taken is in its hands, as long as any claim."""
+        self.row("comms.route.37")
+        message = self.by_id(message_id)
+        if message is not None and message.to is not None:
+            delivery, at_us = message.of(message.to), us_of(at) or 0
+            if delivery == Delivery():
+                message.claimed_us, delivery.status, delivery.count = at_us, "processing", count
+                delivery.due, delivery.is_strangers = at_us + VISIBILITY_MS * 1000, True
+        return {}
+
+    def spoil(self, message_id: str, text: str) -> dict[str, Any]:
+        """A payload that is no JSON object breaks its own message alone."""
+        message = self.by_id(message_id)
+        if message is not None:
+            message.is_spoiled = True
+        return {}
+
+    def cut_letter(self, id: str, member: str) -> dict[str, Any]:
+        """A letter that is not whole cannot be delivered again."""
+        for letter in self.letters:
+            letter.lacks += (member,) if plain(letter.id) == id else ()
+        return {}
+
     def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
         """By the seed's tables alone: an answer to another request, then the one to the latest request to the agent."""
         self.row("comms.route.32", "comms.route.33")
@@ -882,7 +929,7 @@ class CommsModel(Model):
             }
             for message in self.messages
             for agent, delivery in message.deliveries.items()
-            if delivery.count
+            if delivery.count and not delivery.is_strangers
         ]
 
     def visible_at(self, delivery: Delivery) -> Any:
@@ -907,6 +954,8 @@ class CommsModel(Model):
             "priority": message.priority,
             "payload": Json(message.payload) if payload is None else payload,
         }
+        if message.is_spoiled:
+            told["payload"] = ANYTHING
         return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
 
     def refuse(self, code: str, *rows: str) -> NoReturn:

@@ -60,6 +60,7 @@ class Delivery:
     failures: int = 0
     due: int | Due = 0  # in µs: when a claim runs out, or a retry delay
     error: str | None = None
+    is_strangers: bool = False  # claimed by the seed's tables alone, which tell nothing of deliveries
 
     def there(self, now_us: int) -> bool | None:
         """Can it be claimed? None: the jitter decides, and nothing has told it."""
@@ -96,6 +97,7 @@ class Message:
     created_us: int = 0
     expires_us: int | None = None
     claimed_us: int | None = None
+    is_spoiled: bool = False  # its payload is not what its sender said
     deliveries: dict[str, Delivery] = field(default_factory=dict)
 
     def of(self, agent: str) -> Delivery:
@@ -146,6 +148,7 @@ class Letter:
     error: str
     moved_us: int
     retries: int
+    lacks: tuple[str, ...] = ()  # members of the message that damage took away
 
 
 class Event(NamedTuple):
