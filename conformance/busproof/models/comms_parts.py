@@ -122,6 +122,11 @@ class Trail(Part):
         for line in actual:
             for value in {one for one in line.values() if isinstance(one, str)} if isinstance(line, dict) else ():
                 about.setdefault(value, []).append(line)
+        things = {str(plain(event.about)) for event in self.events + self.later}
+        for (
+            lines
+        ) in about.values():  # an answer's line names the request, too: what is about one thing alone comes first
+            lines.sort(key=lambda line: sum(isinstance(one, str) and one in things for one in line.values()))
         kinds: dict[str, list[dict[str, str]]] = {}
         used: set[int] = set()
         for event in self.events + self.later:
