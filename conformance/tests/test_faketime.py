@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from busproof.adapters import faketime
 from busproof.adapters.base import DoorError
 from busproof.adapters.child import Child
 from busproof.adapters.doors import BusSpecError, open_door
@@ -20,7 +21,7 @@ from busproof.runner import RowResult, item_names, run_item
 
 MINIMAL = Path(__file__).parents[1] / "examples/minimal_python"
 NO_CLOCK_SET = {'"clock": "manual"': '"clock": "wall"', ', "clock.set": clock_set': ""}
-LEASES_TWICE_AS_LONG = {"WHERE until_ms <= ?4": "WHERE until_ms + 60000 <= ?4"}
+LEASES_TWICE_AS_LONG = {"LEASE_MS = 60_000": "LEASE_MS = 120_000"}
 # Past the C library: the kernel's own word for when it started, and for how long it runs.
 KERNELS_TIME = {
     "import json, sys, time": "import json, sys\nfrom pathlib import Path",
@@ -118,6 +119,14 @@ def test_only_a_program_can_have_its_clock_set(spec: str) -> None:
     """Whatever else stands there is refused, with what may."""
     with pytest.raises(BusSpecError, match=r"exec:CMD… or mcp:CMD…"):
         open_door(spec)
+
+
+def test_a_machine_without_the_library_is_told_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever starts the bus."""
+    monkeypatch.setattr(faketime, "_FOLDERS", ())
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(DoorError, match=r"pip install 'busproof\[faketime\]'.*apt-get install libfaketime"):
+        open_door("faketime:exec:cat")
 
 
 ASKED = "import sys, time\nfor _ in sys.stdin: print(time.time_ns() // 1_000_000, int(time.time() * 1000), flush=True)"

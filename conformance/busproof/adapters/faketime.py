@@ -106,7 +106,11 @@ class _Faked(_Door):
     def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
         self._clock = Clock(spawn)
         self._command = tuple(argv)
-        super().__init__(argv, self._clock)
+        try:
+            super().__init__(argv, self._clock)
+        except BaseException:
+            self._clock.close()
+            raise
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """`clock.set` is answered here; `hello` tells that it is, once it is known that the bus follows."""
