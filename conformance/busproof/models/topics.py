@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Told, plain, same_json
@@ -169,6 +169,20 @@ class TopicsModel(Model):
         self.topics: list[Topic] = []  # the oldest first
         self.joined: dict[tuple[int | str, Any], tuple[str, int]] = {}  # (server, topic) → name, claim
         self.claims = 0
+
+    def fingerprint(self) -> str:
+        """Who read or came first tells nothing later; of a claim only whether it is the latest of its name."""
+        topics = [
+            {
+                **vars(one),
+                "cursors": sorted(one.cursors.items()),
+                "names": sorted((name, replace(held, claim=0)) for name, held in one.names.items()),
+            }
+            for one in self.topics
+        ]
+        latest = {(plain(one.topic_id), name): held.claim for one in self.topics for name, held in one.names.items()}
+        joined = [(key, name, latest.get((key[1], name)) == claim) for key, (name, claim) in self.joined.items()]
+        return repr((topics, sorted(joined, key=repr)))
 
     # -- what a value may be
 

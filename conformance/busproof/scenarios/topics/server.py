@@ -28,7 +28,16 @@ DEFAULTS: dict[str, Row] = {
     "topic_presence": {"window_seconds": 300, "limit": 200},
     "messages_search": {"mode": "hybrid", "limit": 20, "include_content": False},
 }
+# Where the seed states none: a default that a schema states is what the tool does.
+UNSTATED: dict[str, Row] = {
+    "topic_create": {"mode": "reuse"},
+    "topic_list": {"status": "open"},
+    "topic_resolve": {"allow_closed": False},
+    "topic_join": {"allow_closed": False},
+}
 READING = {"ping", "topic_list", "topic_resolve", "topic_presence", "messages_search"}
+UNDOING_NOTHING = READING | {"topic_create", "topic_join", "sync"}
+COUNTING = {"sync"}  # a second time sends a second time
 
 
 @scenario("log.ping")
@@ -81,6 +90,12 @@ def tools(ctx: Ctx) -> None:
             stated = schema.get("properties", {}).get(name, {}).get("default")
             if stated != value or type(stated) is not type(value):
                 without_default.append(f"{tool}.{name}: {stated!r}, not {value!r}")
+    for tool, defaults in UNSTATED.items():
+        known = listed.get(tool, {}).get("inputSchema", {}).get("properties", {})
+        for name, value in defaults.items():
+            stated = known.get(name, {}).get("default")
+            if stated not in (None, value):
+                without_default.append(f"{tool}.{name}: {stated!r}, but without it the tool does {value!r}")
     ctx.expect("topics.log.03", not wrong, f"input schemas: {wrong}; the seed has {TOOLS}")
     ctx.expect("topics.log.04", not without_default, f"defaults: {without_default}")
     # Search "may be limited by the local SQLite build"; all else has no excuse.
@@ -106,9 +121,13 @@ def hints(ctx: Ctx) -> None:
     wrong = {}
     for name in TOOLS:
         tool = listed.get(name, {})
-        hint = (tool.get("annotations") or {}).get("readOnlyHint")
-        if not tool.get("description") or bool(hint) != (name in READING):
-            wrong[name] = f"description {tool.get('description')!r:.40}, readOnlyHint {hint}"
+        hints = tool.get("annotations") or {}
+        tells = {hint for hint in ("readOnlyHint", "destructiveHint", "idempotentHint") if hints.get(hint)}
+        lies = ("destructiveHint" in tells and name in UNDOING_NOTHING) or (
+            "idempotentHint" in tells and name in COUNTING
+        )
+        if not tool.get("description") or ("readOnlyHint" in tells) != (name in READING) or lies:
+            wrong[name] = f"description {tool.get('description')!r:.40}, hints {sorted(tells)}"
     ctx.expect("topics.log.06", not wrong, f"{wrong}; only these read: {sorted(READING)}")
 
 
