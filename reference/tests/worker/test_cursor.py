@@ -99,7 +99,7 @@ def test_bad_arguments_are_refused(bus: WorkerBus, method: str, params: dict[str
 
 def test_a_poll_costs_what_it_returns(bus: WorkerBus) -> None:
     """Both parts of the log are read in index order and merged: nothing is scanned, nothing sorted."""
-    plan = [row[3] for row in bus.db.rows(f"EXPLAIN QUERY PLAN {route._UNREAD}", ("bob", 10))]
+    plan = [row[3] for row in bus.db.rows(f"EXPLAIN QUERY PLAN {route._UNREAD}", {"agent": "bob", "limit": 10})]
     assert sum("SEARCH messages USING INDEX idx_messages_to_seq (to_agent=? AND seq>?)" in line for line in plan) == 2
     assert any("MERGE (UNION ALL)" in line for line in plan)
     assert not any("TEMP B-TREE" in line or "SCAN messages" in line for line in plan)

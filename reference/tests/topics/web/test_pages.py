@@ -110,7 +110,9 @@ def test_a_page_shows_who_is_here_and_which_questions_wait(open_session: Callabl
         assert "1 unanswered question<" in said and re.search(r"Here.*alice", said, re.DOTALL)
         answer = {"content_markdown": "8080", "message_type": "answer", "reply_to": first["message"]["message_id"]}
         found = events(port, f"{path}/events?after=1", 3, lambda: alice.sync(outbox=[answer]))
-        assert "1 unanswered" in found[0] and "↩ 1" in found[1] and "unanswered" not in found[2]
+        # Messages are read before the aside, so one that comes in between is shown after it.
+        assert "1 unanswered" in found[0] and any("↩ 1" in event for event in found[1:])
+        assert not any("unanswered" in event for event in found[1:])
 
 
 def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
