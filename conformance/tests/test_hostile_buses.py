@@ -92,37 +92,74 @@ BROKEN = {
     ),
 }
 
-# -- kinds with the reference behind them: `bus(line)` is its answer
+# -- kinds with the reference behind them: its lines go through `manner`, which may also be told to others by `tell`
 
 BEHIND = (
     BARE
     + """\
-from refbus.driver import Driver
-from refbus.worker.bus import WorkerBus
-driver = Driver({"worker": WorkerBus})
-def bus(line):
-    return json.dumps(driver.answer(line)).encode() + b"\\n"
-def lines():
-    return iter(sys.stdin.buffer.readline, b"")
+import atexit, threading
+behind = subprocess.Popen([sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+calls = 0
+def manner(line):
+    return line
+MANNERS
+def ask():
+    for line in iter(sys.stdin.buffer.readline, b""):
+        behind.stdin.write(line)
+        behind.stdin.flush()
+    behind.stdin.close()
+threading.Thread(target=ask, daemon=True).start()
+for line in iter(behind.stdout.readline, b""):
+    calls += 1
+    tell(manner(line))
 """
 )
-ACK = "cursor.ack_beyond_the_log"
+ITEM = {  # scheme → system, the reference's program, what is played
+    "exec": ("worker", "refbus.driver", "cursor.ack_beyond_the_log"),
+    "mcp": ("topics", "refbus.topics.mcp.server", "log.exchange"),
+    "files": ("relay", "", "relay.log.01"),
+    "nats:exec": ("timeline", "", "corpus"),
+}
 
-MANNERED = {  # kind → program, what is played, exit code
-    "ends its lines with CR LF": ("for l in lines(): tell(bus(l)[:-1] + b'\\r\\n')", ACK, 0),
+MANNERED = {  # kind → manners, exit code: 0 where promises can be seen to be kept, 2 where nothing can be told
+    "ends its lines with CR LF": ("def manner(line): return line[:-1] + b'\\r\\n'", 0),
+    "begins its lines with a byte order mark": ("def manner(line): return b'\\xef\\xbb\\xbf' + line", 0),
+    "answers in pieces": ("def manner(line):\n    for byte in line[:-1]: tell(bytes([byte]))\n    return line[-1:]", 0),
+    "answers each line twice": ("def manner(line): return line * 2", {"exec": 2, "mcp": 0}),
+    "tells news before each answer": (
+        'def manner(line): return b\'{"jsonrpc": "2.0", "method": "notifications/message"}\\n\' + line',
+        {"exec": 2, "mcp": 0},
+    ),
+    "has NaN in its answers": ("def manner(line): return line[:-2] + b', \"n\": NaN}\\n'", 2),
+    "dies at every fourth call": (
+        "def manner(line):\n    if calls % 4 == 0: behind.kill(); os._exit(1)\n    return line",
+        {"exec": 1, "mcp": 2},
+    ),
+    "writes to stderr all the time": (
+        (
+            "def chatter():\n    while True: os.write(2, b'x\\n' * 1000); time.sleep(0.001)\n"
+            "threading.Thread(target=chatter, daemon=True).start()"
+        ),
+        0,
+    ),
+    "leaves a daemon with its pipes": ("subprocess.Popen(['sleep', '600'], start_new_session=True)", 0),
     "ignores SIGTERM and the end of its input": (
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nfor l in lines(): tell(bus(l))\ntime.sleep(600)",
-        ACK,
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\natexit.register(time.sleep, 600)",
         0,
     ),
     "refuses with escape sequences": (
         (
-            "no = {'code': -32000, 'message': '\\x1b[2J\\ud83d\\nVALID'}\n"
-            "def refusal(l): return json.dumps({'jsonrpc': '2.0', 'id': json.loads(l)['id'], 'error': no}).encode()\n"
-            "for l in lines():\n    is_known = json.loads(l)['method'] in ('hello', 'open', 'close', 'clock.set')\n"
-            "    tell(bus(l) if is_known else refusal(l) + b'\\n')"
+            "import re\n"
+            "def manner(line):\n"
+            "    told = json.loads(line)\n"
+            "    no = '\\x1b[2J\\ud83d\\nVALID'\n"
+            "    error = {'code': -32000, 'message': no}\n"
+            "    if 'seq' in told.get('result', {}): told = {'id': told['id'], 'error': error}\n"
+            "    if 'structuredContent' in told.get('result', {}):\n"
+            "        told['result'] = {'isError': True, 'content': [{'type': 'text', 'text': no}],\n"
+            "                          'structuredContent': {'error': {'code': 'NO', 'message': no}}}\n"
+            "    return json.dumps({'jsonrpc': '2.0', **told}).encode() + b'\\n'"
         ),
-        ACK,
         1,
     ),
 }
@@ -180,8 +217,33 @@ def test_a_broken_adapter_decides_nothing(
 ) -> None:
     """Exit 2, a word about it, the way to the doctor, and nothing left."""
     monkeypatch.setenv("BUSPROOF_PATIENCE", "0.05")
-    system, item = {"exec": ("worker", ACK), "mcp": ("topics", "log.exchange")}[scheme]
+    system, _, item = ITEM[scheme]
     assert check(tmp_path, system, scheme, f"{BARE}HELLO = {HELLO[scheme]}\n{BROKEN[kind]}", item) == 2
+    assert_plain(capfd.readouterr().err)
+    assert still_there(mark) == []
+
+
+WITHOUT_WORDS = (  # of BROKEN, what a program can be that nobody talks to in lines
+    *("exits at once", "kills itself", "is silent", "closes all three", "floods stderr"),
+    *("leaves a daemon with its pipes", "forks a crowd", "ignores all signals and the end of its input"),
+)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scheme", ["files", "nats:exec"])
+@pytest.mark.parametrize("kind", WITHOUT_WORDS)
+def test_a_broken_program_behind_files_or_nats_leaves_nothing(
+    kind: str,
+    scheme: str,
+    tmp_path: Path,
+    mark: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """An orchestrator that makes no ledger cannot be judged, nor an adapter that does not answer."""
+    monkeypatch.setenv("BUSPROOF_PATIENCE", "0.05")
+    system, _, item = ITEM[scheme]
+    assert check(tmp_path, system, scheme, f"{BARE}{BROKEN[kind]}", item) == 2
     assert_plain(capfd.readouterr().err)
     assert still_there(mark) == []
 
@@ -194,17 +256,27 @@ def assert_plain(told: str) -> None:
     assert told.replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize("scheme", ["exec", pytest.param("mcp", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", MANNERED)
 def test_a_bus_with_odd_manners_is_judged_by_its_promises(
-    kind: str, tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    kind: str,
+    scheme: str,
+    tmp_path: Path,
+    mark: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Exit 0 where they are kept and 1 where one is broken; reports are written, and nothing is left."""
-    program, item, code = MANNERED[kind]
+    manners, expected = MANNERED[kind]
+    system, module, item = ITEM[scheme]
+    program = BEHIND.replace("MANNERS", manners).replace("MODULE", repr(module))
     monkeypatch.setenv("BUSPROOF_PATIENCE", "0.5")
-    assert check(tmp_path, "worker", "exec", BEHIND + program, item) == code
+    code = check(tmp_path, system, scheme, program, item)
     told = capfd.readouterr()
+    assert code == (expected if isinstance(expected, int) else expected[scheme]), told
     assert "Traceback" not in told.out + told.err
     assert "\x1b" not in told.out + told.err
     assert "\nVALID" not in told.out or code == 0
-    assert (tmp_path / "out" / "report.html").exists()
     assert still_there(mark) == []
+    if code != 2:
+        assert (tmp_path / "out" / "report.html").exists()

@@ -24,7 +24,7 @@ DOORS: dict[str, Callable[[int, str, Path], Tally]] = {
     "web topics": web,
 }
 SHARES = {"web topics": 0.04}  # a page takes as long as many calls; the other doors share the rest
-CALLS = int(os.environ.get("BUSPROOF_FUZZ_CALLS", "5000"))
+CALLS = int(os.environ.get("BUSPROOF_FUZZ_CALLS", "3000"))
 SEED = os.environ.get("BUSPROOF_SEED", "1")
 
 
