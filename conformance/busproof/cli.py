@@ -148,7 +148,8 @@ def _run_elsewhere(command: str, argv: list[str]) -> int:
     except ImportError as error:
         if not extra or (error.name or "").partition(".")[0] in ("", *_OURS):
             raise
-        say(f"busproof {command} needs more packages ({error.name}): pip install 'busproof[{extra}]'", sys.stderr)
+        how = f"pip install '.[{extra}]' in busproof's folder"
+        say(f"busproof {command} needs more packages ({error.name}): {how}", sys.stderr)
         return 2
 
 
@@ -220,21 +221,21 @@ def _parser() -> argparse.ArgumentParser:
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
-    doctor.add_argument("--bus", required=True, metavar="SPEC")
+    doctor.add_argument("--bus", required=True, metavar="SPEC", help="what to look at: an adapter's bus, or a file")
     doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", **_SYSTEM, help="%(choices)s")
     init.add_argument("language", choices=_Languages(), metavar="LANGUAGE", help="%(choices)s")
-    init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"))
+    init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"), help="default: %(default)s")
     replay = add("replay", _replay, "send a recorded script again and show the answers")
     replay.add_argument("report", type=Path, help="report.jsonl of a check")
     replay.add_argument("row", help="id of a row that failed in it")
     replay.add_argument("--bus", default=None, metavar="SPEC", help="another bus than the report's")
     verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
-    verify.add_argument("report", type=Path)
+    verify.add_argument("report", type=Path, help="report.jsonl of a check")
     trace = add("traceability", _traceability, "write the traceability page of a system from the report of a run")
-    trace.add_argument("report", type=Path)
-    trace.add_argument("--out", type=Path, required=True)
+    trace.add_argument("report", type=Path, help="report.jsonl of a check")
+    trace.add_argument("--out", type=Path, required=True, help="the page to write")
     board = add("scoreboard", _scoreboard, "write a table of judged buses, and a page for each, from their reports")
     board.add_argument("reports", nargs="+", type=Path, metavar="REPORT", help="report.jsonl of a check")
     board.add_argument("--out", type=Path, default=Path("scoreboard"), help="folder (default scoreboard)")

@@ -1,5 +1,6 @@
 """busproof as a user runs it: exit codes, evidence, reports, known failures, doctor, init, replay."""
 
+import argparse
 import dataclasses
 import json
 import re
@@ -7,12 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from busproof import protocol_page
+from busproof import cli, protocol_page
 from busproof.init import LANGUAGES
 from busproof.init import write as write_template
 from busproof.models.relay import DEFAULTS as RELAY_DEFAULTS
@@ -197,6 +199,20 @@ def started(language: str, folder: Path) -> str:
 
 
 COMPILED = [pytest.param(language, marks=pytest.mark.nightly) for language in ("go", "rust")]
+
+
+def test_every_option_has_help() -> None:
+    """Of every command."""
+
+    def bare(parser: argparse.ArgumentParser) -> Iterator[str]:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    yield from bare(command)
+            elif not action.help:
+                yield f"{parser.prog} {action.dest}"
+
+    assert list(bare(cli._parser())) == []
 
 
 @pytest.mark.parametrize("language", ["python", "node", "perl", *COMPILED])

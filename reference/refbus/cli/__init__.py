@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except ImportError as error:
         extra = "nats" if error.name == "nats" else "web"
-        print(f"refbus: {error.name} is missing: pip install 'busproof[{extra}]'", file=sys.stderr)
+        print(f"refbus: {error.name} is missing: pip install '.[{extra}]' in busproof's folder", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end

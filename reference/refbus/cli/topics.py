@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from refbus.cli.common import Commands, print_all, print_one, refuse_missing
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
-from refbus.topics.route import no_topic
 
 HELP = "the MCP agent bus (seed 004)"
 EPILOG = """\
@@ -81,7 +81,13 @@ def _list(bus: TopicsBus, arguments: Any) -> None:
 
 def _export(bus: TopicsBus, arguments: Any) -> None:
     export = bus.export_markdown if arguments.format == "markdown" else bus.export_jsonl
-    sys.stdout.writelines(export(_topic_id(bus, arguments.topic)))
+    lines = export(_topic_id(bus, arguments.topic))
+    sys.stdout.writelines(map(_harmless, lines) if sys.stdout.isatty() else lines)
+
+
+def _harmless(line: str) -> str:
+    """A line as a terminal may be sent it: what would move the cursor or set a title is shown, not done."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], line)
 
 
 def _rename(bus: TopicsBus, arguments: Any) -> None:
@@ -105,7 +111,7 @@ def _topic_id(bus: TopicsBus, said: str) -> str:
         topic["topic_id"] for topic in topics if topic["name"] == said
     ]
     if not found:
-        raise no_topic(said)
+        raise TopicNotFound(f"no topic has the id or the name {said!r:.80}; see: refbus topics list")
     if len(found) > 1:
         raise InvalidArgument(f"{len(found)} topics are named {said!r}; give an id: {', '.join(found)}")
     return str(found[0])

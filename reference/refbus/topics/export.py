@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.topics.message import Message, as_messages
-from refbus.topics.route import Route, TopicRow, no_topic
+from refbus.topics.route import Route, TopicRow
 from refbus.topics.shown import line, name, quoted
 
 ROWS_AT_ONCE = 500
@@ -65,10 +65,8 @@ class Export:
     def topic_row(self, topic_id: str) -> TopicRow:
         """What topic_list says of one topic. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
         limits.text("topic_id", topic_id)
-        for topic in self._route.topic_list("all")["topics"]:
-            if topic["topic_id"] == topic_id:
-                return topic
-        raise no_topic(topic_id)
+        with self._store.snapshot() as tx:
+            return self._route.row(tx, topic_id)
 
 
 def _time(seconds: float) -> str:

@@ -87,6 +87,13 @@ class Route:
             rows = tx.rows(_LIST, {"status": status})
         return {"topics": [_topic_row(row) for row in rows]}
 
+    def row(self, tx: Transaction, topic_id: str) -> TopicRow:
+        """One topic as topic_list tells it. Errors: TOPIC_NOT_FOUND."""
+        found = tx.row(_ROW, (topic_id,))
+        if found is None:
+            raise no_topic(topic_id)
+        return _topic_row(found)
+
     def topic_resolve(self, name: str, allow_closed: bool = False) -> Topic:
         """The newest open topic of that name; if there is none and it is allowed, the newest closed one.
 
@@ -197,6 +204,11 @@ _LIST = """
     SELECT topic_id, name, status, created_at, closed_at, close_reason, metadata_json
     FROM topics WHERE :status = 'all' OR status = :status
     ORDER BY created_at DESC, rowid DESC
+"""
+
+_ROW = """
+    SELECT topic_id, name, status, created_at, closed_at, close_reason, metadata_json
+    FROM topics WHERE topic_id = ?
 """
 
 _CLOSE = """

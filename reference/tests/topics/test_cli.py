@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -56,6 +57,26 @@ def test_a_topic_is_exported_for_people(join: Join, run: Run) -> None:
         "\n## 1. alice (question)\n\n2026-01-10 14:00:00 UTC\n\n> Ready?\n"
         "\n## 2. bob (answer, reply to 1)\n\n2026-01-10 14:00:00 UTC\n\n> *Yes*\n"
     )
+
+
+def test_a_topic_that_is_not_there_is_told_in_the_words_of_the_shell(join: Join, run: Run) -> None:
+    """Not in those of the server's tools."""
+    join("alice")
+    code, _, told = run("export", "parser")
+    assert code == 1 and "no topic has the id or the name 'parser'; see: refbus topics list" in told
+
+
+def test_an_export_does_nothing_to_a_terminal(join: Join, tmp_path: Path) -> None:
+    """There its escape sequences are shown; into a file they go as they are."""
+    join("alice").sync("a\x1b[2J\x9b1mb\tc")
+    command = [sys.executable, "-m", "refbus.cli", "topics", "--db", str(tmp_path / "bus.sqlite"), "export", "lane"]
+    ours, theirs = os.openpty()
+    subprocess.run(command, stdout=theirs, check=True)
+    said = os.read(ours, 65_536)
+    for end in (ours, theirs):
+        os.close(end)
+    assert b"a\\x1b[2J\\x9b1mb\tc" in said and b"\x1b" not in said
+    assert b"a\x1b[2J" in subprocess.run(command, capture_output=True, check=True).stdout
 
 
 def test_a_topic_is_exported_for_programs(join: Join, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
