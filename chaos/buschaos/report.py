@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,16 @@ EVENTS_SHOWN = 12
 def rows(run: Run, system: str) -> list[RowResult]:
     """A result for every row whose check is one of the acts."""
     acts: dict[str | None, Act] = {act.name: act for act in run.acts}
-    return [_decide(row, acts[row.check], run.hello) for row in catalogue(system).values() if row.check in acts]
+    judged = [row for row in catalogue(system).values() if row.check in acts]
+    nouns = {name: {row.noun for row in judged if row.check == name} for name in acts}
+    return [_decide(row, acts[row.check], run.hello, nouns[row.check]) for row in judged]
 
 
-def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
+def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> RowResult:
     """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
 
-    Dialects are a matter of RESOLVED rows, and these of nothing else.
+    So does every row of an act that has none of `log` (`nouns` are those of its rows) for what is of another noun: no
+    problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and these of nothing else.
     """
 
     def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
@@ -43,7 +47,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply) -> RowResult:
     against = [
         (problem, history)
         for problem, history in act.problems
-        if row.noun in ("log", problem.noun) and problem.is_dialect == (row.level == "RESOLVED")
+        if (row.noun in ("log", problem.noun) or not nouns & {"log", problem.noun})
+        and problem.is_dialect == (row.level == "RESOLVED")
     ]
     if against:
         problem, history = against[0]

@@ -63,3 +63,13 @@ def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:
         fleet.close()
     assert sorted(events[:2]) == [("invoke", 0), ("invoke", 1)]
     assert len(events) == 6
+
+
+def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolation(warm: Warm) -> None:
+    """Of two transitions from one state, both won: each is right in some order, and no order makes both right."""
+    fleet = Fleet([mutants("worker")["looks_then_sets"].spec(warm)], system="worker")
+    try:
+        results = run_item(fleet, "corpus:races_of_names_and_files")
+    finally:
+        fleet.close()
+    assert "worker.log.66" in {result.requirement for result in results if result.outcome == "fail"}

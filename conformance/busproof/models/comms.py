@@ -73,6 +73,7 @@ class CommsModel(Model):
     """One project, as all its processes see it."""
 
     SYSTEM = "comms"
+    ISOLATED = ("comms.log.71",)
 
     EVERYTHING = frozenset(CONTRACT.profiles["full"]) | CONTRACT.features.keys()
 

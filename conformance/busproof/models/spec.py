@@ -269,6 +269,7 @@ class Model:
     """
 
     SYSTEM = ""
+    ISOLATED: tuple[str, ...] = ()  # the rows that promise calls at once what they would do one after the other
     KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
     EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
 

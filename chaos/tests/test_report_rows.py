@@ -1,0 +1,40 @@
+"""Every problem that an act shows fails a row: none is told and then forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from buschaos import report
+from buschaos.run import Act, Run
+from buschaos.state import Problem
+from buschaos.subjects import SUBJECTS
+from busproof.catalogue import catalogue
+from busproof.protocol import CONTRACTS, HelloReply
+
+ACTS = [
+    (system, act, noun)
+    for system, subject in SUBJECTS.items()
+    for act in sorted(subject.acts)
+    for noun in sorted({row.noun for row in catalogue(system).values()})
+]
+
+
+@pytest.mark.parametrize(("system", "name", "noun"), ACTS)
+def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str, name: str, noun: str) -> None:
+    """Also where no row of that act is of that noun."""
+    contract = CONTRACTS[system]
+    everything = {
+        "protocol": "1",
+        "name": "x",
+        "version": "1",
+        "language": "python",
+        "systems": [system],
+        "nouns": sorted({row.noun for row in catalogue(system).values()}),
+        "features": sorted(contract.features),
+    }
+    act = Act(name)  # type: ignore[arg-type]
+    act.problems.append((Problem(noun, "something that must not be"), Path("/nowhere")))
+    rows = report.rows(Run(HelloReply.model_validate(everything), [act]), system)
+    assert "fail" in {row.outcome for row in rows}
