@@ -16,7 +16,7 @@ import page
 from busproof.catalogue import catalogue
 
 DOCS = Path(__file__).parents[2] / "docs"
-SYSTEMS = ("worker", "comms", "timeline", "topics")
+SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")
 
 HEAD = """# What VALID means, and what it does not
 

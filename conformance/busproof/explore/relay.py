@@ -426,4 +426,7 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 METHODS = ("scan", "status", "audit", "metrics", "dump")
 
-SPECIFICATION = Specification("relay", RelayModel, RelayHand, RelayGenerator, _things, EDGES, METHODS)
+# A pass answers with numbers; which file it is about stands in the ledger, the folder or the audit log.
+CLOSER: dict[str, tuple[tuple[int | str, str], ...]] = {"scan": (("hand", "ledger"), (0, "audit"), ("hand", "folder"))}
+
+SPECIFICATION = Specification("relay", RelayModel, RelayHand, RelayGenerator, _things, EDGES, METHODS, closer=CLOSER)

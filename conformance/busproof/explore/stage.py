@@ -86,6 +86,9 @@ class Specification:
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
     methods: tuple[str, ...] = ()  # of the protocol, that it can call
     needs_clock: bool = True  # do programs set the bus's time?
+    closer: dict[str, tuple[tuple[int | str, str], ...]] = field(
+        default_factory=dict
+    )  # a method → where its doing shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
 
 
@@ -377,7 +380,7 @@ class Stage:
                 difference = replace(difference, rows=(*difference.rows, *self.model.ISOLATED))
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
-            states = self._under_another_dialect(mismatch)
+            states = self._under_another_dialect(self._closer(mismatch))
         if len(states) > 1:
             different = {state.fingerprint(): state for state in reversed(states)}
             states = list(reversed(different.values()))[:STATES_MAX]
@@ -389,6 +392,26 @@ class Stage:
             self._look(step)
         elif wanted is not None:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
+
+    def _closer(self, mismatch: Mismatch) -> Mismatch:
+        """What a call left behind may tell more than its reply: a number is wrong, but which thing is it?"""
+        called = mismatch.called[0]
+        if len(mismatch.called) > 1 or len(self.states) > 1 or isinstance(called.seen, Refusal):
+            return mismatch
+        for at, method in self.specification.closer.get(called.method, ()):
+            looking = self._prepared(Step("call", at, method, name=mismatch.step.name + ".closer"))
+            if looking is None:
+                continue
+            with contextlib.suppress(Unresolved):
+                looking.seen = self._send(looking)
+                expected, difference = _played(copy_of(self.model), [looking], ())
+                if difference is not None:
+                    self.history.append(([looking], ()))  # a choice must explain this, too
+                    told = [*mismatch.expected, str(expected[0])]
+                    closer = Mismatch(mismatch.step, [called, looking], difference, told)
+                    closer.state = mismatch.state
+                    return closer
+        return mismatch
 
     def _keep_secrets(self, step: Step, calls: list[Called]) -> None:
         """What one agent alone may know stands in no answer that another one gets."""
@@ -411,10 +434,6 @@ class Stage:
 
     def _under_another_dialect(self, mismatch: Mismatch) -> list[Model]:
         """The states under another choice for what was consulted so far, if one explains everything seen."""
-        if self.learnt:  # a choice explains all that comes, or it was none: then what led to it counts
-            name, first = self.learnt.popitem()
-            del self.dialects[name]
-            raise first
         consulted: dict[str, tuple[str, ...]] = {}
         for state in self.states:
             consulted |= state.consulted
@@ -429,7 +448,12 @@ class Stage:
                 if states:
                     self.dialects[name], self.learnt[name] = option, mismatch
                     return states
-        raise mismatch
+        # Choices explain all that comes, or they were none: then what led to the first of them counts.
+        first = next(iter(self.learnt.values()), mismatch)
+        for name in self.learnt:
+            del self.dialects[name]
+        self.learnt.clear()
+        raise first
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)

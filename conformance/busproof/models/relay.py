@@ -7,23 +7,28 @@ by the calls of the kit's hand. Nothing here knows files, SQL or processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+import contextlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime
 from typing import Any
 
 from busproof.models.relay_state import (
     EVENT_ROWS,
     SOME_NUMBER,
     Agent,
+    Around,
     Copy,
     CopyName,
     CopyRow,
     File,
     Folder,
+    Kept,
+    Listed,
     Number,
     Records,
     Refused,
     Row,
+    name_of_row,
     sha256,
 )
 from busproof.models.relay_text import (
@@ -42,11 +47,12 @@ from busproof.models.relay_text import (
     request,
     subscriptions,
 )
-from busproof.models.spec import Cited, Fits, Model
+from busproof.models.spec import ANY_CODE, Cited, Fits, Model
 from busproof.protocol import CONTRACTS
 
 RATE_WINDOW_MS = 60_000
 MS = 1_000_000  # nanoseconds
+FOR_EVER_NS = 1 << 62
 COUNTS = ("discovered", "completed", "failed", "retried")
 DEFAULTS = {
     "settle_ms": 100,
@@ -62,6 +68,10 @@ DEFAULTS = {
 }
 FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # what makes a file a message, or not
 COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32))  # of rows, each held by itself
+CHECKSUM = "relay.log.46"
+SILENT = tuple(f"relay.{row}" for row in ("cursor.14", "presence.06", "limit.04", "limit.12", "limit.13", "log.52"))
+LOOKED_AT = ("relay.cursor.01", "relay.log.04", "relay.log.56")  # of a file that a pass leaves out, or makes up
+IN_ORDER = ("relay.log.49", "relay.log.50", "relay.log.51", "relay.log.36")
 SOME_TEXT = Fits("text", lambda value: type(value) is str)
 
 
@@ -84,6 +94,7 @@ class RelayModel(Model):
         self.folders: dict[str, Folder] = {}
         self.agents: dict[str, Agent] = {}
         self.rows: list[Row | CopyRow] = []
+        self.by_path: dict[str, Row] = {}
         self.refused: list[Refused] = []
         self.known: dict[tuple[str, str], Any] = {}  # (event, path) → what stood there
         self.limited: set[str] = set()  # agents whose files wait
@@ -96,7 +107,8 @@ class RelayModel(Model):
         self.monotonic_ms, self.clock_ms, self.pass_ms = 0, 0, 0
         self.seen: dict[str, tuple[Any, int]] = {}  # path → its looks, and since when
         self.counts = dict.fromkeys(COUNTS, 0)
-        self.pass_rows: tuple[str, ...] = ()  # what the last pass did, for what only the folder shows
+        self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it what it is
+        self.handled: list[str] = []  # files, in the last pass
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Every call of an orchestrator lets it see the time."""
@@ -108,26 +120,49 @@ class RelayModel(Model):
             self.refuse("NOT_OPEN", "relay.lease.13")
         return params
 
+    @contextlib.contextmanager
+    def about(self, *subjects: str) -> Iterator[None]:
+        """What the branches in here make wrong shows in these."""
+        outer, self._rows = self._rows, []
+        try:
+            yield
+        finally:
+            for subject in subjects:
+                self.why[subject] = tuple(dict.fromkeys((*self.why.get(subject, ()), *self._rows)))
+            self._rows = outer + self._rows
+
+    def whys(self, subjects: Iterable[str]) -> tuple[str, ...]:
+        """The branches of all of them."""
+        return tuple(dict.fromkeys(row for subject in subjects for row in self.why.get(subject, ())))
+
     # -- the orchestrator's life
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """Alone on the folder; what a predecessor had in hand when it died is taken up again."""
         if self.opened_by not in (None, self.at):
-            self.refuse("LOCKED", "relay.lease.01", "relay.lease.02")
-        self.row("relay.log.01", "relay.lease.11")
+            self.refuse(
+                self.choice("relay.lease.02", "LOCKED", "DB_BUSY", ANY_CODE), "relay.lease.01", "relay.lease.02"
+            )
+        with self.about(*self.agents, *self.by_path):
+            self.row("relay.log.01", "relay.lease.11")
         self.opened_by = self.at
         self.settings = DEFAULTS | self.config_file | options
         self.monotonic_ms, self.clock_ms, self.pass_ms, self.seen, self.limited = 0, self.now_ms, 0, {}, set()
         for row in self.rows:
             if isinstance(row, Row) and row.status == "processing":
-                if row.file in self.folders[row.agent].outbox:
-                    self.row("relay.lease.05")
-                    row.status = "pending"
-                else:
-                    self.row("relay.lease.06")
-                    self.fail(row, "file_disappeared")
-                    row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
+                with self.about(row.path):
+                    self.take_up(row)
         return {}
+
+    def take_up(self, row: Row) -> None:
+        """What a dead orchestrator had in hand."""
+        if row.file in self.folders[row.agent].outbox:
+            self.row("relay.lease.05")
+            row.status = "pending"
+        else:
+            self.row("relay.lease.06")
+            self.fail(row, "file_disappeared")
+            row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
 
     def close(self) -> dict[str, Any]:
         """Ends the agents that it started."""
@@ -144,46 +179,83 @@ class RelayModel(Model):
     def scan(self) -> dict[str, Any]:
         """Look at everything, enter what is new, handle what is due."""
         self.row("relay.cursor.01", "relay.cursor.15", "relay.log.49", "relay.log.04", "relay.log.56")
-        self.counts = dict.fromkeys(COUNTS, 0)
+        self.counts, self.handled = dict.fromkeys(COUNTS, 0), []
         before = len(self.refused)
         if self.pass_ms == 0:
             self.row("relay.lease.11")
         if self.now_ms < self.pass_ms:
             self.row("relay.log.52")
-            self.refused.append(Refused(self.now_ms, "clock_back", ""))
+            self.record("clock_back", "")
         self.pass_ms = self.now_ms
         self.look_at_agents()
         self.clean_up()
         found = [one for name in sorted(self.agents) for one in self.found(name)]
-        self.row("relay.log.50", "relay.log.51", "relay.log.36")
-        for _, row in sorted(found, key=lambda one: (one[0], one[1].file, one[1].agent)):
+        self.row(*IN_ORDER)
+        for _, row in sorted(found, key=self.rank):
             self.enter(row)
         for row in [row for row in self.rows if isinstance(row, Row) and self.is_due(row)]:
-            self.process(row)
-        self.pass_rows = tuple(dict.fromkeys(self._rows))
-        return self.counts | {"refused": len(self.refused) - before}
+            self.handled.append(row.path)
+            with self.about(row.path):
+                self.process(row)
+        # Which file a number is about is seen in the ledger, where the stage looks, too.
+        rows = (*LOOKED_AT, "relay.cursor.15", *self.whys(self.handled))
+        refused = tuple(EVENT_ROWS[one.event] for one in self.refused[before:])
+        return {name: Cited(count, rows) for name, count in self.counts.items()} | {
+            "refused": Cited(len(self.refused) - before, (*refused, "relay.limit.16"))
+        }
+
+    def rank(self, found: tuple[int, Row]) -> tuple[int, str, str]:
+        """By priority; what is alike, by name."""
+        priority, row = found
+        if self.choice("relay.log.51", "file name, agent", "agent, file name") == "file name, agent":
+            return priority, row.file, row.agent
+        return priority, row.agent, row.file
 
     def look_at_agents(self) -> None:
         """New folders are new agents; who was silent for long is inactive."""
         for name, folder in sorted(self.folders.items()):
-            if folder.odd:
-                self.row("relay.limit.10")
-                self.refuse_file(folder.odd, f"agents/{name}", name)
-            elif not is_agent_name(name):
+            with self.about(name):
+                self.look_at_folder(name, folder)
+        for name, agent in self.agents.items():
+            with self.about(name):
+                self.look_at_silence(agent)
+
+    def look_at_folder(self, name: str, folder: Folder) -> None:
+        """An agent's, if one may be called so."""
+        if folder.odd:
+            self.row("relay.limit.10")
+            self.refuse_file(folder.odd, f"agents/{name}", name)
+        elif not is_agent_name(name):
+            self.row("relay.presence.01", "relay.presence.02", "relay.presence.03")
+            self.refuse_file("bad_agent_name", f"agents/{name}", name)
+        else:
+            if self.is_another_spelling(name):  # on another bus
+                return
+            if name not in self.agents:
+                self.row("relay.presence.04", "relay.presence.05", "relay.presence.07", "relay.presence.08")
                 self.row("relay.presence.01", "relay.presence.02", "relay.presence.03")
-                self.refuse_file("bad_agent_name", f"agents/{name}", name)
-            else:
-                if name not in self.agents:
-                    self.row("relay.presence.04", "relay.presence.05", "relay.presence.07", "relay.presence.08")
-                    self.row("relay.presence.01", "relay.presence.02", "relay.presence.03")
-                    self.agents[name] = Agent(self.now_ms)
-                folder.is_whole = True
-        for agent in self.agents.values():
-            since = agent.registered_at if agent.last_seen_at is None else agent.last_seen_at
-            is_silent = self.now_ms - since >= self.settings["agent_timeout_ms"]
-            if agent.status == "active" and agent.pid is None and is_silent:
-                self.row("relay.presence.10", "relay.presence.11")
-                agent.status = "inactive"
+                self.agents[name] = Agent(self.now_ms, self.choice("relay.presence.04", "active", "inactive"))
+            folder.is_whole |= self.choice("relay.presence.05", "made", "not made") == "made"
+
+    def is_another_spelling(self, name: str) -> bool:
+        """Is there the same name in other letters, small or capital? On another bus the last of them is the agent."""
+        if not any(one > name and one.lower() == name.lower() for one in self.folders):
+            return False
+        return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
+
+    def look_at_silence(self, agent: Agent) -> None:
+        """After so long, it is inactive."""
+        since = agent.registered_at if agent.last_seen_at is None else agent.last_seen_at
+        is_silent = self.has_come(self.now_ms - since, self.settings["agent_timeout_ms"], "relay.presence.11")
+        if agent.status == "active" and agent.pid is None and is_silent:
+            self.row("relay.presence.10", "relay.presence.11")
+            agent.status = "inactive"
+
+    def has_come(self, age: int, limit: int, choice: str) -> bool:
+        """Is it old enough? At exactly that age it is; another bus may say after it."""
+        if age == limit:
+            return self.choice(choice, "at", "after") == "at"
+        return age > limit
 
     def clean_up(self) -> None:
         """Half files that nobody will finish, and old days of the archive."""
@@ -191,18 +263,32 @@ class RelayModel(Model):
             pending = self.folders[name].pending
             for file, one in sorted(pending.items()):
                 path = f"agents/{name}/outbox/.pending/{file}"
-                if one.odd in ("symlink", "not_regular"):
-                    self.row("relay.cursor.26")
-                elif self.age_ns(path, one) > self.settings["orphan_ms"] * MS:
-                    self.row("relay.cursor.25", "relay.cursor.05")
-                    del pending[file]
-                    self.refused.append(Refused(self.now_ms, "orphan_removed", path))
-                else:
-                    self.row("relay.cursor.26", "relay.log.06")
+                with self.about(path):
+                    if self.is_orphan(path, one):
+                        del pending[file]
+                        self.record("orphan_removed", path)
         self.row("relay.export.05", "relay.export.06")
-        oldest = self.today() - timedelta(days=self.settings["retention_days"])
-        for day in [day for day in self.archive if date.fromisoformat(day) < oldest]:
-            del self.archive[day]
+        days = self.settings["retention_days"]
+        for day in list(self.archive):
+            age_days = (self.today() - date.fromisoformat(day)).days
+            if age_days > days or (
+                age_days == days and self.choice("relay.export.06", "stays at that age", "goes") == "goes"
+            ):
+                del self.archive[day]
+
+    def is_orphan(self, path: str, one: File) -> bool:
+        """A half file that nobody will finish."""
+        if one.odd in ("symlink", "not_regular"):
+            self.row("relay.cursor.26", "relay.limit.09")
+            return False
+        age_ns, most_ns = self.age_ns(path, one), self.settings["orphan_ms"] * MS
+        if age_ns > most_ns or (
+            age_ns == most_ns and self.choice("relay.cursor.05: orphan", "after that age", "at") == "at"
+        ):
+            self.row("relay.cursor.25", "relay.cursor.05")
+            return True
+        self.row("relay.cursor.26", "relay.log.06")
+        return False
 
     def age_ns(self, path: str, file: File) -> int:
         """How long a file has been as it is: by its time, or as long as it was seen so where that lies ahead (R9)."""
@@ -213,14 +299,30 @@ class RelayModel(Model):
         if file.mtime_ns <= self.now_ms * MS:
             return self.now_ms * MS - file.mtime_ns
         self.row("relay.cursor.18", "relay.cursor.19", "relay.cursor.20")
+        if self.choice("relay.cursor.18", "ages while it is seen", "has settled") == "has settled":
+            return FOR_EVER_NS
         return (self.monotonic_ms - since_ms) * MS
 
     def refuse_file(self, event: str, path: str, what: Any) -> None:
         """Record it once, as long as the same thing stands there."""
         self.row("relay.limit.14", "relay.limit.16", EVENT_ROWS[event])
-        if self.known.get((event, path)) != what:
-            self.known[event, path] = what
-            self.refused.append(Refused(self.now_ms, event, path))
+        if self.known.get((event, path)) == what and self.choice("relay.limit.14", "once", "in every pass") == "once":
+            return
+        self.known[event, path] = what
+        self.record(event, path)
+
+    def record(self, event: str, path: str) -> None:
+        """In the audit log; what the seed does not ask for another bus may keep to itself."""
+        row = EVENT_ROWS[event]
+        if row in SILENT and self.choice(f"{row}: {event}", "is recorded", "is not recorded") == "is not recorded":
+            return
+        self.refused.append(Refused(self.now_ms, event, path))
+
+    def odd(self, one: File) -> str:
+        """Why a file may not be opened, if so."""
+        if one.odd == "hard_link" and self.choice("relay.limit.12", "is refused", "is taken") == "is taken":
+            return ""
+        return one.odd
 
     # -- what is found
 
@@ -234,16 +336,17 @@ class RelayModel(Model):
         )
         room, waits = max(0, self.settings["rate_per_min"] - recent), False
         for file in sorted(self.folders[name].outbox):
-            if not self.is_candidate(name, file):
-                continue
-            if len(found) < room:
-                one = self.judged(name, file)
-                found += [one] if one is not None else []
-            else:
-                waits = True
+            with self.about(f"agents/{name}/outbox/{file}"):
+                if not self.is_candidate(name, file):
+                    continue
+                self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
+                if len(found) < room:
+                    one = self.judged(name, file)
+                    found += [one] if one is not None else []
+                else:
+                    waits = True
         if waits and name not in self.limited:
-            self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
-            self.refused.append(Refused(self.now_ms, "rate_limited", f"agents/{name}"))
+            self.record("rate_limited", f"agents/{name}")
         self.limited = self.limited | {name} if waits else self.limited - {name}
         return found
 
@@ -253,15 +356,15 @@ class RelayModel(Model):
         if not file.endswith(".msg"):
             self.row("relay.log.48")
             return False
-        if one.odd:
-            self.refuse_file(one.odd, path, one.looks)
+        if odd := self.odd(one):
+            self.refuse_file(odd, path, one.looks)
             return False
         if not FILE_NAME.fullmatch(file):
             self.row("relay.log.47")
             self.refuse_file("bad_file_name", path, one.looks)
             return False
         self.age_ns(path, one)
-        known = next((row for row in self.rows if isinstance(row, Row) and row.path == path), None)
+        known = self.by_path.get(path)
         if known is None:
             return True
         if known.looks == one.looks:
@@ -279,30 +382,30 @@ class RelayModel(Model):
         if file in self.folders[name].pending:
             self.row("relay.cursor.06")
             return None
-        if age_ns < self.settings["settle_ms"] * MS:
-            self.row("relay.cursor.04")
+        if not self.has_come(age_ns, self.settings["settle_ms"] * MS, "relay.cursor.05: settled"):
+            self.row("relay.cursor.04", "relay.cursor.05")
             return None
         row = Row(
             name, file, len(one.data), one.mtime_ns, one.inode, None, "failed", None, None, self.now_ms, self.now_ms
         )
-        if row.size > self.settings["message_bytes_max"]:
+        if self.is_too_large(row):
             self.row("relay.limit.01", "relay.limit.02")
             row.last_error = "too_large"
             return USUAL_PRIORITY, row
-        message = parsed(one.data)
-        if message is not None and message.is_whole:
+        message = parsed(one.data, self.choice)
+        if message is not None and self.is_whole(message, one.data):
             self.row(*FORM)
             self.row("relay.cursor.10", "relay.cursor.05", "relay.limit.02", "relay.log.46")
             row.status, row.processed_at, row.checksum = "pending", None, sha256(one.data)
             row.kind, row.target = message.kind, message.to
             return message.priority, row
-        if age_ns < self.settings["malformed_ms"] * MS:
-            self.row("relay.cursor.07" if one.data else "relay.cursor.03")
+        if not self.has_come(age_ns, self.settings["malformed_ms"] * MS, "relay.cursor.05: malformed"):
+            self.row("relay.cursor.07" if one.data else "relay.cursor.03", "relay.cursor.05", *FORM, "relay.log.37")
             return None
         row.checksum = sha256(one.data)
         if not one.data:
             self.row("relay.cursor.16")
-            row.last_error = "empty"
+            row.last_error = self.choice("relay.cursor.16", "empty", "malformed")
         elif message is None:
             self.row("relay.cursor.08", "relay.cursor.17", "relay.route.16", *FORM)
             row.last_error = "malformed"
@@ -310,6 +413,22 @@ class RelayModel(Model):
             self.row("relay.log.37", "relay.log.46")
             row.last_error = "checksum_mismatch"
         return USUAL_PRIORITY, row
+
+    def is_whole(self, message: Message, data: bytes) -> bool:
+        """Is CHECKSUM that of the body? On another bus, that of the file."""
+        if message.is_whole:
+            return (
+                "CHECKSUM" not in message.headers
+                or self.choice(CHECKSUM, "of the body", "of the file") == "of the body"
+            )
+        return self.choice(CHECKSUM, "of the body", "of the file") == "of the file" and message.is_of(data)
+
+    def is_too_large(self, row: Row) -> bool:
+        """A file of exactly the limit is a message; another bus may say otherwise."""
+        most = int(self.settings["message_bytes_max"])
+        if row.size == most:
+            return self.choice("relay.limit.02", "a message", "too large") == "too large"
+        return row.size > most
 
     def read_again(self, known: Row, now: Row) -> None:
         """A pending file that changed: its row follows (R3)."""
@@ -325,16 +444,18 @@ class RelayModel(Model):
     def enter(self, row: Row) -> None:
         """Into the ledger."""
         self.rows.append(row)
+        self.by_path[row.path] = row
         self.counts["discovered"] += 1
         agent = self.agents[row.agent]
-        self.row("relay.presence.09")
-        agent.last_seen_at = self.now_ms
-        if agent.status == "inactive":
-            self.row("relay.presence.11")
-            agent.status = "active"
-        if row.status == "failed":
-            self.counts["failed"] += 1
-            self.put_away(row)
+        with self.about(row.agent, row.path):
+            self.row("relay.presence.09")
+            agent.last_seen_at = self.now_ms
+            if agent.status == "inactive":
+                self.row("relay.presence.11")
+                agent.status = "active"
+            if row.status == "failed":
+                self.counts["failed"] += 1
+                self.put_away(row)
 
     # -- what is handled
 
@@ -344,39 +465,59 @@ class RelayModel(Model):
             self.row("relay.lease.04")
         if row.status != "pending" or row.processed_at is None:
             return row.status == "pending"
-        self.row("relay.retry.04", "relay.retry.05")
-        return bool(self.now_ms >= row.processed_at + self.settings["retry_ms"] * 2 ** (row.retry_count - 1))
+        with self.about(row.path):
+            self.row("relay.retry.04", "relay.retry.05")
+        pause_ms = int(self.settings["retry_ms"]) * 2 ** (row.retry_count - 1)
+        return self.has_come(self.now_ms - row.processed_at, pause_ms, "relay.retry.05")
 
     def process(self, row: Row) -> None:
         """Claim it, do what it asks, keep its file."""
+        self.row("relay.cursor.15", "relay.log.56", "relay.retry.08")
         file = self.folders[row.agent].outbox.get(row.file)
-        if file is None or file.odd:
+        if file is None or self.odd(file):
             self.row("relay.lease.09")
-            self.fail(row, "file_disappeared")
+            self.give_up(row, Failure("file_disappeared"))
             return
         if file.looks != row.looks:
             self.row("relay.cursor.13")
             return
         try:
-            if row.size > self.settings["message_bytes_max"]:  # it came in under one who took more (R4)
+            if self.is_too_large(row):  # it came in under one who took more (R4)
                 raise Failure("too_large", "relay.limit.01", "relay.limit.02", "relay.retry.02")
-            message = parsed(file.data)
+            message = parsed(file.data, self.choice)
             assert message is not None
             self.handle(row, message, file.data)
         except Failure as failure:
-            self.row("relay.retry.01", "relay.retry.08", "relay.retry.09", *failure.rows)
-            if failure.may_come and row.retry_count < self.settings["retries_max"]:
-                self.row("relay.retry.03", "relay.retry.10")
-                row.retry_count, row.last_error, row.processed_at = row.retry_count + 1, failure.reason, self.now_ms
-                self.counts["retried"] += 1
-                return
-            self.row("relay.retry.02" if failure.may_come else "relay.retry.07")
-            self.fail(row, failure.reason)
+            if self.give_up(row, failure):
+                self.put_away(row)
         else:
             self.row("relay.log.30", *(["relay.retry.06"] if row.retry_count else []))
             row.status, row.processed_at = "completed", self.now_ms
             self.counts["completed"] += 1
-        self.put_away(row)
+            self.put_away(row)
+
+    def give_up(self, row: Row, failure: Failure) -> bool:
+        """For good, or for now."""
+        self.row("relay.retry.01", "relay.retry.08", "relay.retry.09", *failure.rows)
+        may_come = self.may_come(failure)
+        if may_come and row.retry_count < self.settings["retries_max"]:
+            self.row("relay.retry.03", "relay.retry.10")
+            row.retry_count, row.processed_at = row.retry_count + 1, self.now_ms
+            told = self.choice("relay.retry.10", "after each attempt", "when it is final")
+            row.last_error = failure.reason if told == "after each attempt" else None
+            self.counts["retried"] += 1
+            return False
+        self.row("relay.retry.02" if may_come else "relay.retry.07")
+        self.fail(row, failure.reason)
+        return True
+
+    def may_come(self, failure: Failure) -> bool:
+        """Is it worth another try?"""
+        if failure.may_come:
+            row = "relay.route.09" if failure.reason == "no_lead" else "relay.retry.03"
+            return self.choice(row, "is tried again", "is final") == "is tried again"
+        row = "relay.lease.09" if failure.reason == "file_disappeared" else "relay.retry.07"
+        return self.choice(f"{row}: {failure.reason}", "is final", "is tried again") == "is tried again"
 
     def fail(self, row: Row, reason: str) -> None:
         """For good."""
@@ -389,24 +530,33 @@ class RelayModel(Model):
         if not self.settings["archive"]:
             self.row("relay.export.04")
             return
-        self.row(
-            "relay.export.01" if row.status == "completed" else "relay.export.02", "relay.export.03", "relay.log.07"
-        )
+        self.row("relay.log.07", "relay.export.03")
         if row.status == "completed":
+            self.row("relay.export.01")
             row.status = "archived"
-        day = self.archive.setdefault(self.today().isoformat(), {}).setdefault(row.agent, {})
+        else:
+            self.row("relay.export.02")
+            if self.choice(f"relay.export.02: {row.last_error}", "is moved", "stays") == "stays":
+                return
+        of = self.choice("relay.export.03", "of processing", "of discovery")
+        today = self.today() if of == "of processing" else self.today(row.discovered_at)
+        day = self.archive.setdefault(today.isoformat(), {}).setdefault(row.agent, {})
         day[row.file] = self.folders[row.agent].outbox.pop(row.file).data
 
-    def today(self) -> date:
+    def today(self, now_ms: int | None = None) -> date:
         """In UTC."""
-        return datetime.fromtimestamp(self.now_ms / 1000, UTC).date()
+        return datetime.fromtimestamp((self.now_ms if now_ms is None else now_ms) / 1000, UTC).date()
 
     def handle(self, row: Row, message: Message, data: bytes) -> None:
         """What a message asks for; raises Failure."""
         if not is_address(message.to):
+            if self.choice("relay.route.13", "bad_address", "unknown_agent") == "unknown_agent":
+                raise Failure("unknown_agent", "relay.route.13", may_come=True)
             raise Failure("bad_address", "relay.route.13")
         if message.kind in REQUESTS and message.to != ORCHESTRATOR:
-            raise Failure("misdirected", "relay.route.12")
+            self.row("relay.route.12")
+            if self.choice("relay.route.12", "misdirected", "a message") == "misdirected":
+                raise Failure("misdirected")
         self.look_at_attachment(message)
         if message.to == ORCHESTRATOR:
             self.row("relay.route.10")
@@ -414,42 +564,63 @@ class RelayModel(Model):
             return
         recipients = list(self.recipients(row.agent, message.to))
         self.row("relay.log.05", "relay.log.35", "relay.log.39", "relay.route.14", "relay.route.15", "relay.route.16")
+        if not recipients and self.choice("relay.route.07", "completes", "fails") == "fails":
+            raise Failure("unknown_agent", "relay.route.07")
+        head = f"FROM: {row.agent}\nID: {self.id_of(row)}\n".encode()
+        if self.choice("relay.route.15", "below FROM and ID", "as it is") == "as it is":
+            head = b""
         for name in recipients:
-            self.deliver(name, f"FROM: {row.agent}\nID: {row.message_id}\n".encode() + data, message.kind, message.to)
+            self.deliver(row.path, name, head + data, message.kind, message.to)
 
     def recipients(self, sender: str, to: str) -> Iterator[str]:
         """Who gets it, by name."""
         if to == EVERYBODY:
             self.row("relay.route.02", "relay.route.03", "relay.route.07")
-            yield from sorted(name for name, one in self.agents.items() if one.status == "active" and name != sender)
+            yield from sorted(self.others(sender, to, self.agents))
         elif to.startswith("#"):
             self.row("relay.route.03", "relay.route.04", "relay.route.05", "relay.route.07")
-            subscribers = {agent for channel, agent in self.channels if channel == to} - {sender}
-            yield from sorted(name for name in subscribers if self.agents[name].status == "active")
+            subscribers = {agent for channel, agent in self.channels if channel == to}
+            yield from sorted(self.others(sender, "#", subscribers))
         elif to == LEAD:
             lead: str = self.settings.get("lead", "")
             if not self.is_there(lead):
                 raise Failure("no_lead", "relay.route.09", may_come=True)
             self.row("relay.route.08")
             yield lead
-        elif not self.is_there(to):
-            raise Failure("unknown_agent", "relay.retry.03", "relay.presence.30", may_come=True)
+        elif not self.is_there(to) and not self.reaches_the_terminated(to):
+            raise Failure("unknown_agent", "relay.retry.03", may_come=True)
         else:
             self.row("relay.route.01", "relay.route.21")
             yield to
+
+    def others(self, sender: str, to: str, names: Iterable[str]) -> Iterator[str]:
+        """Of those, who are active; a sender hears himself on another bus."""
+        for name in names:
+            if self.agents[name].status != "active":
+                continue
+            if name != sender or self.choice(f"relay.route.03: {to}", "without the sender", "with") == "with":
+                yield name
+
+    def reaches_the_terminated(self, name: str) -> bool:
+        """Is something delivered to an agent that has ended?"""
+        if name not in self.agents:
+            return False
+        self.row("relay.presence.30")
+        return self.choice("relay.presence.30", "nothing is delivered", "it is delivered") == "it is delivered"
 
     def is_there(self, name: Any) -> bool:
         """Is it an agent to whom something can be delivered?"""
         return name in self.agents and self.agents[name].status != "terminated"
 
-    def deliver(self, name: str, data: bytes, kind: str, target: str) -> None:
+    def deliver(self, source: str, name: str, data: bytes, kind: str, target: str) -> None:
         """A new file in an inbox, and a row of its own."""
         self.row("relay.route.17", "relay.route.18", "relay.route.19", "relay.limit.08")
         folder = self.folders[name]
-        copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"))
+        copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"), source)
         folder.last_copy = copy.name
         folder.inbox.append(copy)
-        self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms))
+        if self.choice("relay.route.19", "has a row", "has no row") == "has a row":
+            self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms, source))
 
     def look_at_attachment(self, message: Message) -> None:
         """It must be there, and be what it is called."""
@@ -458,7 +629,8 @@ class RelayModel(Model):
             return
         self.row("relay.blob.01", "relay.blob.02", "relay.blob.05")
         if wanted not in self.attachments:
-            raise Failure("attachment_missing", "relay.blob.04")
+            reason = self.choice("relay.blob.04", "attachment_missing", "attachment_corrupt")
+            raise Failure(reason, "relay.blob.04")
         content = self.attachments[wanted]
         if content is None or sha256(content) != wanted:
             raise Failure("attachment_corrupt", "relay.blob.03", "relay.blob.04")
@@ -484,29 +656,43 @@ class RelayModel(Model):
         self.row("relay.route.05", "relay.route.11")
         changes = subscriptions(body)
         if changes is None:
-            raise Failure("bad_request", "relay.route.06")
+            self.row("relay.route.06")
+            if self.choice("relay.route.06", "bad_request", "is passed over") == "bad_request":
+                raise Failure("bad_request")
+            changes = subscriptions(body, is_strict=False) or (set(), set())
         added, removed = changes
         self.channels |= {(channel, agent) for channel in added}
-        self.channels -= {(channel, agent) for channel in removed}
+        left = {(channel, agent) for channel in removed} & self.channels
+        if left and self.choice("relay.route.05", "one can unsubscribe", "one cannot") == "one can unsubscribe":
+            self.channels -= left
 
     def continuity(self, row: Row, body: str) -> None:
         """Keep the sender's state, or bring it."""
         action, _, state = body.partition("\n")
         self.row("relay.presence.33", "relay.presence.34")
+        if action not in ("ACTION: save", "ACTION: load"):
+            self.row("relay.presence.35")
+            said = "another action" if action.startswith("ACTION: ") else "no action"
+            action = self.choice(f"relay.presence.35: {said}", "bad_request", "ACTION: load", "is passed over")
+            if action == "bad_request":  # or a load, on another bus
+                raise Failure("bad_request")
         if action == "ACTION: save":
-            self.agents[row.agent].state = state
-        elif action == "ACTION: load":
-            head = f"FROM: {ORCHESTRATOR}\nID: {row.message_id}\nTO: {row.agent}\nKIND: continuity\n\n"
-            self.deliver(row.agent, (head + self.agents[row.agent].state).encode(), "continuity", row.agent)
-        else:
-            raise Failure("bad_request", "relay.presence.35")
+            what = self.choice("relay.presence.34", "below ACTION", "the whole body")
+            self.agents[row.agent].state = state if what == "below ACTION" else body
+        elif action == "ACTION: load":  # or nothing, on another bus
+            head = f"FROM: {ORCHESTRATOR}\nID: {self.id_of(row)}\nTO: {row.agent}\nKIND: continuity\n\n"
+            self.deliver(row.path, row.agent, (head + self.agents[row.agent].state).encode(), "continuity", row.agent)
 
     def spawn(self, message: Message) -> None:
         """Start an agent, if all that it needs is allowed (R5)."""
         fields = request(message, SPAWN, "PROMPT") or {}
         name, cli, pairs = fields.get("NAME", ""), fields.get("CLI", ""), fields.get("ENV", "")
         variables = [pair.partition("=") for pair in pairs.split(",")] if pairs else []
-        if not is_agent_name(name) or not cli or not all(sign and key for key, sign, _ in variables):
+        if not is_agent_name(name):
+            raise Failure(
+                self.choice("relay.presence.25", "bad_request", "denied"), "relay.presence.13", "relay.presence.25"
+            )
+        if not cli or not all(sign and key for key, sign, _ in variables):
             raise Failure("bad_request", "relay.presence.13", "relay.presence.25")
         if cli not in self.settings.get("clis", {}):
             raise Failure("denied", "relay.presence.20")
@@ -515,7 +701,9 @@ class RelayModel(Model):
         if not {key for key, _, _ in variables} <= set(self.settings.get("env", [])):
             raise Failure("denied", "relay.presence.23")
         if self.is_there(name):
-            raise Failure("agent_exists", "relay.presence.24")
+            self.row("relay.presence.24")
+            if self.choice("relay.presence.24", "agent_exists", "is started again") == "agent_exists":
+                raise Failure("agent_exists")
         self.row("relay.presence.12", "relay.presence.14", "relay.presence.18")
         agent = self.agents.setdefault(name, Agent(self.now_ms))
         agent.status, agent.pid = "active", self.born(Number, "pid")
@@ -525,9 +713,12 @@ class RelayModel(Model):
         """End an agent."""
         name = (request(message, RELEASE, "REASON") or {}).get("NAME", "")
         if not is_agent_name(name):
-            raise Failure("bad_request", "relay.presence.25", "relay.presence.27")
+            raise Failure(
+                self.choice("relay.presence.25", "bad_request", "denied"), "relay.presence.25", "relay.presence.27"
+            )
         if not self.is_there(name):
-            raise Failure("unknown_agent", "relay.presence.29")
+            waits = self.choice("relay.presence.29", "fails at once", "is tried again") == "is tried again"
+            raise Failure("unknown_agent", "relay.presence.29", may_come=waits)
         self.row("relay.presence.26", "relay.presence.28")
         self.agents[name].status, self.agents[name].pid = "terminated", None
 
@@ -538,13 +729,17 @@ class RelayModel(Model):
         self.row("relay.export.12", "relay.log.26")
         states = [row.status for row in self.rows]
         counts = {name: states.count(name) for name in ("pending", "processing", "completed", "failed", "archived")}
-        agents = [{"name": name, "status": one.status} for name, one in sorted(self.agents.items())]
-        return counts | {"agents": Cited(agents, ("relay.export.12", *self.pass_rows))}
+        agents = [(name, {"name": name, "status": one.status}) for name, one in sorted(self.agents.items())]
+        return counts | {"agents": Listed(agents, self.rows_of_agent)}
+
+    def rows_of_agent(self, name: str) -> tuple[str, ...]:
+        """The sentences that make an agent what it is."""
+        return ("relay.presence.04", "relay.presence.07", *self.why.get(name, ()))
 
     def audit(self) -> dict[str, Any]:
         """What was refused."""
         self.row("relay.limit.16")
-        return {"records": Records(tuple(self.refused))}
+        return {"records": Records(tuple(self.refused), self.why)}
 
     def metrics(self) -> dict[str, Any]:
         """Numbers for an operator; a scenario looks at them."""
@@ -554,17 +749,41 @@ class RelayModel(Model):
         """The ledger."""
         self.row(*COLUMNS)
         agents = [
-            {
-                "name": name,
-                "registered_at": Cited(one.registered_at, ("relay.presence.08", *self.pass_rows)),
-                "last_seen_at": Cited(one.last_seen_at, ("relay.presence.09", *self.pass_rows)),
-                "pid": one.pid,
-                "status": Cited(one.status, ("relay.presence.10", "relay.presence.26", *self.pass_rows)),
-            }
+            (
+                name,
+                {
+                    "name": name,
+                    "registered_at": Cited(one.registered_at, ("relay.presence.08", *self.rows_of_agent(name))),
+                    "last_seen_at": Cited(one.last_seen_at, ("relay.presence.09", *self.rows_of_agent(name))),
+                    "pid": one.pid,
+                    "status": Cited(one.status, ("relay.presence.10", "relay.presence.26", *self.rows_of_agent(name))),
+                },
+            )
             for name, one in sorted(self.agents.items())
         ]
-        rows = Cited([row.told(self.pass_rows) for row in self.rows], ("relay.log.49", *self.pass_rows))
-        return {"messages": rows, "agents": Cited(agents, ("relay.presence.04", "relay.presence.07", *self.pass_rows))}
+        rows = [(row.name_in_ledger, row.told(self.why.get(row.source, ()), self.id_of(row))) for row in self.rows]
+        return {
+            "messages": Listed(rows, self.rows_of_row, name_of_row, IN_ORDER),
+            "agents": Listed(agents, self.rows_of_agent),
+        }
+
+    def id_of(self, row: Row | CopyRow) -> Any:
+        """message_id: the agent and the file's stem, or, on another bus, a part of them."""
+        form = self.choice("relay.log.32", "AGENT/STEM", "STEM", "UUID")
+        if isinstance(row, CopyRow):
+            return (
+                Around("" if form == "STEM" else f"{row.recipient}/", row.name, ".msg") if form != "UUID" else SOME_TEXT
+            )
+        stem = row.file.removesuffix(".msg")
+        return {"AGENT/STEM": row.message_id, "STEM": stem}.get(form, stem.partition("-")[2])
+
+    def rows_of_row(self, name: str) -> tuple[str, ...]:
+        """Of a row that is missing or too many: of its file, or, for a copy, of all that was handled."""
+        if name in self.why:
+            return (*LOOKED_AT, *self.why[name]) if name in self.by_path else self.why[name]
+        sources = [row.source for row in self.rows if row.name_in_ledger == name]
+        path = () if name.startswith("copy for ") else ("relay.log.21",)
+        return (*path, "relay.route.19", *self.whys([*sources, *self.handled]))
 
     # -- what agents and the kit do in the folder
 
@@ -575,27 +794,42 @@ class RelayModel(Model):
     def folder(self) -> dict[str, Any]:
         """All files."""
         self.row("relay.export.07")
-        agents = [
-            {
-                "name": name,
-                "outbox": Cited(
-                    [one.outbox[file].told(file) for file in sorted(one.outbox)], ("relay.log.07", *self.pass_rows)
-                ),
-                "pending": Cited([one.pending[file].told(file) for file in sorted(one.pending)], self.pass_rows),
-                "inbox": Cited([copy.told() for copy in one.inbox], self.pass_rows),
-                "is_whole": Cited(one.is_whole, ("relay.presence.05", *self.pass_rows)),
-            }
-            for name, one in sorted(self.folders.items())
-            if not one.odd
-        ]
-        kept = [
-            {"path": f"{day}/{name}/{file}", "data": data}
-            for day, names in sorted(self.archive.items())
-            for name, files in sorted(names.items())
-            for file, data in sorted(files.items())
-        ]
-        rows = ("relay.export.07", "relay.export.03", *self.pass_rows)
-        return {"agents": agents, "archive": Cited(kept, rows), "tmp": Cited([], ("relay.log.08",))}
+        agents = [(name, self.folder_of(name, one)) for name, one in sorted(self.folders.items()) if not one.odd]
+        kept = {
+            f"{name}/{file}": (day, data)
+            for day, names in self.archive.items()
+            for name, files in names.items()
+            for file, data in files.items()
+        }
+        return {
+            "agents": Listed(agents, self.rows_of_agent),
+            "archive": Kept(kept, self.why, self.whys(self.handled)),
+            "tmp": Cited([], ("relay.log.08",)),
+        }
+
+    def folder_of(self, name: str, one: Folder) -> dict[str, Any]:
+        """All that stands in an agent's."""
+
+        def rows_of(file: str, *place: str) -> tuple[str, ...]:
+            path = "/".join(("agents", name, "outbox", *place, file))
+            return self.why.get(path, ()) or ("relay.log.04", "relay.log.07")
+
+        outbox = [(file, one.outbox[file].told(file)) for file in sorted(one.outbox)]
+        pending = [(file, one.pending[file].told(file)) for file in sorted(one.pending)]
+        return {
+            "name": name,
+            "outbox": Listed(outbox, rows_of),
+            "pending": Listed(pending, lambda file: rows_of(file, ".pending")),
+            "inbox": self.inbox_of(one.inbox),
+            "is_whole": Cited(one.is_whole, ("relay.presence.05",)),
+        }
+
+    def inbox_of(self, copies: list[Copy]) -> Cited:
+        """Files, each with the branches of the message that it is a copy of."""
+        told = [copy.told(self.why.get(copy.source, ())) for copy in copies]
+        return Cited(
+            told, ("relay.route.17", *self.whys(dict.fromkeys([*(copy.source for copy in copies), *self.handled])))
+        )
 
     def config(self, **values: Any) -> dict[str, Any]:
         """Write config.json, which the next orchestrator reads."""
@@ -637,7 +871,7 @@ class RelayModel(Model):
         """An agent reads its inbox and clears it."""
         folder = self.folders.get(agent, Folder())
         taken, folder.inbox = folder.inbox, []
-        return {"inbox": Cited([copy.told() for copy in taken], self.pass_rows)}
+        return {"inbox": self.inbox_of(taken)}
 
     def claim(self, message_id: str) -> dict[str, Any]:
         """Somebody else has a message in hand, and dies with it."""

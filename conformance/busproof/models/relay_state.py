@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from busproof.models.relay_text import FILE_NAME
-from busproof.models.spec import Cited, Difference, Fits, Free, Part, Told, plain
+from busproof.models.spec import Cited, Difference, Fits, Free, Part, Told, differs, plain
 
 
 class Number(Free):
@@ -42,9 +44,11 @@ class Around(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         begins = type(actual) is str and actual.startswith(self.before)
-        if begins and self.name.takes(actual.removeprefix(self.before) + self.cut):
+        name = str(actual).removeprefix(self.before) + self.cut
+        if begins and self.name.takes(name):
             return None
-        return Difference(path, repr(self), repr(actual), rows)
+        is_low = begins and FILE_NAME.fullmatch(name) is not None and plain(self.name) is None
+        return Difference(path, repr(self), repr(actual), ("relay.route.18",) if is_low else rows)
 
     def __repr__(self) -> str:
         return f"{self.before!r} and {self.name!r}"
@@ -91,9 +95,16 @@ class Copy:
     name: CopyName
     data: bytes
     inode: Any
+    source: str  # the path of the message
 
-    def told(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": "file", "data": self.data, "inode": self.inode}
+    def told(self, why: tuple[str, ...]) -> dict[str, Any]:
+        """As a listing tells it; `why` are the branches of the message."""
+        return {
+            "name": Cited(self.name, ("relay.route.18",)),
+            "kind": "file",
+            "data": Cited(self.data, ("relay.route.15", *why)),
+            "inode": self.inode,
+        }
 
 
 @dataclass
@@ -149,26 +160,32 @@ class Row:
     def path(self) -> str:
         return f"agents/{self.agent}/outbox/{self.file}"
 
-    def told(self, last: tuple[str, ...]) -> dict[str, Any]:
-        """The whole row but its id, which may have gaps; `last` are the rows of the last pass, which made it so."""
+    @property
+    def source(self) -> str:
+        """The file that it is about."""
+        return self.path
+
+    name_in_ledger = path
+
+    def told(self, why: tuple[str, ...], id_: str) -> dict[str, Any]:
+        """The whole row but its id, which may have gaps; `why` are the branches that made it so."""
         return {
-            "message_id": Cited(self.message_id, ("relay.log.32", *last)),
-            "agent_name": Cited(self.agent, ("relay.log.19", *last)),
-            "direction": Cited("outbox", ("relay.log.20", *last)),
-            "file_path": Cited(self.path, ("relay.log.21", "relay.log.31", *last)),
-            "file_size": Cited(self.size, ("relay.log.22", *last)),
-            "file_mtime_ns": Cited(self.mtime_ns, ("relay.log.23", *last)),
-            "file_inode": Cited(Told(self.inode), ("relay.log.24", *last)),
-            "checksum": Cited(Told(self.checksum) if self.checksum else None, ("relay.log.25", *last)),
-            "status": Cited(self.status, ("relay.log.26", "relay.retry.02", "relay.export.01", *last)),
-            "message_type": Cited(self.kind, ("relay.log.27", "relay.log.34", *last)),
-            "target": Cited(self.target, ("relay.log.28", *last)),
-            "discovered_at": Cited(self.discovered_at, ("relay.log.29", "relay.log.31", *last)),
-            "processed_at": Cited(self.processed_at, ("relay.log.30", *last)),
-            "retry_count": Cited(self.retry_count, ("relay.retry.01", *last)),
+            "message_id": Cited(id_, ("relay.log.32",)),
+            "agent_name": Cited(self.agent, ("relay.log.19",)),
+            "direction": Cited("outbox", ("relay.log.20",)),
+            "file_path": Cited(Below(self.path), ("relay.log.21", "relay.log.31")),
+            "file_size": Cited(self.size, ("relay.log.22", *why)),
+            "file_mtime_ns": Cited(self.mtime_ns, ("relay.log.23", *why)),
+            "file_inode": Cited(Told(self.inode), ("relay.log.24",)),
+            "checksum": Cited(Told(self.checksum) if self.checksum else None, ("relay.log.25",)),
+            "status": Cited(self.status, ("relay.log.26", "relay.retry.02", "relay.export.01", *why)),
+            "message_type": Cited(self.kind, ("relay.log.27", "relay.log.34", *why)),
+            "target": Cited(self.target, ("relay.log.28", *why)),
+            "discovered_at": Cited(self.discovered_at, ("relay.log.29", "relay.log.31", *why)),
+            "processed_at": Cited(self.processed_at, ("relay.log.30", *why)),
+            "retry_count": Cited(self.retry_count, ("relay.retry.01", *why)),
             "last_error": Cited(
-                None if self.last_error is None else Reason(self.last_error),
-                ("relay.retry.09", "relay.retry.10", *last),
+                None if self.last_error is None else Reason(self.last_error), ("relay.retry.09", "relay.retry.10", *why)
             ),
         }
 
@@ -184,27 +201,116 @@ class CopyRow:
     kind: str
     target: str
     at: int
+    source: str  # the path of the message
 
     status = "completed"
 
-    def told(self, last: tuple[str, ...]) -> dict[str, Any]:
+    @property
+    def name_in_ledger(self) -> str:
+        """The bus chose the rest."""
+        return f"copy for {self.recipient}, {len(self.data)} bytes"
+
+    def told(self, why: tuple[str, ...], id_: Any) -> dict[str, Any]:
+        """The whole row; `why` are the branches of the message."""
         return {
-            "message_id": Cited(Around(f"{self.recipient}/", self.name, ".msg"), ("relay.log.32", *last)),
-            "agent_name": Cited(self.recipient, ("relay.route.19", *last)),
-            "direction": Cited("inbox", ("relay.log.20", "relay.route.19", *last)),
             "file_path": Cited(
-                Around(f"agents/{self.recipient}/inbox/", self.name), ("relay.log.21", "relay.route.18", *last)
+                Around(f"agents/{self.recipient}/inbox/", self.name), ("relay.route.17", "relay.route.18")
             ),
-            "file_size": Cited(len(self.data), ("relay.log.22", *last)),
+            "message_id": Cited(id_, ("relay.log.32",)),
+            "agent_name": Cited(self.recipient, ("relay.route.19",)),
+            "direction": Cited("inbox", ("relay.log.20", "relay.route.19")),
+            "file_size": Cited(len(self.data), ("relay.route.15", *why)),
             "file_mtime_ns": SOME_NUMBER,
-            "file_inode": Cited(Told(self.inode), ("relay.log.24", *last)),
-            "checksum": Cited(Told(sha256(self.data)), ("relay.log.25", *last)),
-            "status": Cited("completed", ("relay.route.19", *last)),
-            "message_type": self.kind,
-            "target": self.target,
-            "discovered_at": self.at,
-            "processed_at": self.at,
+            "file_inode": Cited(Told(self.inode), ("relay.log.24",)),
+            "checksum": Cited(Told(sha256(self.data)), ("relay.route.15", *why)),
+            "status": Cited("completed", ("relay.route.19",)),
+            "message_type": Cited(self.kind, ("relay.route.19", *why)),
+            "target": Cited(self.target, ("relay.route.19", *why)),
+            "discovered_at": Cited(self.at, ("relay.route.19",)),
+            "processed_at": Cited(self.at, ("relay.route.19",)),
         }
+
+
+def name_of_row(row: Any) -> str:
+    """Of a row as a bus tells it: the path of its file below the root, or whose inbox a copy is in."""
+    path = str(row.get("file_path"))
+    if copy := re.search("agents/([^/]+)/inbox/[^/]+$", path):
+        return f"copy for {copy[1]}, {row.get('file_size')} bytes"
+    found = re.search("agents/[^/]+/outbox/[^/]+$", path)
+    return found[0] if found else path
+
+
+@dataclass(frozen=True)
+class Below(Part):
+    """A path below the root; the root before it is another way to tell it."""
+
+    path: str
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        if actual == self.path:
+            return None
+        is_absolute = type(actual) is str and actual.startswith("/") and actual.endswith(f"/{self.path}")
+        return Difference(path, repr(self.path), repr(actual), ("relay.log.31",) if is_absolute else rows)
+
+    def __repr__(self) -> str:
+        return repr(self.path)
+
+
+@dataclass(frozen=True)
+class Listed(Part):
+    """Members by name, in their order. One that is missing, or too many, breaks the rows of that name."""
+
+    members: list[tuple[str, Any]]
+    rows_of: Callable[[str], tuple[str, ...]]
+    name_of: Callable[[Any], str] = itemgetter("name")
+    in_order: tuple[str, ...] = ()
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        try:
+            seen = [self.name_of(one) for one in actual]
+        except (AttributeError, KeyError, TypeError):
+            return Difference(path, "a list with names", repr(actual)[:300], rows)
+        wanted = [name for name, _ in self.members]
+        if wanted == seen:
+            pairs = [*zip(self.members, actual, strict=True)]
+        else:  # those that are there may say more than what is missing
+            once = {name for name in wanted if wanted.count(name) == seen.count(name) == 1}
+            pairs = [((name, one), actual[seen.index(name)]) for name, one in self.members if name in once]
+        for (name, one), other in pairs:
+            if found := differs(one, other, f"{path}[{name}]", self.rows_of(name)):
+                return found
+        missing, added = Counter(wanted) - Counter(seen), Counter(seen) - Counter(wanted)
+        for name in sorted({*missing, *added}):
+            said = "is missing" if name in missing else "is too many"
+            return Difference(path, f"{len(wanted)} of them", f"{len(seen)}: {name} {said}", self.rows_of(name))
+        return None if wanted == seen else Difference(path, repr(wanted)[:600], repr(seen)[:600], self.in_order or rows)
+
+    def __repr__(self) -> str:
+        return repr([one for _, one in self.members])
+
+
+@dataclass(frozen=True)
+class Kept(Part):
+    """The archive: agent/file → day and content."""
+
+    files: dict[str, tuple[str, bytes]]
+    why: dict[str, tuple[str, ...]]
+    handled: tuple[str, ...]  # branches of what the last pass handled, for a file that should not be there
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        seen = {one["path"].partition("/")[2]: (one["path"].partition("/")[0], one["data"]) for one in actual}
+        for name in sorted(self.files.keys() | seen.keys()):
+            one, other = self.files.get(name), seen.get(name)
+            if one == other:
+                continue
+            agent, _, file = name.rpartition("/")
+            why = self.why.get(f"agents/{agent}/outbox/{file}", self.handled)
+            if one and other:
+                why = ("relay.export.03",) if one[1] == other[1] else ("relay.export.07", *why)
+            else:
+                why = ("relay.log.07", "relay.export.05", "relay.export.07", *why)
+            return Difference(f"{path}.{name}", repr(one), repr(other), why)
+        return None
 
 
 @dataclass(frozen=True)
@@ -236,19 +342,30 @@ class Records(Part):
     """Audit records, those of one moment in any order."""
 
     records: tuple[Refused, ...]
+    why: dict[str, tuple[str, ...]]  # of what stands at a path
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         try:
             seen = [Refused(one["at_ms"], one["event"], one["path"]) for one in actual]
         except (KeyError, TypeError):
             return Difference(path, repr(self), repr(actual), rows)
-        for one, other in itertools.zip_longest(_sorted(self.records), _sorted(seen)):
-            if one != other:
-                culprit = min((each for each in (one, other) if each is not None), key=lambda each: each.at_ms)
-                return Difference(
-                    path, repr(one), repr(other), (EVENT_ROWS.get(culprit.event, "relay.limit.16"), "relay.limit.16")
-                )
+        missing, added = Counter(self.records) - Counter(seen), Counter(seen) - Counter(self.records)
+        for one, other in itertools.zip_longest(_sorted(missing), _sorted(added)):
+            return Difference(path, repr(one), repr(other), self._rows(one, other))
         return None
+
+    def _rows(self, one: Refused | None, other: Refused | None) -> tuple[str, ...]:
+        """Of the first that is missing, or of what was no reason for a record."""
+        if one and other and one.event == other.event:
+            return ("relay.limit.16",)
+        if one is not None and (other is None or one.at_ms <= other.at_ms):
+            is_agent = one.event == "symlink" and one.path.count("/") == 1
+            return ("relay.limit.10" if is_agent else EVENT_ROWS[one.event],)
+        assert other is not None
+        return (
+            EVENT_ROWS.get(other.event, "relay.limit.16"),
+            *self.why.get(other.path.removeprefix("agents/") if other.path.count("/") == 1 else other.path, ()),
+        )
 
     def __repr__(self) -> str:
         return repr(list(self.records))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 
 KINDS = ("message", "spawn", "release", "ack", "nack", "status", "continuity")
@@ -19,7 +20,9 @@ USUAL_PRIORITY = 5
 NAME = re.compile("[a-zA-Z][a-zA-Z0-9_-]{0,62}")
 FILE_NAME = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
 HEADER = re.compile(r"([A-Z][A-Z0-9_-]*):(.*)", re.DOTALL)
+SMALL_HEADER = re.compile(HEADER.pattern, re.DOTALL | re.IGNORECASE | re.ASCII)
 HASH = re.compile(r"sha256:([0-9a-f]{64})")
+KNOWN = ("TO", "KIND", "THREAD", "PRIORITY", "CHECKSUM", "ATTACHMENT", "FROM", "ID")
 SPAWN, RELEASE = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV"), ("NAME", "REASON")
 
 
@@ -51,33 +54,72 @@ class Message:
     def is_whole(self) -> bool:
         """Is the body what CHECKSUM says?"""
         said = self.headers.get("CHECKSUM")
-        return said is None or said == f"sha256:{hashlib.sha256(self.body.encode()).hexdigest()}"
+        return said is None or self.is_of(self.body.encode())
+
+    def is_of(self, data: bytes) -> bool:
+        """Is CHECKSUM that of these bytes?"""
+        return self.headers.get("CHECKSUM") == f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def parsed(data: bytes) -> Message | None:
+Choose = Callable[..., str]  # of a row and the options, the first of them the reference's
+
+
+def as_the_reference(_: str, *options: str) -> str:
+    """The first of them."""
+    return options[0]
+
+
+def parsed(data: bytes, choose: Choose = as_the_reference) -> Message | None:
     """The message of a file's bytes; None if it is malformed."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return None
+        if choose("relay.log.44: what is no UTF-8", "is malformed", "is replaced") == "is malformed":
+            return None
+        text = data.decode(errors="replace")
     head, blank, body = text.partition("\n\n")
     headers: dict[str, str] = {}
     for line in head.split("\n") if blank else ():
-        match = HEADER.fullmatch(line)
+        match = HEADER.fullmatch(line) or small_header(line, choose)
         value = match[2].strip(" \t") if match else ""
-        if match is None or not value or match[1] in headers or has_control(value):
+        if match is None or not value or not (may_hold(value, choose) and may_stand(match[1].upper(), headers, choose)):
             return None
-        headers[match[1]] = value
-    return Message(headers, body) if is_sound(headers) else None
+        headers[match[1].upper()] = value
+    return Message(headers, body) if is_sound(headers, choose) else None
 
 
-def is_sound(headers: dict[str, str]) -> bool:
+def small_header(line: str, choose: Choose) -> re.Match[str] | None:
+    """A header whose name is not in upper case, for a bus that takes it."""
+    match = SMALL_HEADER.fullmatch(line)
+    if match and choose("relay.log.41", "upper case alone", "any case") == "any case":
+        return match
+    return None
+
+
+def may_hold(value: str, choose: Choose) -> bool:
+    """Control characters are malformed."""
+    return (
+        not has_control(value) or choose("relay.log.44: a control character", "is malformed", "is taken") == "is taken"
+    )
+
+
+def may_stand(name: str, headers: dict[str, str], choose: Choose) -> bool:
+    """A header twice is malformed; one that nobody knows is not."""
+    if name in headers:
+        return choose("relay.log.42", "a header twice is malformed", "the last one counts") == "the last one counts"
+    return name in KNOWN or choose("relay.log.43", "is allowed", "is malformed") == "is allowed"
+
+
+def is_sound(headers: dict[str, str], choose: Choose) -> bool:
     """Are the headers that mean something as they must be?"""
+    priority = headers.get("PRIORITY", "0")
+    if re.fullmatch("[0-9]{2,}", priority) and choose("relay.log.45", "one digit", "any number") == "any number":
+        priority = "0"
     return (
         "TO" in headers
         and not headers.keys() & {"FROM", "ID"}
         and headers.get("KIND", "message") in KINDS
-        and re.fullmatch("[0-9]", headers.get("PRIORITY", "0")) is not None
+        and re.fullmatch("[0-9]", priority) is not None
         and all(HASH.fullmatch(headers[name]) for name in ("CHECKSUM", "ATTACHMENT") if name in headers)
     )
 
@@ -102,8 +144,8 @@ def is_address(to: str) -> bool:
     return to in (ORCHESTRATOR, LEAD, EVERYBODY) or is_channel(to) or is_agent_name(to)
 
 
-def subscriptions(body: str) -> tuple[set[str], set[str]] | None:
-    """Channels that a status adds and takes away; None where one of them is no channel."""
+def subscriptions(body: str, *, is_strict: bool = True) -> tuple[set[str], set[str]] | None:
+    """Channels that a status adds and takes away; None where one of them is no channel, or without those."""
     added: set[str] = set()
     removed: set[str] = set()
     for line in body.split("\n"):
@@ -111,8 +153,9 @@ def subscriptions(body: str) -> tuple[set[str], set[str]] | None:
         if not colon or key not in ("SUBSCRIBE", "UNSUBSCRIBE"):
             continue
         words = {word.strip(" \t") for word in value.split(",")}
-        if not all(map(is_channel, words)):
+        if is_strict and not all(map(is_channel, words)):
             return None
+        words = set(filter(is_channel, words))
         added, removed = (added | words, removed - words) if key == "SUBSCRIBE" else (added - words, removed | words)
     return added, removed
 

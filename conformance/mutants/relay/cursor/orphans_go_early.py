@@ -1,4 +1,4 @@
-"""What is 30 s old goes from .pending."""
+"""What is 15 s old goes from .pending."""
 
 import inspect
 import textwrap
@@ -8,10 +8,10 @@ from refbus.relay import scan
 from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.cursor.26",)
-ITEM = "corpus:ages"
+ITEM = "corpus"
 
 WAS = "if age_ns > self._store.config.orphan_ms * 1_000_000:"
-IS = "if age_ns >= self._store.config.orphan_ms * 1_000_000:"
+IS = "if age_ns > self._store.config.orphan_ms * 500_000:"
 SOURCE = inspect.getsource(scan.Scanner._pending)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(scan))

@@ -7,7 +7,7 @@ from refbus.driver import serve
 from refbus.kernel import msgfile
 from refbus.relay.bus import RelayBus
 
-KILLED_BY = ("relay.cursor.18", "relay.cursor.20")
+KILLED_BY = ("relay.cursor.18",)
 ITEM = "corpus:future"
 
 WAS = "else unchanged_ns"

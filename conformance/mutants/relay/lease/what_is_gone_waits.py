@@ -11,7 +11,7 @@ KILLED_BY = ("relay.lease.09",)
 ITEM = "corpus:changes"
 
 WAS = 'raise Failure("file_disappeared") from error'
-IS = 'raise Failure("unknown_agent") from error'
+IS = '(later := Failure("file_disappeared")).is_transient = True\n            raise later from error'
 SOURCE = inspect.getsource(process.Processing._read)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(process))

@@ -7,7 +7,7 @@ from refbus.driver import serve
 from refbus.relay import ledger
 from refbus.relay.bus import RelayBus
 
-KILLED_BY = ("relay.log.21", "relay.log.31")
+KILLED_BY = ("relay.log.31", "relay.log.31")
 ITEM = "corpus:good_forms"
 
 WAS = "            entry.path,"

@@ -11,7 +11,7 @@ KILLED_BY = ("relay.log.41",)
 ITEM = "corpus:bad_forms"
 
 WAS = "found = _HEADER.fullmatch(line)"
-IS = "found = _HEADER.fullmatch(line.upper() if line[:2] == 'to' else line)"
+IS = "found = _HEADER.fullmatch(line.partition(':')[0].upper() + ':' * (':' in line) + line.partition(':')[2])"
 SOURCE = inspect.getsource(msgfile._header)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(msgfile))
