@@ -19,7 +19,15 @@ JOIN_LIMIT_S = 30.0
 
 context = multiprocess.get_context("forkserver")
 # What cannot be imported here is left out by the fork server.
-context.set_forkserver_preload(["refbus.comms.bus", "refbus.timeline.bus", "busproof.session", "busproof.adapters.mcp"])
+context.set_forkserver_preload(
+    [
+        "refbus.comms.bus",
+        "refbus.timeline.bus",
+        "refbus.timeline.jetstream",
+        "busproof.session",
+        "busproof.adapters.mcp",
+    ]
+)
 
 
 def is_wanted() -> bool:
