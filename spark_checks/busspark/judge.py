@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
@@ -32,10 +33,25 @@ from busproof.systems import SYSTEMS
 from busspark.closer import Closer
 from busspark.schema import fact_schema
 from busspark.screen.edges import Suspicion, suspicions
-from busspark.screen.rows import Streams, rows_of
-from busspark.screen.window import ACKS, DURABLE, EXPORT, LEASE, LETTERS, ORDER, READS, UNINVITED, screened
+from busspark.screen.rows import (
+    ACKS,
+    DURABLE,
+    EXPORT,
+    LEASE,
+    LETTERS,
+    ORDER,
+    READS,
+    RUN,
+    UNINVITED,
+    Streams,
+    rows_of,
+    sums_of,
+)
+from busspark.screen.window import and_sums, screened
 
 Run = tuple[str, str]  # system, run
+PARTITIONS = "spark.sql.shuffle.partitions"
+EVENTS_OF_A_PARTITION = 1_000_000
 # check → the suspicions that call for it; what it counts, of the counts of streams
 CALLED_BY: dict[Check, tuple[int, str]] = {
     order.check: (ORDER, "acknowledged"),
@@ -54,12 +70,25 @@ CALLED_BY: dict[Check, tuple[int, str]] = {
 
 def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda _: None) -> dict[Run, list[Verdict]]:
     """Integrity and all checks of every run of these streams."""
+    spark = _of_our_own(spark, folder)
     judged: dict[Run, list[Verdict]] = {}
     for system in systems_in(spark, folder):
         streams = streams_of(spark, folder, system)
         for run, verdicts in _judge_system(streams, SYSTEMS[system].checks, say):
             judged[system, run] = verdicts
     return judged
+
+
+def _of_our_own(spark: SparkSession, folder: str) -> SparkSession:
+    """On the same cluster; sums of hashes wrap here, which ANSI would forbid."""
+    ours = spark.newSession()
+    ours.conf.set("spark.sql.ansi.enabled", "false")
+    ours.conf.set("spark.sql.caseSensitive", "true")
+    if ours.conf.get(PARTITIONS) == "200":  # nobody chose
+        abouts = (ours.read.parquet(f"{folder}/{system}/about") for system in systems_in(ours, folder))
+        events = sum(row[0] or 0 for about in abouts for row in about.selectExpr("sum(lines)").collect())
+        ours.conf.set(PARTITIONS, str(ours.sparkContext.defaultParallelism + events // EVENTS_OF_A_PARTITION))
+    return ours
 
 
 def systems_in(spark: SparkSession, folder: str) -> list[str]:
@@ -82,9 +111,15 @@ def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataF
 def _judge_system(
     streams: Streams, checks: Mapping[str, Check], say: Callable[[str], None]
 ) -> Iterator[tuple[str, list[Verdict]]]:
-    known = {row.pop("run"): About(**row) for row in (row.asDict() for row in streams["about"].collect())}
+    hashes: dict[str, int] = {}
+    known: dict[str, About] = {}
+    for row in streams["about"].selectExpr("*", f"{RUN} AS r").collect():
+        told = row.asDict()
+        run = told.pop("run")
+        hashes[run], known[run] = told.pop("r"), About(**told)
     say(f"spark: one pass over {sum(about.lines for about in known.values()):,} events of {len(known)} runs")
-    suspected = _screened(streams, set(checks.values()))
+    found = _screened(streams, set(checks.values()))
+    suspected = {run: found[hashed] for run, hashed in hashes.items()}
     exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}
     closer = Closer(streams, checks, {run: (about, suspected[run]) for run, about in known.items() if not about.damage})
     for run, about in known.items():
@@ -100,6 +135,8 @@ def _judge_system(
                 continue
             bits, counted = CALLED_BY[check]
             count = counts.get(counted, 0) + (check is export.check and run in exports)  # the look counts
+            if check is export.check and run not in exports:
+                bits = 0  # there is nothing to compare
             if suspected[run].bits & bits:
                 say(f"spark: {name}: something is suspect in {run}")
                 verdicts.append(replace(closer.look(run, check), counted=count))
@@ -108,13 +145,26 @@ def _judge_system(
         yield run, verdicts
 
 
-def _screened(streams: Streams, checks: set[Check]) -> Mapping[str, Suspicion]:
-    is_dense, may_repeat = order.check_dense in checks, lease.check_deliveries not in checks
+def screen_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
+    """What Spark is asked; None if the screen knows none of these checks."""
     rows = rows_of(streams, checks)
     if rows is None:
+        return None
+    return and_sums(screened(rows, may_repeat=lease.check_deliveries not in checks), sums_of(streams, checks))
+
+
+def _screened(streams: Streams, checks: set[Check]) -> Mapping[int, Suspicion]:
+    frame = screen_of(streams, checks)
+    if frame is None:
         return defaultdict(Suspicion)
-    found = screened(rows, is_dense=is_dense, may_repeat=may_repeat)
-    return suspicions(found.toLocalIterator(), is_dense=is_dense)
+    return suspicions(_told(frame), is_dense=order.check_dense in checks)
+
+
+def _told(frame: DataFrame) -> Iterator[SimpleNamespace]:
+    for batch in frame.toArrow().to_batches():
+        columns = batch.to_pydict()
+        for row in zip(*columns.values(), strict=True):
+            yield SimpleNamespace(**dict(zip(columns, row, strict=True)))
 
 
 def _clean(check: Check, counted: int, about: About, looked: Export | None) -> Verdict:

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from busproof.checks import lease, order
 from busproof.systems import SYSTEMS
 from busspark.compact import compact
-from busspark.judge import streams_of
-from busspark.screen.rows import rows_of
-from busspark.screen.window import screened
+from busspark.judge import screen_of, streams_of
 
 
 @pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
@@ -22,13 +19,29 @@ def test_events_are_shuffled_once(
 ) -> None:
     """No single partition, and nothing made many of a number that a bus chose."""
     compact([recorded(system)], tmp_path)
-    checks = set(SYSTEMS[system].checks.values())
-    rows = rows_of(streams_of(spark, str(tmp_path), system), checks)
-    assert rows is not None
-    frame = screened(rows, is_dense=order.check_dense in checks, may_repeat=lease.check_deliveries not in checks)
+    frame = screen_of(streams_of(spark, str(tmp_path), system), set(SYSTEMS[system].checks.values()))
+    assert frame is not None
     plan = frame._jdf.queryExecution().executedPlan().toString()
-    assert plan.count(" Exchange ") == plan.count(" Exchange hashpartitioning(g") == 1
+    exchanges = [line for line in plan.splitlines() if " Exchange " in line]
+    of_sums = [line for line in exchanges if " Exchange hashpartitioning(r" in line]
+    assert len(exchanges) - len(of_sums) == plan.count(" Exchange hashpartitioning(g") == 1
     assert plan.count(" Window ") == 1
     assert plan.count(" Sort ") == 1
     assert "SinglePartition" not in plan
     assert " Generate " not in plan
+
+
+def test_every_generated_method_is_small_enough_to_be_compiled(
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """HotSpot interprets methods of more than 8,000 bytes of bytecode, which costs an order of magnitude."""
+    compact([recorded("worker")], tmp_path)
+    generating = spark.newSession()
+    generating.conf.set("spark.sql.codegen.wholeStage", "true")
+    generating.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    frame = screen_of(streams_of(generating, str(tmp_path), "worker"), set(SYSTEMS["worker"].checks.values()))
+    assert frame is not None
+    stages = frame._jdf.queryExecution().debug().codegenToSeq()
+    sizes = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
+    assert len(sizes) > 10
+    assert max(sizes) < 8_000

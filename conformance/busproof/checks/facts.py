@@ -54,7 +54,6 @@ class Stored(Fact):
     addressee: str | None
     is_own: bool  # the bus itself appends such messages
     is_dead: bool  # it stands among the dead letters
-    following: int = 0  # so many rows up to this one are of this sender, and leave no seq out
 
     @property
     def message(self) -> str:

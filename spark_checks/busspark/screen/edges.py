@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from types import SimpleNamespace
 
 from busspark.screen import rows as r
-from busspark.screen.window import ACKS, ORDER, READS, SLICED, UNINVITED
+from busspark.screen.rows import ACKS, ORDER, READS, UNINVITED
+from busspark.screen.window import SLICED
 
-Row = Any  # of window.screened
+Row = SimpleNamespace  # of window.screened
 KEYS_MAX = 100_000  # suspect keys of a kind that are kept apart; if there are more, all keys are looked at
 
 
@@ -29,52 +30,81 @@ class Suspicion:
             self.keys[row.k].add(row.g)
 
 
-def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[str, Suspicion]:
-    """By run."""
-    of_run: dict[str, list[Row]] = defaultdict(list)
-    found: dict[str, Suspicion] = defaultdict(Suspicion)
-    maybe: dict[str, list[Row]] = defaultdict(list)
+def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
+    """By the hash of the run."""
+    of_run: dict[int, list[Row]] = defaultdict(list)
+    found: dict[int, Suspicion] = defaultdict(Suspicion)
+    sums: dict[tuple[int, int], int] = defaultdict(int)  # run, what → how much there is too little of it
+    newest: dict[int, int] = defaultdict(int)  # run → the largest seq that stands
+    uninvited: list[Row] = []
     nameless = set()
     for row in rows:
         if row.k == r.NAMELESS:
-            nameless.add((row.run, row.s))
+            nameless.add((row.r, row.s))
+        elif row.k == r.SUM:
+            sums[row.r, row.s] += row.w or 0
+            newest[row.r] = max(row.v or 0, newest[row.r])
         elif row.bits & UNINVITED:
-            maybe[row.run].append(row)
+            uninvited.append(row)
         elif row.k in SLICED:
-            of_run[row.run].append(row)
-        found[row.run].suspect(row, row.bits & ~UNINVITED)
-    for run, uninvited in maybe.items():
-        for row in uninvited:
-            found[run].suspect(row, 0 if (run, row.s) in nameless else UNINVITED)
+            of_run[row.r].append(row)
+        found[row.r].suspect(row, row.bits & ~UNINVITED)
+    for row in uninvited:
+        found[row.r].suspect(row, 0 if (row.r, row.s) in nameless else UNINVITED)
     for run, slices in of_run.items():
-        found[run].bits |= _of_slices(slices, is_dense)
+        found[run].bits |= _of_slices(slices, newest[run], is_dense)
+        sums[run, READS] += _covered(slices)
+    for (run, what), missing in sums.items():
+        found[run].bits |= what if missing % 2**64 else 0
     return found
 
 
-def _of_slices(rows: list[Row], is_dense: bool) -> int:
+def _of_slices(rows: list[Row], newest: int, is_dense: bool) -> int:
     found = 0
-    newest = max([row.o for row in rows if row.k == r.SEQ], default=0)
-    by_key = sorted(rows, key=lambda row: (row.k, row.g, row.s))
-    for (kind, _), slices in groupby(by_key, key=lambda row: (row.k, row.g)):
+    newest = max([newest, *(row.v for row in rows if row.k == r.SEQ and row.v is not None)])
+    for (kind, _), slices in groupby(sorted(rows, key=_place), key=lambda row: (row.k, row.g)):
         of_key = list(slices)
-        found |= _stitched(kind, of_key, is_dense)
+        found |= _stitched(kind, of_key)
+        if kind == r.SEQ and is_dense:
+            found |= _gaps(of_key)
         if kind == r.TIME:
             found |= _of_reader(of_key, newest)
     return found
 
 
-def _stitched(kind: int, slices: list[Row], is_dense: bool) -> int:
-    """A slice against all before it: the largest so far, and the last row of the log."""
-    found, most, last = 0, None, 0 if is_dense and kind == r.SEQ else None
+def _place(row: Row) -> tuple[int, int, int]:
+    """Time goes forward, a log is walked from its end."""
+    return row.k, row.g, row.s if row.k == r.TIME else -row.s
+
+
+def _stitched(kind: int, slices: list[Row]) -> int:
+    """A slice against the least of all before it."""
+    found, least = 0, None
     for one in slices:
-        if most is not None and one.b is not None and (most > one.b if kind == r.SEQ else most >= one.b):
-            found |= {r.SEQ: ORDER, r.TIME: ACKS, r.NEWS: READS}[kind]
-        if last is not None and one.p is not None and last > one.p:
-            found |= READS
-        if is_dense and kind == r.SEQ and one.lo_least is not None and one.lo_least != (last or 0) + 1:
-            found |= ORDER
-        most = one.a if most is None else max(most, one.a if one.a is not None else most)
-        last = one.lo if one.lo is not None else last
+        if least is not None and one.b is not None and one.b > least:
+            found |= {r.SEQ: ORDER, r.TIME: ACKS, r.VIEW: READS}[kind]
+        if one.e is not None:
+            least = one.e if least is None else min(least, one.e)
+    return found
+
+
+def _gaps(slices: list[Row]) -> int:
+    """Each slice of a dense log ends where the one above it begins, and the last one begins with 1."""
+    stands = [one for one in slices if one.h is not None]
+    firsts = [one.h0 for one in stands]
+    ends = [one.h + 1 for one in stands[1:]] + [1]
+    return ORDER if stands and firsts != ends else 0
+
+
+def _covered(slices: list[Row]) -> int:
+    """The hashes of what the reads of a run covered, each as often as it was covered."""
+    found = 0
+    views = (row for row in sorted(slices, key=_place) if row.k == r.VIEW)
+    for _, of_view in groupby(views, key=lambda row: row.g):
+        reads = 0  # that have begun to cover above this slice and go on
+        for one in of_view:
+            found += (one.w or 0) + (one.hs or 0) * reads
+            reads += one.n or 0
     return found
 
 
@@ -84,7 +114,7 @@ def _of_reader(slices: list[Row], newest: int) -> int:
     def most(name: str) -> int:
         return max([getattr(one, name) or 0 for one in slices], default=0)
 
-    told, asked, stands, answered = most("a"), most("u"), most("x"), most("v")
+    told, asked, stands, answered = -min([one.e or 0 for one in slices], default=0), most("u"), most("h"), most("v")
     jumped = any((one.f or 0) & r.JUMPED for one in slices)
     if answered > asked or told > newest or stands < told or (stands > asked and not jumped):
         return ACKS

@@ -1,4 +1,4 @@
-"""One window over all rows: what came before a row in its key, and what stands at its own place."""
+"""One window over all rows: what came before a row in its key; then a row for each key, or for each slice of one."""
 
 from __future__ import annotations
 
@@ -6,120 +6,132 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from busspark.screen import rows as r
-from busspark.screen.rows import HALF
+from busspark.screen.rows import ACKS, DURABLE, HALF, HANDS, LEASE, LETTERS, ORDER, READS, UNINVITED
 
-# What a suspect is suspected of: one bit a group of checks.
-ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED = (1 << n for n in range(8))
 # Kinds whose slices are stitched, so each comes back as one small row.
-SLICED = (r.SEQ, r.VIEW, r.TIME, r.NEWS)
+SLICED = (r.SEQ, r.VIEW, r.TIME)
+# What is summed up of a key: column → how
+OF_KEY = {
+    "bits": "bit_or(bits)",
+    "f": "bit_or(f)",
+    "e": "min(e)",
+    "b": "max(b)",
+    "n": "sum(n)",
+    "h": "max(h)",
+    "h0": "min(h)",
+    "hs": "sum(hs)",
+    "w": "sum(w)",
+    "u": "max(u)",
+    "u0": "min(u)",
+    "v": "max(v)",
+    "v0": "min(v)",
+}
+KEY = ("r", "k", "g", "s")
 
 
-def screened(rows: DataFrame, *, is_dense: bool, may_repeat: bool) -> DataFrame:
-    """(run, k, g, s, bits, and what the edges of slices need): a row for each slice, and for each suspect key."""
-    of_key = Window.partitionBy("g", "s").orderBy("o")
-    before = of_key.rangeBetween(Window.unboundedPreceding, -1)
-    here = of_key.rangeBetween(0, 0)
+def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
+    """KEY and OF_KEY: a row for each slice, and for each suspect key."""
+    before = Window.partitionBy("g", "s").orderBy("o", "e").rowsBetween(Window.unboundedPreceding, -1)
 
     def last(column: str) -> Column:
         return F.last(column, ignorenulls=True).over(before)
 
     seen = rows.withColumns(
         {
-            "b_a": F.max("a").over(before),
-            "b_me": F.max("me").over(before),
+            "b_e": F.min("e").over(before),
+            "b_v": F.min("v").over(before),
+            "b_h": F.min("h").over(before),
+            "b_n": F.sum("n").over(before),
             "b_f": F.bit_or("f").over(before),
-            **{f"b_{name}": last(name) for name in ("lo", "lh", "lw", "go", "gh", "ro", "rh", "gr", "uo", "uh")},
-            "s_f": F.bit_or("f").over(here),
-            "s_n": F.sum("n").over(here),
-            "s_u0": F.min("u").over(here),
-            "s_u1": F.max("u").over(here),
-            "s_v0": F.min("v").over(here),
-            "s_v1": F.max("v").over(here),
+            **{f"b_{name}": last(name) for name in ("u", "released", *HANDS)},
         }
     )
-    bits = " + ".join(f"CASE WHEN {said} THEN {bit} ELSE 0 END" for bit, said in _suspicions(is_dense, may_repeat))
-    seen = seen.withColumn("bits", F.expr(bits))
-    sliced = ", ".join(map(str, SLICED))
-    seen = seen.where(f"bits <> 0 OR k IN ({sliced}, {r.NAMELESS})")
-    uncovered = "CASE WHEN b_lo IS NULL THEN p END"
-    return seen.groupBy("g", "s", "run", "k").agg(
-        F.expr("bit_or(bits) AS bits"),
-        F.expr("max(a) AS a"),
-        F.expr("min(b) AS b"),
-        F.expr("max(lo) AS lo"),
-        F.expr("min(lo) AS lo_least"),
-        F.expr(f"min({uncovered}) AS p"),
-        F.expr("max(u) AS u"),
-        F.expr("max(v) AS v"),
-        F.expr("max(x) AS x"),
-        F.expr("bit_or(f) AS f"),
-        F.expr("max(o) AS o"),
+    # A message that was acknowledged under this seq already is the same, and was appended then.
+    is_again = f"k = {r.SEQ} AND b_v = v"
+    of_log = f"CASE WHEN b > b_e OR b_h <> h + 1 THEN {ORDER} ELSE 0 END"
+    again = f"CASE WHEN b_u <> u THEN {ORDER} ELSE 0 END"
+    bits = (
+        f"CASE WHEN k = {r.HOLD} THEN CASE WHEN {_of_holds(may_repeat)} THEN {LEASE} ELSE 0 END"
+        f" WHEN {is_again} THEN {again} WHEN k = {r.SEQ} THEN {of_log}"
+        f" WHEN b > b_e THEN CASE WHEN k = {r.TIME} THEN {ACKS} ELSE {READS} END ELSE 0 END"
     )
+    seen = seen.selectExpr(
+        *KEY,
+        f"CAST({bits} AS LONG) AS bits",
+        "f",
+        "e",
+        f"CASE WHEN NOT coalesce({is_again}, FALSE) THEN b END AS b",
+        "n",
+        "h",
+        f"CASE WHEN k = {r.VIEW} THEN h END AS hs",
+        f"CASE WHEN k = {r.VIEW} THEN h * b_n END AS w",
+        "u",
+        "v",
+    )
+    found = (
+        seen.where(f"k <> {r.HOLD} OR bits <> 0")
+        .groupBy(*KEY)
+        .agg(*(F.expr(how).alias(name) for name, how in OF_KEY.items()))
+    )
+    found = found.withColumn("bits", F.expr(f"bits | CASE WHEN k IN ({_SUMMED}) THEN {_of_keys()} ELSE 0 END"))
+    return found.where(f"bits <> 0 OR k IN ({', '.join(map(str, (*SLICED, r.NAMELESS)))})")
+
+
+def and_sums(found: DataFrame, sums: DataFrame | None) -> DataFrame:
+    """The sums as further rows."""
+    if sums is None:
+        return found
+    there = set(sums.columns)
+    return found.unionAll(sums.selectExpr(*(c if c in there else f"CAST(NULL AS LONG) AS {c}" for c in found.columns)))
+
+
+_SUMMED = ", ".join(map(str, (r.MESSAGE, r.ADDRESSEE, r.LETTER, r.ANSWER)))
 
 
 def _has(bits: str, bit: int) -> str:
     return f"(coalesce({bits}, 0) & {bit}) <> 0"
 
 
-def _suspicions(is_dense: bool, may_repeat: bool) -> list[tuple[int, str]]:
-    return [*_of_messages(), *_of_logs(is_dense), *_of_readers(), *_of_holds(may_repeat)]
-
-
-def _of_messages() -> list[tuple[int, str]]:
-    low, high = f"(s_n % {HALF})", f"(s_n DIV {HALF})"
-    lost = f"{_has('s_f', r.DUE)} AND NOT {_has('s_f', r.STANDS)}"
-    moved = "s_u0 <> s_v0 OR s_u1 <> s_v0"
-    twice = f"{low} > 1 OR ({_has('s_f', r.NEW)} AND {high} > 1)"
-    nobodys = f"{_has('s_f', r.INVITED)} AND NOT {_has('s_f', r.POSSIBLE)}"
-    named = "s = 0"
-    return [
-        (DURABLE, f"k = {r.MESSAGE} AND coalesce({lost} OR {moved} OR {twice} OR ({named} AND {nobodys}), FALSE)"),
-        (UNINVITED, f"k = {r.MESSAGE} AND {nobodys}"),
-        (ORDER, f"k = {r.MESSAGE} AND s_u0 <> s_u1"),
-        (READS, f"k = {r.MESSAGE} AND {_has('s_f', r.RECEIVED)} AND NOT {_has('s_f', r.POSSIBLE)}"),
-    ]
-
-
-def _of_logs(is_dense: bool) -> list[tuple[int, str]]:
-    gap = f"OR (n = 1 AND (b_lo <> o - 1 OR s_n % {HALF} > 1))" if is_dense else ""
-    unlike = "x IS NOT NULL AND (s_v0 IS NULL OR s_v0 <> x OR s_v1 <> x)"
-    # What stands between may be the reader's own.
-    passed = "b_lo > p AND NOT coalesce(b_lh = y AND b_lw >= b_lo - p, FALSE)"
-    once = f"n IS NOT NULL AND NOT (s_n % {HALF} > 0 AND s_n DIV {HALF} = 1)"
-    return [
-        (ORDER, f"k = {r.SEQ} AND coalesce(b_a > b OR s_u0 <> s_u1 {gap}, FALSE)"),
-        (READS, f"k IN ({r.SEQ}, {r.VIEW}) AND coalesce(({unlike}) OR ({passed}), FALSE)"),
-        (EXPORT, f"k = {r.SEQ} AND {once}"),
-    ]
-
-
-def _of_readers() -> list[tuple[int, str]]:
-    return [
-        (ACKS, f"k = {r.TIME} AND coalesce(b_a >= b, FALSE)"),
-        (READS, f"k = {r.NEWS} AND coalesce(b_a >= b, FALSE)"),
-        (READS, f"k = {r.ITSELF} AND {_has('f', r.READ_ODD)}"),
-        (EXPORT, f"k = {r.ITSELF} AND {_has('f', r.EXPORT_ODD)}"),
-        (READS, f"k = {r.ANSWER} AND s_n > 1"),
-        (LETTERS, f"k = {r.LETTER} AND ({_has('s_f', 1)} OR s_n >= 3)"),
-    ]
-
-
-def _of_holds(may_repeat: bool) -> list[tuple[int, str]]:
-    released = "coalesce(b_gr, -1)"
-    other = "b_lh <> y AND" if may_repeat else ""
-    early = f"{other} b_lw > n AND NOT coalesce(b_rh = b_lh AND b_ro > b_lo, FALSE)"
-    granted = f"{_has('f', r.CLAIMED)} AND coalesce(b_me > b OR ({early}) OR p <= b_a, FALSE)"
-    is_held = f"(b_lw >= x AND {released} < b_lo) OR {released} < b_uo"
-    refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
-    unanswered = f"b_uh = y AND {released} < b_uo AND coalesce(b_go, -1) < b_uo"
-    kept = f"{_has('f', r.KEPT)} AND NOT coalesce((b_gh = y AND {released} < b_go) OR ({unanswered}), FALSE)"
+def _of_keys() -> str:
+    """Of a key whose rows have no order."""
+    low, high = f"(n % {HALF})", f"(n DIV {HALF})"
+    lost = f"{_has('f', r.DUE)} AND NOT {_has('f', r.STANDS)}"
+    moved = "coalesce(u0 <> v0 OR u <> v0, FALSE)"
+    twice = f"coalesce({low} > 1 OR ({_has('f', r.NEW)} AND {high} > 1), FALSE)"
+    nobodys = f"{_has('f', r.INVITED)} AND NOT {_has('f', r.POSSIBLE)}"
     to_another = (
-        f"{_has('s_f', r.TAKEN)} AND {_has('s_f', r.SENT)} AND NOT {_has('s_f', r.TO_ALL)}"
-        " AND NOT coalesce(s_u0 = s_v0 AND s_u1 = s_v1 AND s_u0 = s_u1, FALSE)"
+        f"{_has('f', r.TAKEN)} AND {_has('f', r.SENT)} AND NOT {_has('f', r.TO_ALL)}"
+        " AND NOT coalesce(u0 = v0 AND u = v AND u0 = u, FALSE)"
     )
-    found = [granted, kept]
-    if may_repeat:
-        found.append(refused)
-    else:
-        found += [f"{_has('f', r.CLAIMED)} AND {_has('b_f', r.DONE)}"]
-    return [(LEASE, f"k = {r.HOLD} AND (({') OR ('.join(found)}))"), (LEASE, f"k = {r.ADDRESSEE} AND {to_another}")]
+    of_message = _sum_of(
+        {
+            DURABLE: f"({lost}) OR {moved} OR {twice} OR (s = 0 AND {nobodys})",
+            UNINVITED: nobodys,
+            ORDER: "coalesce(u0 <> u, FALSE)",
+            READS: f"{moved} OR ({_has('f', r.RECEIVED)} AND NOT {_has('f', r.POSSIBLE)})",
+        }
+    )
+    return (
+        f"CASE k WHEN {r.MESSAGE} THEN {of_message}"
+        f" WHEN {r.ADDRESSEE} THEN {_sum_of({LEASE: to_another})}"
+        f" WHEN {r.LETTER} THEN {_sum_of({LETTERS: _has('f', 1) + ' OR coalesce(n >= 3, FALSE)'})}"
+        f" ELSE {_sum_of({READS: 'n > 1'})} END"
+    )
+
+
+def _sum_of(suspicions: dict[int, str]) -> str:
+    return "(" + " + ".join(f"CASE WHEN {said} THEN {bit} ELSE 0 END" for bit, said in suspicions.items()) + ")"
+
+
+def _of_holds(may_repeat: bool) -> str:
+    released = "coalesce(b_released, -1)"
+    other = "b_held.who <> u AND" if may_repeat else ""
+    early = f"{other} b_held.until > n AND NOT coalesce(b_freed.who = b_held.who AND b_freed.at > b_held.at, FALSE)"
+    granted = f"{_has('f', r.CLAIMED)} AND coalesce(b > b_e OR ({early}) OR v >= b_v, FALSE)"
+    is_held = f"(b_held.until >= h AND {released} < b_held.at) OR {released} < b_unsure.at"
+    refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
+    unanswered = f"b_unsure.who = u AND {released} < b_unsure.at AND coalesce(b_claimed.at, -1) < b_unsure.at"
+    is_claimed = f"b_claimed.who = u AND {released} < b_claimed.at"
+    kept = f"{_has('f', r.KEPT)} AND NOT coalesce(({is_claimed}) OR ({unanswered}), FALSE)"
+    third = refused if may_repeat else f"{_has('f', r.CLAIMED)} AND {_has('b_f', r.DONE)}"
+    return f"({granted}) OR ({kept}) OR ({third})"

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from busproof.checks.facts import Acked, Appended, Delivered, Exported, Fact, Jump, Read, Stored
+from busproof.checks.facts import Acked, Appended, Delivered, Exported, Fact, Jump, Read
 from busproof.history import Event
 
 Reader = tuple[str, str]  # lane, reader
 
 
 class Following:
-    """What is known of each reader so far; of each lane's last stored row; of attempts that nobody answered."""
+    """What is known of each reader so far, and of attempts that nobody answered."""
 
     def __init__(self, asks: frozenset[str]) -> None:
         self._asks = asks
@@ -24,7 +24,6 @@ class Following:
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
         self._lost: set[Reader] = set()
         self._unanswered: dict[tuple[str, str], int] = {}
-        self._stored: dict[str, Stored] = {}
         self._line: int | None = None
 
     def see(self, event: Event) -> None:
@@ -38,7 +37,6 @@ class Following:
 
     def restart(self) -> None:
         """A state begins."""
-        self._stored.clear()
         self._line = None
 
     def of_call(self, facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -93,12 +91,7 @@ class Following:
 
     def of_row(self, fact: Fact) -> Fact:
         """The fact of one row of a state."""
-        if type(fact) is Stored and fact.seq is not None and fact.sender is not None:
-            last = self._stored.get(fact.lane)
-            follows = last is not None and last.seq == fact.seq - 1 and last.sender == fact.sender
-            fact.following = last.following + 1 if follows and last is not None else 1
-            self._stored[fact.lane] = fact
-        elif type(fact) is Exported:
+        if type(fact) is Exported:
             fact.prev, self._line = self._line, fact.seq
         return fact
 
