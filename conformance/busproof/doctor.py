@@ -27,6 +27,7 @@ from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 from busproof.words import faults, one_line, say
 
 SLOW_MS = 500
+NOW_MS = 1_768_053_600_000
 
 
 class Fault(Exception):
@@ -85,17 +86,25 @@ def _open_door(spec: str, household: Household) -> Door:
 
 def _examine_adapter(spec: str, contract: Contract, household: Household) -> Iterator[str]:
     door = _open_door(spec, household)
-    with tempfile.TemporaryDirectory(prefix="busproof-") as store:
+    with tempfile.TemporaryDirectory(prefix="busproof-") as folder:
+        stores = [Path(folder, name) for name in ("first", "second", "third")]
+        for store in stores:
+            store.mkdir()
+        first, second, third = stores
         try:
             hello = _hello(door, contract.system)
             yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
             yield from _declares(hello, contract)
             yield from _manners(door)
-            _call(door, "open", {"store": store, "options": {}}, contract)
+            of_a_new_store = _backwards(door, first, hello, contract)
             yield "open: a store folder is accepted"
+            _call(door, "open", {"store": str(second), "options": {}}, contract)
             yield from _keeps_its_word(door, hello, contract)
+            _has_its_database(second, hello, contract)
             _call(door, "close", {}, contract)
             yield "close: the store is left"
+            _leaves_nothing_behind(of_a_new_store, _backwards(door, third, hello, contract))
+            yield "open again: another store in the same process is a new one"
         finally:
             door.close()
 
@@ -171,18 +180,74 @@ def _manners(door: Door) -> Iterator[str]:
         yield "a line that is no JSON is answered with an error"
 
 
+def _has_its_database(store: Path, hello: HelloReply, contract: Contract) -> None:
+    if "sqlite" in hello.features and not (store / contract.store).exists():
+        raise Fault(
+            f"hello declares sqlite, and after every call there is no {contract.store} in the store",
+            f"declare sqlite only with the tables of docs/protocol/{contract.system}.md in that file",
+        )
+
+
+def _backwards(door: Door, store: Path, hello: HelloReply, contract: Contract) -> dict[str, Any]:
+    """Every declared method on a new store, those first that only read: its answer, or the code of its refusal."""
+    _call(door, "open", {"store": str(store), "options": {}}, contract)
+    if hello.clock == "manual":
+        _call(door, "clock.set", {"now_ms": NOW_MS}, contract)
+    answers: dict[str, Any] = {}
+    for method, params in reversed(_declared(hello, contract)):
+        try:
+            answers[method] = door.call(method, dict(params), timeout_s=20)
+        except Refused as error:
+            answers[method] = {"refused": error.code}
+        except DoorError as error:
+            raise Fault(f"{method} was not answered: {error}", f"see {contract.page_of(method)}") from error
+    _call(door, "close", {}, contract)
+    return answers
+
+
+def _leaves_nothing_behind(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """The kit opens many stores in one process."""
+    for method, told in before.items():
+        if _shape(after[method]) != _shape(told):
+            raise Fault(
+                f"{method} on a new store answered {json.dumps(told)[:150]}, and on another new one, opened later in"
+                f" the same process, {json.dumps(after[method])[:150]}: it still looks at a store that was left",
+                "open must leave the store before it, with all that was kept of it in memory",
+            )
+
+
+def _declared(hello: HelloReply, contract: Contract) -> list[tuple[str, Mapping[str, Any]]]:
+    """The trials of the methods that the bus says it has."""
+    declared = {"", *hello.nouns, *hello.features}
+    of = contract.methods
+    return [
+        (name, params)
+        for name, params in contract.trials.items()
+        if {of[name].noun or "", of[name].feature or ""} <= declared
+    ]
+
+
+def _shape(value: Any) -> Any:
+    """What is the same whatever the ids, names and times are: truths, what is null, and how many there are."""
+    match value:
+        case dict():
+            return {name: _shape(inner) for name, inner in value.items()}
+        case list():
+            return [_shape(inner) for inner in value]
+        case bool() | None:
+            return value
+    return type(value).__name__
+
+
 def _keeps_its_word(door: Door, hello: HelloReply, contract: Contract) -> Iterator[str]:
     """Every declared method is there; the core answers in the right shape, quickly."""
     if hello.clock == "manual":
-        _call(door, "clock.set", {"now_ms": 1_768_053_600_000}, contract)
+        _call(door, "clock.set", {"now_ms": NOW_MS}, contract)
         yield "clock.set: the clock can be set"
     elif isinstance(door, (StdioDoor, McpDoor)):
         yield f"clock wall: rows of time could not run; check --clock faketime sets it from outside ({_faketime()})"
     slow = []
-    for method, params in contract.trials.items():
-        noun, feature = contract.methods[method].noun, contract.methods[method].feature
-        if (noun and noun not in hello.nouns) or (feature and feature not in hello.features):
-            continue
+    for method, params in _declared(hello, contract):
         started = time.monotonic()
         _call(door, method, params, contract)
         if (took_ms := (time.monotonic() - started) * 1000) > SLOW_MS:

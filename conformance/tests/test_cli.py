@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 import re
 import shlex
 import shutil
@@ -191,7 +192,8 @@ def started(language: str, folder: Path) -> str:
     known = LANGUAGES[language]
     if known.build:
         build = [tool, *shlex.split(known.build.format(folder=folder))[1:]]
-        done = subprocess.run(build, capture_output=True, text=True, check=False)
+        environment = os.environ | {"CARGO_NET_RETRY": "0"}
+        done = subprocess.run(build, capture_output=True, text=True, check=False, env=environment)
         if "Could not resolve host" in done.stderr:
             pytest.skip(f"{known.build.split()[0]} cannot reach its registry from here")
         assert done.returncode == 0, done.stderr
@@ -305,6 +307,27 @@ def test_the_doctor_tells_an_adapter_of_another_system(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "hello says that it is comms, not worker" in done.stdout
     assert "add --system comms" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fault"),
+    [
+        ("    bus = Bus(", "    bus = bus or Bus(", "it still looks at a store that was left"),
+        ('["seq"]', '["seq", "sqlite"]', "hello declares sqlite, and after every call there is no bus.db"),
+    ],
+    ids=["one store for ever", "no such file"],
+)
+def test_the_doctor_tells_a_promise_that_the_folder_does_not_keep(
+    tmp_path: Path, before: str, after: str, fault: str
+) -> None:
+    """Faults that would show as those of claims, or of tables, one by one."""
+    for name in ("adapter.py", "bus.py"):
+        text = (ROOT / "conformance/examples/minimal_python" / name).read_text()
+        text = text.replace(before, after).replace("    bus.db.close()", "    pass")
+        (tmp_path / name).write_text(text)
+    done = busproof("doctor", "--bus", f"exec:{sys.executable} {tmp_path / 'adapter.py'}")
+    assert done.returncode == 1
+    assert fault in done.stdout
 
 
 def test_the_doctor_finds_the_reference_sound() -> None:

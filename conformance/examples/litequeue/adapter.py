@@ -71,12 +71,15 @@ def ack(agent_id, seq):
 METHODS = {"hello": hello, "open": open_store, "close": close, "publish": publish, "poll": poll, "ack": ack}
 
 for line in sys.stdin:
-    request = json.loads(line)
+    request = {"id": None}
     try:
+        request = json.loads(line)
         if request["method"] not in METHODS:
             answer = {"error": {"code": -32601, "message": f"no method {request['method']}"}}
         else:
             answer = {"result": METHODS[request["method"]](**request["params"])}
+    except json.JSONDecodeError as fault:
+        answer = {"error": {"code": -32700, "message": str(fault)}}
     except Exception as fault:
         answer = {
             "error": {"code": -32000, "message": repr(fault), "data": {"code": type(fault).__name__, "definite": False}}
