@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from busproof.explore import corpus
-from busproof.explore.script import Step
+from busproof.explore.script import Step, of_object
 from busproof.explore.search import Program, play
 from busproof.fleet import Fleet, reference
 from busproof.systems import SYSTEMS
@@ -48,3 +51,42 @@ def test_the_corpus_holds_and_reaches_every_branch_and_edge(system: str, warm: W
     possible = corpus.pairs_possible(specification)
     missing = possible - corpus.pairs_reached(found.pairs)
     assert len(missing) <= len(possible) * PAIRS_MISSING_MAX / 100, missing
+
+
+def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path) -> None:
+    """It reads numbers as doubles, which is a dialect. That a call failed once does not make it a fault."""
+    for name in ("adapter.py", "bus.py"):
+        text = (Path(__file__).parents[1] / "examples/minimal_python" / name).read_text()
+        text = text.replace("json.loads(line)", "json.loads(line, parse_int=lambda n: int(float(n)))")
+        text = text.replace(
+            "def ack(agent_id, seq):",
+            "def ack(agent_id, seq):\n    stumble()\n    return acked(agent_id, seq)\ndef acked(agent_id, seq):",
+        )
+        text = text.replace(
+            "bus, clock = None, None", f"bus, clock = None, None\n{STUMBLES_ONCE.format(folder=str(tmp_path))}"
+        )
+        (tmp_path / name).write_text(text)
+    steps = {
+        "a": [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1")],
+        "b": [OPEN, _publish(1), Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "1")],
+    }
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {tmp_path / 'adapter.py'}"], system="worker")) as fleet:
+        found = corpus.replay(fleet, specification, steps)
+    assert list(found.broken) == ["b"]
+    assert list(found.dialects.values()) == ["doubles"]
+
+
+OPEN = of_object({"do": "open", "name": "open", "at": 0})
+STUMBLES_ONCE = """
+import os
+def stumble():
+    if not os.path.exists({folder!r} + "/stumbled"):
+        open({folder!r} + "/stumbled", "w").close()
+        raise Refused("INTERNAL", "not this time")
+"""
+
+
+def _publish(payload: object) -> Step:
+    return Step("call", 0, "publish", {"agent_id": "ann", "message": {"type": "t", "payload": payload}}, "0")

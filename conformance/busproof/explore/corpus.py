@@ -70,7 +70,12 @@ def replay(
 def _without_dialects(
     fleet: Fleet, specification: Specification, steps: list[Step], found: Replay, learnt: dict[str, Program]
 ) -> Program | None:
-    """Does the bus do here as the reference does? Then it has no dialect, but two minds: what was excused counts."""
+    """Does the bus do here as the reference does? Then it has no dialect, but two minds: what was excused counts.
+
+    Not where the bus only stumbled: what does not come again says nothing of its choices.
+    """
+    if play(fleet, specification, steps, found.dialects).mismatch is None:
+        return None
     program = play(fleet, specification, steps, {})
     if program.mismatch is not None or program.learnt:
         return None
