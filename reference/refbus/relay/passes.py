@@ -11,6 +11,7 @@ import errno
 import time
 from typing import TypedDict
 
+from refbus.kernel import iso
 from refbus.kernel.errors import BusError, DiskFull, of_os_error
 from refbus.relay.archive import Archive
 from refbus.relay.audit import Audit
@@ -58,8 +59,10 @@ class Passes:
     def scan(self) -> Pass:
         """Find new files, deliver, archive. Returns when nothing is left to do for now.
 
-        Errors: DISK_FULL, IO_ERROR, BUSY; the next pass takes up what this one left.
+        Errors: DISK_FULL, IO_ERROR, BUSY; the next pass takes up what this one left. INVALID_ARGUMENT: the clock stands
+        where no day has a name, and nothing was looked at.
         """
+        iso.text(self._store.clock.now_ms() * 1000)
         began = time.perf_counter()
         refused = self._audit.added
         if self._is_interrupted:

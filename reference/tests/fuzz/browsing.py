@@ -44,7 +44,10 @@ def web(calls: int, seed: str, folder: Path) -> Tally:
         browser = Browser(port)
         while tally.total() < calls:
             request = _request(rng, ids, port)
-            status = browser.ask(request)
+            try:
+                status = browser.ask(request)
+            except OSError as error:
+                raise Fault(f"{error!r}\n{request[:3000]!r}") from error
             tally[str(status)] += 1
             if not 200 <= status < 500 or process.poll() is not None:
                 raise Fault(f"{status}\n{request[:3000]!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -25,52 +27,58 @@ def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
     os.umask(before)
 
 
-def use_worker(folder: Path) -> None:
+@contextlib.contextmanager
+def use_worker(folder: Path) -> Iterator[None]:
     """A blob, an export, and the log still there."""
-    bus = WorkerBus(folder)
-    bus.publish("a", {"type": "note", "payload": LARGE})
-    bus.export_to_jsonl()
+    with WorkerBus(folder) as bus:
+        bus.publish("a", {"type": "note", "payload": LARGE})
+        bus.export_to_jsonl()
+        yield
 
 
-def use_comms(folder: Path) -> None:
+@contextlib.contextmanager
+def use_comms(folder: Path) -> Iterator[None]:
     """An artifact and the audit trail."""
-    bus = CommsBus(folder)
-    bus.write_artifact("a", "t", {"n": 1})
-    bus.export_audit_trail()
+    with CommsBus(folder) as bus:
+        bus.write_artifact("a", "t", {"n": 1})
+        bus.export_audit_trail()
+        yield
 
 
-def use_topics(folder: Path) -> None:
+@contextlib.contextmanager
+def use_topics(folder: Path) -> Iterator[None]:
     """In a folder that it makes."""
-    TopicsBus(folder / "of" / "agents.sqlite").topic_create("parser")
+    with TopicsBus(folder / "of" / "agents.sqlite") as bus:
+        bus.topic_create("parser")
+        yield
 
 
 USES = [use_worker, use_comms, use_topics]
+Use = Callable[[Path], AbstractContextManager[None]]
 
 
 @pytest.mark.usefixtures("_umask")
 @pytest.mark.parametrize("use", USES)
-def test_whatever_we_make_is_for_its_owner_alone(tmp_path: Path, use: object) -> None:
+def test_whatever_we_make_is_for_its_owner_alone(tmp_path: Path, use: Use) -> None:
     """Database, log, shared memory, blobs, exports, locks, artifacts, and all folders."""
-    assert callable(use)
-    use(tmp_path)
-    modes = {path.name: f"{path.stat().st_mode & 0o777:o}" for path in tmp_path.rglob("*")}
-    wanted = {path.name: "700" if path.is_dir() else "600" for path in tmp_path.rglob("*")}
+    with use(tmp_path):
+        modes = {path.name: f"{path.stat().st_mode & 0o777:o}" for path in tmp_path.rglob("*")}
+        wanted = {path.name: "700" if path.is_dir() else "600" for path in tmp_path.rglob("*")}
     assert modes == wanted
     assert any(name.endswith("-wal") for name in modes)
 
 
 @pytest.mark.usefixtures("_umask")
 @pytest.mark.parametrize("use", USES)
-def test_what_is_there_keeps_its_mode(tmp_path: Path, use: object) -> None:
+def test_what_is_there_keeps_its_mode(tmp_path: Path, use: Use) -> None:
     """Somebody shares it, and knows why."""
-    assert callable(use)
-    use(tmp_path)
-    there = list(tmp_path.rglob("*"))
-    for path in there:
-        path.chmod(0o770 if path.is_dir() else 0o640)
-    before = {path: path.stat().st_mode for path in there if path.name != "result.json"}  # written anew as a whole
-    use(tmp_path)
-    assert {path: path.stat().st_mode for path in before} == before
+    with use(tmp_path):
+        there = list(tmp_path.rglob("*"))
+        for path in there:
+            path.chmod(0o770 if path.is_dir() else 0o640)
+        before = {path: path.stat().st_mode for path in there if path.name != "result.json"}  # written anew as a whole
+        with use(tmp_path):
+            assert {path: path.stat().st_mode for path in before} == before
 
 
 @pytest.mark.usefixtures("_umask")

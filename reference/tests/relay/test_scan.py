@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
+from refbus.kernel.errors import InvalidArgument
 from refbus.relay import names
 from refbus.relay.bus import RelayBus
 
@@ -47,6 +48,17 @@ def test_a_file_is_taken_when_it_has_settled(relay: RelayBus, agents: Agents, cl
     assert relay.scanner.next_ms == 1
     clock.set(clock.now_ms() + 1)
     assert relay.scan()["discovered"] == 1
+
+
+def test_a_day_without_a_name_is_refused_before_anything_is_looked_at(
+    relay: RelayBus, agents: Agents, clock: Clock
+) -> None:
+    """The archive has a folder a day."""
+    agents.send("ann", "bob")
+    clock.set(2**53)
+    with pytest.raises(InvalidArgument) as refused:
+        relay.scan()
+    assert refused.value.definite and relay.dump()["messages"] == []
 
 
 def test_a_file_from_the_future_settles_by_standing_still(relay: RelayBus, agents: Agents, clock: Clock) -> None:

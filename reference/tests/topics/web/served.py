@@ -27,9 +27,12 @@ def page_server(database: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
         address = urlsplit(process.stdout.readline().strip())
         assert address.port
         TOKENS[address.port] = address.query.removeprefix("token=")
-        yield address.port, process
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+        try:
+            yield address.port, process
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
+        finally:
+            process.kill()  # a test that failed leaves none
 
 
 def sent(port: int, headers: dict[str, str]) -> dict[str, str]:
