@@ -96,7 +96,9 @@ class _FullDisk:
         self._template = work / "prepared"
         self._subject = SUBJECTS[fleet.system]
         self._operations = [
-            op for op in self._subject.operations if op.method not in ("open", "close") and applicable(op, fleet.hello)
+            op
+            for op in self._subject.operations
+            if op.method not in ("open", "close") and applicable(op, fleet.hello) and not op.options
         ]
         self._prepared = prepare_store(
             fleet, self._template, work / "prepared.jsonl", self._subject.prepare, is_alone=self._subject.is_alone

@@ -91,7 +91,10 @@ class Holds:
         self._operations = [
             op
             for op in every
-            if applicable(op, fleet.hello) and op.method not in ("open", "close") and not op.empty_store
+            if applicable(op, fleet.hello)
+            and op.method not in ("open", "close")
+            and not op.empty_store
+            and not op.options
         ]
         self._numbers = itertools.count()
 

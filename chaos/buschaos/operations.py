@@ -4,7 +4,8 @@ An operation needs no rules of its own. On a prepared store it is played once wi
 the state after are then all that may be found when a kill cut it short, and the state after is what a retry must
 reach. So a new operation is a new row in the `operations` of its subject.
 
-It must be idempotent: playing it twice is playing it once. `process_loop` is not, and its writes are those of `ack`.
+It must be idempotent: playing it twice is playing it once. A method that has no operation stands among the subject's
+`reads`, or in `like` with a reason. A test holds all three against the protocol, and sees that reads change nothing.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Operation:
     says: tuple[str, ...] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
     ages: Callable[[Path], None] = lambda _: None  # makes the store as an older program left it
     shows: tuple[str, ...] = ()  # what its reply shows of the state: after an error, that or a refusal
+    options: tuple[tuple[str, Any], ...] = ()  # with which its store is opened
     # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 

@@ -111,6 +111,7 @@ class PowerLoss:
             and op.method not in ("open", "close")
             and not op.empty_store
             and not op.is_first
+            and not op.options  # one session plays all
         ]
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)

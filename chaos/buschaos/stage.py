@@ -152,6 +152,7 @@ class Stage:
         self._ground, self._operation, self.folder = ground, operation, folder
         self._params = operation.params(ground.prepared)
         self._known_ids = ground.ids | ground.subject.ids(operation.method, self._params)
+        self._options = {**ground.options, **dict(operation.options)}
         self._store = folder / "store"
         folder.mkdir()
         if left is not None:
@@ -249,7 +250,7 @@ class Stage:
         return Outcome(watch, answered=True, reply=reply)
 
     def _opening(self) -> dict[str, Any]:
-        return {"store": str(self._store), "options": self._ground.options}
+        return {"store": str(self._store), "options": self._options}
 
     def pretend(self, shot: Shot, reply: dict[str, Any]) -> Outcome:
         """As if the victim had been here and had died at this point; the history says so."""
@@ -387,7 +388,7 @@ class Stage:
                 self._victim.door.kill()  # one that cannot answer may still hold the store
         if self._survivor is None:
             agent = "bob" if self._ground.subject.enter is None else "alice"
-            door = self._ground.fleet.door(1, self._store, dict(self._ground.options))
+            door = self._ground.fleet.door(1, self._store, self._options)
             self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent=agent)
             self._tell_time(self._survivor)
         return self._survivor

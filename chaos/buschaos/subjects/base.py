@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,8 @@ class Subject:
     problems: Callable[[Evidence], list[Problem]]
     # An agent takes all that waits for it, or raises reading.Endless. From what was recorded it knows what it was told.
     read_all: Callable[[Session, list[Event]], None]
+    reads: frozenset[str] = frozenset()  # methods that change nothing
+    like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     export: str | None = None  # the method that brings a file up to date
     id: str = "id"  # the column of a dump's messages that holds these ids
     files: Callable[[Path], list[dict[str, str]]] = lambda _: []  # what is stored beside the database: path, content

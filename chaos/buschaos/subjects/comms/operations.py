@@ -160,6 +160,13 @@ OPERATIONS = (
         lambda _: {"agent_id": "bob", "channel_name": "reviews"},
     ),
     Operation(
+        "unsubscribe_from_channel",
+        "route",
+        "unsubscribe_from_channel",
+        lambda _: {"agent_id": "alice", "channel_name": "urgent"},
+    ),
+    Operation("tally", "log", "tally", lambda p: {"vote_id": p.ids["vote"]}, ("votes",), shows=("counts", "votes")),
+    Operation(
         "write_artifact",
         "blob",
         "write_artifact",
@@ -177,6 +184,21 @@ OPERATIONS = (
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
 )
+
+READS = frozenset(
+    {
+        "circuit_breaker",
+        "dead_letters",
+        "dump",
+        "get_agent_health",
+        "get_subscribed_channels",
+        "read_artifact",
+        "receive_messages",
+        "retry_delays",
+        "validate_message",
+    }
+)
+LIKE = {"request": "its correlation is new each time; send_message, claim_message and complete_message write the same"}
 
 
 # Two of one agent's processes, or two agents, want the same message.

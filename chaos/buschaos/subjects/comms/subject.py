@@ -9,7 +9,7 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
 from buschaos.subjects.comms.files import artifacts, facts
-from buschaos.subjects.comms.operations import OPERATIONS, PEERS, ids, prepare
+from buschaos.subjects.comms.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
 from busproof.history import Event
@@ -63,6 +63,8 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 SUBJECT = Subject(
     operations=OPERATIONS,
+    reads=READS,
+    like=LIKE,
     prepare=prepare,
     roles=ROLES,
     memory=CommsMemory,

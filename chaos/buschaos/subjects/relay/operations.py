@@ -60,3 +60,10 @@ OPERATIONS = (
     Operation("open again", "log", "open", lambda _: {}),
     Operation("scan", "log", "scan", lambda _: {}),
 )
+
+READS = frozenset({"audit", "dump", "metrics", "status"})
+LIKE = {
+    "close": "it folds the log into the ledger; each opening here finds one that nobody folded",
+    "backup": "it writes one file, outside of the folder",
+    "restore": "one transaction of SQLite; a pass that follows it moves files, so it cannot be played twice",
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from buschaos.subjects.base import Subject
 from buschaos.subjects.relay.folder import facts, state
-from buschaos.subjects.relay.operations import OPERATIONS, ids, prepare
+from buschaos.subjects.relay.operations import LIKE, OPERATIONS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
 from buschaos.subjects.relay.state import comparable, problems, promises
 from busproof.adapters.base import Refused
@@ -22,6 +22,8 @@ def says_full(error: Refused) -> bool:
 
 SUBJECT = Subject(
     operations=OPERATIONS,
+    reads=READS,
+    like=LIKE,
     prepare=prepare,
     roles=ROLES,
     memory=RelayMemory,

@@ -101,6 +101,24 @@ OPERATIONS = (
     Operation("close", "log", "close", lambda _: {}),
 )
 
+READS = frozenset(
+    {
+        "dump",
+        "filter_subject",
+        "key_of",
+        "log",
+        "matches",
+        "replay",
+        "reply_key",
+        "state",
+        "subject_of",
+        "timelines",
+        "verify",
+    }
+)
+_CALL = "a send, and waiting for the answer"
+LIKE = {"run_agent": _CALL, "call_service": _CALL, "delegate": _CALL}
+
 # Two writers of one timeline want its end; two workers want the same request; two branches want the same name.
 PEERS = (
     PeerCall("a send", "send", lambda _: {"key": request("peer"), "payload": 1}, ("send", "reply", "fork")),

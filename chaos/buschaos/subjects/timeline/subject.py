@@ -8,7 +8,7 @@ from typing import Any
 from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
-from buschaos.subjects.timeline.operations import OPERATIONS, PEERS, ids, prepare, request, wanted
+from buschaos.subjects.timeline.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare, request, wanted
 from buschaos.subjects.timeline.roles import ROLES, SERVICE
 from buschaos.subjects.timeline.state import comparable, deliveries, problems, promises
 from busproof.history import Event
@@ -62,6 +62,8 @@ def inspect(store: Path) -> dict[str, Any]:
 
 SUBJECT = Subject(
     operations=OPERATIONS,
+    reads=READS,
+    like=LIKE,
     prepare=prepare,
     roles=ROLES,
     memory=TimelineMemory,

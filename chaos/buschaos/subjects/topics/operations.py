@@ -63,6 +63,11 @@ def ids(_method: str, params: dict[str, Any]) -> set[str]:
     return {item["client_message_id"] for item in params.get("outbox", [])}
 
 
+def _is_found(session: Session, params: dict[str, Any], reply: dict[str, Any]) -> str:
+    shown = [[hit["snippet"] for hit in one["results"]] for one in (reply, session.call("messages_search", **params))]
+    return "" if all(len(hits) == 1 for hits in shown) else f"finds {shown}, and one message says so"
+
+
 _KEEPS: dict[str, Any] = {"auto_advance": False}
 
 OPERATIONS = (
@@ -97,5 +102,17 @@ OPERATIONS = (
     Operation("sync that acknowledges", "cursor", "sync", lambda p: _sync(p, ack_through=4, **_KEEPS)),
     Operation("sync that sends and receives", "cursor", "sync", lambda p: _sync(p, outbox=[_item("newest")])),
     Operation("cursor_reset", "cursor", "cursor_reset", _on_topic),
+    Operation(
+        # The first search writes its index: in whatever state that is left, the next one finds the message.
+        "messages_search",
+        "search",
+        "messages_search",
+        lambda _: {"query": "fourth", "mode": "fts"},
+        ("search",),
+        confirm=_is_found,
+    ),
     Operation("topic_close", "route", "topic_close", lambda p: {"topic_id": p.last, "reason": "done"}),
 )
+
+READS = frozenset({"ping", "tools.list", "topic_list", "topic_presence", "topic_resolve"})
+LIKE = {"open": "the first call of a server makes its database", "close": "a server ends with its client"}

@@ -6,7 +6,7 @@ from buschaos.subjects.base import Subject
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
-from buschaos.subjects.topics.operations import OPERATIONS, enter, ids, prepare
+from buschaos.subjects.topics.operations import LIKE, OPERATIONS, READS, enter, ids, prepare
 from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
 from busproof.adapters.base import Refused
@@ -20,6 +20,8 @@ def says_full(error: Refused) -> bool:
 
 SUBJECT = Subject(
     operations=OPERATIONS,
+    reads=READS,
+    like=LIKE,
     prepare=prepare,
     roles=ROLES,
     memory=TopicsMemory,

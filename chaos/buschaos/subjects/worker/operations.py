@@ -44,7 +44,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         alice.call("export_to_jsonl")
     for session in (alice, bob):
         tell_time(session, hello, T0_MS + LATER_MS)
-    doomed_seq = _doom(alice) if declared("dead_letter", "process_loop") else None
+    doomed_seq = _doom(alice) if declared(*_BURIES) else None
     for session in (alice, bob):
         tell_time(session, hello, T0_MS + LATER_MS)
     if declared("lease"):
@@ -56,22 +56,48 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     if declared("blob"):
         alice.call("publish", message={"id": "big", "to": "bob", "type": "note", "payload": BIG})
     alice.call("publish", message={"id": "last", "to": "bob", "type": "note"})
+    _only(alice, "fred", "single")
+    if declared(*_BURIES):
+        _fail(alice)
     return Prepared(bob.call("poll")["messages"][-1]["seq"], token, doomed_seq)
 
 
 def _doom(alice: Session) -> int:
     """A dead letter: dora fails it, on a session that counts."""
-    store = alice.door.store
-    alice.door.call("open", {"store": str(store), "options": {"deliveries_max": 1}})
-    if alice.now_ms is not None:
-        alice.set_clock(alice.now_ms)
-    alice.call("publish", message={"id": "doomed", "to": "dora", "type": "note"})
-    waiting = alice.call("poll", agent_id="dora")["messages"]
-    seq: int = next(message["seq"] for message in waiting if message["id"] == "doomed")
+    _open(alice, {"deliveries_max": 1})
+    seq = _only(alice, "dora", "doomed")
     for _ in range(3):
         alice.call("process_loop", agent_id="dora", fail_ids=["doomed"])
-    alice.door.call("open", {"store": str(store), "options": {}})
+    _open(alice, {})
     return seq
+
+
+def _fail(alice: Session) -> None:
+    """Erna fails a message once, and may fail it once more."""
+    _open(alice, dict(_BURIED_SOON))
+    _only(alice, "erna", "failing")
+    alice.call("process_loop", agent_id="erna", fail_ids=["failing"])
+    _open(alice, {})
+
+
+def _open(alice: Session, options: dict[str, Any]) -> None:
+    alice.door.call("open", {"store": str(alice.door.store), "options": options})
+    if alice.now_ms is not None:
+        alice.set_clock(alice.now_ms)
+
+
+def _only(alice: Session, agent: str, message: str) -> int:
+    """A message that is all the agent has to read; its seq."""
+    alice.call("publish", message={"id": message, "to": agent, "type": "note"})
+    *others, last = alice.call("poll", agent_id=agent)["messages"]
+    for other in others:
+        alice.call("ack", agent_id=agent, seq=other["seq"])
+    seq: int = last["seq"]
+    return seq
+
+
+_BURIES = ("dead_letter", "process_loop")
+_BURIED_SOON = (("deliveries_max", 2),)
 
 
 def _message(id_: str, payload: Any) -> dict[str, Any]:
@@ -127,6 +153,23 @@ OPERATIONS = (
         lambda _: {"agent_id": "alice", "messages": [_message(f"new-{n}", "y" * 300) for n in range(30)]},
         ("publish_many",),
     ),
+    Operation(
+        "publish, signed and bounded",
+        "log",
+        "publish",
+        lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})},
+        ("signing", "backpressure"),
+        options=(("signing_key", "5a" * 32), ("unread_max", 100)),
+    ),
+    Operation("process_loop", "cursor", "process_loop", lambda _: {"agent_id": "fred"}, ("process_loop",)),
+    Operation(
+        "process_loop to the dead letters",
+        "retry",
+        "process_loop",
+        lambda _: {"agent_id": "erna", "fail_ids": ["failing"]},
+        _BURIES,
+        options=_BURIED_SOON,
+    ),
     Operation("poll", "cursor", "poll", lambda _: {"agent_id": "bob"}, shows=("messages",)),
     Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
     Operation(
@@ -176,6 +219,7 @@ OPERATIONS = (
     Operation("close", "log", "close", lambda _: {}),
 )
 
+READS = frozenset({"dead_letters", "dump", "liveness", "load_blob", "poll_intervals", "status", "worker_state"})
 
 _WRITERS = ("publish", "publish with blob", "publish_many", "transition")
 _HOUR_MS = 3_600_000

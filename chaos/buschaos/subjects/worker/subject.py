@@ -9,7 +9,7 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
 from buschaos.subjects.worker.files import beside, facts
-from buschaos.subjects.worker.operations import OPERATIONS, PEERS, ids, prepare
+from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.state import ahead, comparable, problems, promises
 from busproof.history import Event
@@ -55,6 +55,7 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 SUBJECT = Subject(
     operations=OPERATIONS,
+    reads=READS,
     prepare=prepare,
     roles=ROLES,
     memory=WorkerMemory,

@@ -1,0 +1,70 @@
+"""Nothing that writes is left unplayed: what each protocol lists is an operation, or shown to change nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buschaos.nemeses.syscalls import Continue, Supervision, watched_child
+from buschaos.operations import applicable, prepare_store
+from buschaos.subjects import SUBJECTS
+from busproof.adapters.base import Refused
+from busproof.adapters.doors import open_door
+from busproof.fleet import Fleet, reference
+from busproof.protocol import CONTRACTS
+
+OF_THE_KIT = {"hello", "clock.set"}
+# What doctor does not try, with something to find.
+TRIED: dict[str, dict[str, Any]] = {
+    "load_blob": {"ref": "blobs/sha256-" + "0" * 64},
+    "read_artifact": {"artifact_path": ".claude/artifacts/old.json"},
+    "topic_presence": {"topic_id": "none"},
+}
+
+
+@pytest.mark.parametrize("system", sorted(SUBJECTS))
+def test_every_method_of_the_protocol_is_played_or_said_why_not(system: str) -> None:
+    """A method that the protocol gains must find its place here."""
+    subject = SUBJECTS[system]
+    played = {operation.method for operation in subject.operations}
+    places = [played, subject.reads, set(subject.like), OF_THE_KIT]
+    assert set.union(*map(set, places)) == set(CONTRACTS[system].methods)
+    assert sum(map(len, places)) == len(CONTRACTS[system].methods)  # in one place each
+    assert all(subject.like.values())
+
+
+@pytest.mark.parametrize("system", sorted(SUBJECTS))
+def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> None:
+    """Each is called under the supervisor, on a store with something of everything."""
+    subject, contract = SUBJECTS[system], CONTRACTS[system]
+    supervision = Supervision()
+    with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+        store = tmp_path / "store"
+        prepare_store(fleet, store, tmp_path / "history.jsonl", subject.prepare, is_alone=subject.is_alone)
+        door = open_door(fleet.specs[0], supervision.spawn)
+        try:
+            door.get_ready(system)
+            door.call("open", {"store": str(store), "options": {}})
+            door.call(*subject.settle)  # an MCP server opens its database with the first call
+            child = watched_child(door)
+            for method in sorted(subject.reads):
+                params = dict(TRIED.get(method) or contract.trials.get(method, {}))
+                with child.watched(store, lambda _: Continue()) as watch:
+                    with contextlib.suppress(Refused):
+                        door.call(method, params)
+                    door.call(*subject.settle)
+                changed = [str(change) for change in watch.changes]
+                assert changed == [], f"{method} changes {changed}"
+        finally:
+            door.kill()
+            supervision.end()
+
+
+def test_every_operation_of_the_reference_is_applicable() -> None:
+    """An operation that no bus plays is none."""
+    for system, subject in SUBJECTS.items():
+        with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+            assert [op.name for op in subject.operations if not applicable(op, fleet.hello)] == []
