@@ -308,7 +308,11 @@ class _Player:
     # -- death
 
     def _call_and_die(self, session: Session, call: Call, death: Death) -> None:
-        """The call, and the session's end in it or right after it, whatever came of it."""
+        """The call, and the session's end in it or right after it, whatever came of it.
+
+        A kill counts for what it struck, not for what was planned: one that came too late is a kill after the answer.
+        """
+        kind = death.kind
         try:
             match death.kind:
                 case "moment":
@@ -318,17 +322,21 @@ class _Player:
                     self._call(session, call)
                 case "syscall" | "torn":
                     self._call_watched(session, call, death)
+            kind = "acknowledged"
+        except Refused:
+            kind = "acknowledged"  # which a refusal is, too
+            raise
         finally:
             session.retired = True
             session.door.kill()
             self._session = None
-            self.tally.kills[death.kind] += 1
+            self.tally.kills[kind] += 1
             self._recorder.record(
                 "nemesis",
                 process=session.process,
                 op="kill",
                 agent=self._plan.name,
-                value={"kind": death.kind, "at": death.at, "during": call.method},
+                value={"kind": kind, "planned": death.kind, "at": death.at, "during": call.method},
             )
 
     def _call_watched(self, session: Session, call: Call, death: Death) -> None:

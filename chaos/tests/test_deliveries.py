@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from buschaos.subjects import SUBJECTS
 from buschaos.subjects.topics.deliveries import deliveries
 from busproof.history import Recorder, read
 
@@ -83,3 +84,54 @@ def test_what_an_answered_cursor_passed_is_not_received_again(tmp_path: Path) ->
     assert "answered cursor 2, and received [2] afterwards" in why
     (why,) = told(tmp_path, [sync([1, 2], 2, ack_through=2, **KEEPS), cut(**KEEPS), sync([1, 2, 3], 3)], 3)
     assert "answered cursor 2, and received [1, 2] afterwards" in why
+
+
+def altered(folder: Path, system: str, events: list[tuple[str, str, Any]]) -> list[str]:
+    """What is wrong with what was shown."""
+    recorder = Recorder(folder / f"{system}.jsonl", run="test", system=system)
+    for type_, op, value in events:
+        recorder.record(type_, process=1, op=op, agent="alice", value=value)  # type: ignore[arg-type]
+    recorder.close()
+    return [problem.why for problem in SUBJECTS[system].deliveries(read(recorder.path))]
+
+
+def test_a_poll_shows_what_was_published_to_the_byte(tmp_path: Path) -> None:
+    """By the sender's id: one or many, answered or not; a blob that cannot be had is another payload, too."""
+    one = {"id": "one", "to": "bob", "type": "note", "payload": {"b": 1, "a": "é"}}
+    two = {"id": "two", "type": "note", "payload": "x" * 5000}
+    shown = {"id": "one", "to_agent": "bob", "type": "note", "payload": {"a": "é", "b": 1}}
+    whole = {"id": "two", "type": "note", "payload": "x" * 5000, "payload_ref": "blobs/b"}
+    sent = [
+        ("invoke", "publish", {"message": one}),
+        ("info", "publish", {}),
+        ("invoke", "publish_many", {"messages": [two]}),
+    ]
+    assert altered(tmp_path, "worker", [*sent, ("ok", "poll", {"messages": [shown, whole]})]) == []
+    for wrong in ({**shown, "payload": {"a": "é", "b": 1}}, {**shown, "to_agent": None}, {**whole, "payload": None}):
+        (why,) = altered(tmp_path, "worker", [*sent, ("ok", "poll", {"messages": [wrong]})])
+        assert why.startswith(f"altered: {wrong['id']} was sent with ")
+
+
+def test_an_agent_receives_what_was_sent_to_the_byte(tmp_path: Path) -> None:
+    """A priority that nobody said is five."""
+    sent = [("invoke", "send_message", {"message_id": "m", "message_type": "note", "payload": {"n": 1}})]
+    shown = {"id": "m", "type": "note", "payload": {"n": 1}, "priority": 5, "to_agent": None}
+    assert altered(tmp_path, "comms", [*sent, ("ok", "receive_messages", {"messages": [shown]})]) == []
+    (why,) = altered(
+        tmp_path, "comms", [*sent, ("ok", "receive_messages", {"messages": [{**shown, "payload": {"n": 1.0}}]})]
+    )
+    assert "altered: m was sent with payload" in why
+
+
+def test_a_sync_receives_what_was_sent_to_the_byte(tmp_path: Path) -> None:
+    """By the sender's own name for it."""
+    sent = ("invoke", "sync", {"topic_id": "t", "outbox": [{"client_message_id": "c", "content_markdown": "hello"}]})
+    row = {"topic_id": "t", "seq": 1, "message_id": "1", "sender": "bob", "client_message_id": "c"}
+
+    def told(content: str) -> list[str]:
+        reply = {"received": [{**row, "content_markdown": content}], "sent": [], "cursor": {"last_seq": 1}}
+        dump = [("invoke", "dump", {}), ("ok", "dump", {"messages": [row]})]
+        return [why for why in altered(tmp_path, "topics", [sent, ("ok", "sync", reply), *dump]) if "altered" in why]
+
+    assert told("hello") == []
+    assert len(told("hell")) == 1

@@ -21,6 +21,7 @@ from busproof.adapters.child import Household
 from busproof.adapters.doors import open_door
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.stdio import StdioDoor
+from busproof.oddities import library
 from busproof.oddities.examine import examine as examine_store
 from busproof.oddities.examine import examine_folder
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
@@ -105,6 +106,8 @@ def _examine_adapter(spec: str, contract: Contract, household: Household) -> Ite
             yield "close: the store is left"
             _leaves_nothing_behind(of_a_new_store, _backwards(door, third, hello, contract))
             yield "open again: another store in the same process is a new one"
+            for warning in library.warnings(path for path in sorted(Path(folder).rglob("*")) if path.is_file()):
+                say(f"  note   {one_line(warning)}")
         finally:
             door.close()
 

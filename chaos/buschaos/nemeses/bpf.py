@@ -74,6 +74,7 @@ _X86_64 = Machine(
         "pread64": 17,
         "readv": 19,
         "preadv": 295,
+        "munmap": 11,
     },
 )
 # Written from the kernel's tables; not tried on such a machine.
@@ -114,12 +115,14 @@ _AARCH64 = Machine(
         "pread64": 67,
         "readv": 65,
         "preadv": 69,
+        "munmap": 215,
     },
 )
 MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 LOCKS = ("fcntl", "flock")
 READS = ("read", "pread64", "readv", "preadv")
+UNMAPS = ("munmap",)
 _QUEUES = ("io_uring_setup", "io_setup")
 _LOCK_COMMANDS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, and the same of an open file
 
@@ -139,7 +142,7 @@ def machine() -> Machine | None:
 
 
 def program(of: Machine, also: Iterable[str] = ()) -> bytes:
-    """The filter, assembled: every change, and `also` LOCKS or READS. A 32-bit program's calls pass."""
+    """The filter, assembled: every change, and `also` LOCKS, READS or UNMAPS. A 32-bit program's calls pass."""
     wanted = {*also}
     code: list[Instruction] = [
         (_LOAD, 0, 0, _AT_ARCH),
@@ -148,7 +151,7 @@ def program(of: Machine, also: Iterable[str] = ()) -> bytes:
         (_LOAD, 0, 0, _AT_NUMBER),
     ]
     for name, number in of.numbers.items():
-        if name in wanted or name not in (*LOCKS, *READS):
+        if name in wanted or name not in (*LOCKS, *READS, *UNMAPS):
             block = _stop(name, reads=not wanted.isdisjoint(READS))
             code += [(_EQUAL, 0, len(block), number), *block]
     code.append((_RETURN, 0, 0, _ALLOW))

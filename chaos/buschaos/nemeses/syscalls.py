@@ -282,7 +282,7 @@ def watched_child(door: Door) -> WatchedChild:
 def _path_watched(call: Stopped, watch: Watch) -> str | None:
     """The path that the call changes, relative to the watched folder; None where it lies elsewhere."""
     folder = watch.folder
-    if call.name == "sync":
+    if call.name in ("sync", *bpf.UNMAPS):  # of no file, or of one that only the program knows
         return "."
     for path in call.paths():
         if path == watch.answers:

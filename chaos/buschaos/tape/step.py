@@ -17,7 +17,7 @@ Kind = Literal[
     "write", "cut", "create", "link", "rename", "unlink", "mkdir", "rmdir", "symlink", "sync", "answer", "gap"
 ]
 EVERYTHING = "*"  # the path of a sync of the whole file system
-_NO_STEP = ("sync_file_range", "fcntl", "flock", "read", "pread64", "readv", "preadv")
+_NO_STEP = ("sync_file_range", "fcntl", "flock", "read", "pread64", "readv", "preadv", "munmap")
 _RENAMES, _LINKS = ("rename", "renameat", "renameat2"), ("link", "linkat")
 _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 16  # modes of fallocate
 _REMOVE_FOLDER = 0x200  # AT_REMOVEDIR

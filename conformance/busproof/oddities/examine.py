@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 
+from busproof.oddities import library
 from busproof.protocol import CONTRACTS
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, say
@@ -50,7 +51,7 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
         found.append(f"it cannot be read as an SQLite database: {error}")
     for oddity in found:
         say(f"  ODD    {one_line(oddity)}")
-    for note in [*noted, *_library()]:
+    for note in [*noted, *library.warnings([path])]:
         say(f"  note   {one_line(note)}")
     say(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
     return 1 if found else 0
@@ -122,8 +123,3 @@ def _schema(db: sqlite3.Connection, schema: str) -> Iterator[str]:
             want, have = ([r[0] for r in c.execute(query, (name,)).fetchall()] for c in (seed, db))
             if want != have:
                 yield f"{kind} {name} has columns {have}, the seed's are {want}"
-
-
-def _library() -> Iterator[str]:
-    if sqlite3.sqlite_version_info < (3, 51, 3):
-        yield (f"SQLite {sqlite3.sqlite_version} has the WAL-reset fault (fixed in 3.51.3): a rare corruption")

@@ -8,6 +8,7 @@ from typing import Any
 from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.comms.deliveries import deliveries
 from buschaos.subjects.comms.files import artifacts, facts
 from buschaos.subjects.comms.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
@@ -80,6 +81,7 @@ SUBJECT = Subject(
     comparable=comparable,
     promises=promises,
     problems=problems,
+    deliveries=deliveries,
     read_all=read_all,
     settle_ms=120_000,
     acts=Subject.acts | {"chaos.holds"},

@@ -13,8 +13,10 @@ Holds for a history that was read to its end, and without cursor_reset.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from buschaos import contents
 from buschaos.state import Problem, short
 from busproof.checks import Facts, extract
 from busproof.checks.calls import Call, calls
@@ -30,8 +32,28 @@ def deliveries(events: Iterable[Event]) -> list[Problem]:
     facts = extract(events, SOURCE)
     if facts.dump_at is None:
         return []
+    altered = contents.altered(_received(events), _sent(events))
     got = {end: [row.seq or 0 for row in rows] for end, rows in facts.answers().items()}
-    return [*_again(facts, got), *_never(facts, got, _room_in_cut(events))]
+    return [*altered, *_again(facts, got), *_never(facts, got, _room_in_cut(events))]
+
+
+def _sent(events: list[Event]) -> dict[str, contents.Sent]:
+    """Under the names that their senders gave them."""
+    items = [item for event in events if event.type == "invoke" and event.op == "sync" for item in _items(event.value)]
+    named = [item for item in items if item.get("client_message_id") is not None]
+    columns = ("content_markdown", "metadata")
+    return {item["client_message_id"]: {column: item.get(column) for column in columns} for item in named}
+
+
+def _items(params: dict[str, Any]) -> list[dict[str, Any]]:
+    return params.get("outbox") or []
+
+
+def _received(events: list[Event]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for event in events:
+        if event.type == "ok" and event.op == "sync":
+            for row in event.value["received"]:
+                yield event.index, str(row.get("client_message_id")), row
 
 
 def _again(facts: Facts, got: dict[int, list[int]]) -> Iterable[Problem]:

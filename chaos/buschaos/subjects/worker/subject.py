@@ -8,6 +8,7 @@ from typing import Any
 from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.worker.deliveries import deliveries
 from buschaos.subjects.worker.files import beside, facts
 from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
@@ -71,6 +72,7 @@ SUBJECT = Subject(
     comparable=comparable,
     promises=promises,
     problems=problems,
+    deliveries=deliveries,
     read_all=read_all,
     acts=Subject.acts | {"chaos.holds"},
     epilogue=(

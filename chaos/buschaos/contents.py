@@ -1,0 +1,32 @@
+"""What was delivered is what was sent, byte for byte, whoever died in between: the canonical JSON of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from buschaos.state import Problem, short
+
+Sent = Mapping[str, Any]  # by the names that a reader sees
+
+
+def altered(delivered: Iterable[tuple[int, str, Mapping[str, Any]]], sent: Mapping[str, Sent]) -> Iterator[Problem]:
+    """Of each message that was shown (the event, its name, and the row), the fields that are not as they were sent.
+
+    Each message once, at its first alteration. What nobody sent is another check's.
+    """
+    told: set[str] = set()
+    for event, name, row in delivered:
+        if name not in sent or name in told:
+            continue
+        for field, value in sent[name].items():
+            if _text(row.get(field)) != _text(value):
+                told.add(name)
+                why = f"altered: {name} was sent with {field} {short(value)}, and is delivered with "
+                yield Problem("log", why + short(row.get(field)), (event,))
+                break
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

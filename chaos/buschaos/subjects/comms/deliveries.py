@@ -1,0 +1,25 @@
+"""What was received on a `comms` bus, held against what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from buschaos.contents import Sent, altered
+from buschaos.state import Problem
+from busproof.history import Event
+
+_COLUMNS = {"type": "message_type", "to_agent": "to_agent", "payload": "payload", "priority": "priority"}
+
+
+def deliveries(events: Iterable[Event]) -> Iterator[Problem]:
+    """Messages that an agent receives otherwise than they were sent."""
+    sent: dict[str, Sent] = {}
+    received: list[tuple[int, str, dict[str, Any]]] = []
+    for event in events:
+        if event.type == "invoke" and event.op == "send_message" and "message_id" in event.value:
+            said = {"priority": 5, **event.value}
+            sent[said["message_id"]] = {column: said.get(name) for column, name in _COLUMNS.items()}
+        elif event.type == "ok" and event.op == "receive_messages":
+            received += [(event.index, row["id"], row) for row in event.value["messages"]]
+    return altered(received, sent)

@@ -1,0 +1,53 @@
+"""Which SQLite wrote a file last, and whether that version can lose committed pages when a log is reset.
+
+The fault: a checkpoint that begins while another connection's commit starts the log anew may write an old figure into
+the index of the log, and the next checkpoint then leaves out what was committed since. It is there from 3.7.0 to 3.51.2
+but for two repaired branches. `python -m buschaos.walreset` shows it on the SQLite of this Python.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+Version = tuple[int, int, int]
+
+_SINCE, _REPAIRED = (3, 7, 0), (3, 51, 3)
+_REPAIRED_BRANCHES = ((3, 44, 6), (3, 50, 7))
+_MAGIC, _AT_MODE, _AT_WRITER = b"SQLite format 3\0", 18, 96
+_WAL = 2
+
+
+def resets_wrongly(version: Version) -> bool:
+    """Has this SQLite the fault?"""
+    repaired = any(branch[:2] == version[:2] and version >= branch for branch in _REPAIRED_BRANCHES)
+    return _SINCE <= version < _REPAIRED and not repaired
+
+
+def parsed(text: str) -> Version:
+    """Of what `sqlite_version()` says."""
+    major, minor, patch, *_ = map(int, text.split("."))
+    return major, minor, patch
+
+
+def writer(path: Path) -> Version | None:
+    """The version that wrote a database with a write-ahead log last; None for any other file."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header.startswith(_MAGIC) or len(header) < 100 or header[_AT_MODE] != _WAL:
+        return None
+    number = int.from_bytes(header[_AT_WRITER:], "big")
+    return number // 1_000_000, number // 1000 % 1000, number % 1000
+
+
+def warnings(paths: Iterable[Path]) -> Iterator[str]:
+    """One for each version with the fault among what wrote these files, and the library of this Python."""
+    found = {version: f"{path.name} was last written by" for path in paths if (version := writer(path))}
+    found.setdefault(sqlite3.sqlite_version_info[:3], "this Python has")
+    for version, who in found.items():
+        if resets_wrongly(version):
+            yield (
+                f"{who} SQLite {'.'.join(map(str, version))}, which has the WAL-reset fault: two checkpoints and a "
+                "commit at one moment lose what was committed. Repaired in 3.51.3 (and 3.50.7, 3.44.6)"
+            )
