@@ -116,6 +116,7 @@ READS = frozenset(
         "verify",
     }
 )
+_HOUR_MS = 3_600_000
 _CALL = "a send, and waiting for the answer"
 LIKE = {"run_agent": _CALL, "call_service": _CALL, "delegate": _CALL}
 
@@ -124,6 +125,23 @@ PEERS = (
     PeerCall("a send", "send", lambda _: {"key": request("peer"), "payload": 1}, ("send", "reply", "fork")),
     PeerCall("the same send", "send", lambda _: {"key": request("new"), "payload": {"n": 1}}, ("send",)),
     PeerCall("a fetch of the same request", "fetch", lambda _: {"filter": wanted("waiting")}, ("fetch",)),
+    PeerCall(
+        "a fetch of the same abandoned request",
+        "fetch",
+        lambda _: {"filter": wanted("abandoned")},
+        ("fetch, abandoned",),
+        needs=("clock",),
+    ),
+    PeerCall(
+        "a fetch after the time-out",
+        "fetch",
+        lambda _: {"filter": wanted("given")},
+        ("nak",),
+        needs=("clock", "nak"),
+        later_ms=_HOUR_MS,
+    ),
+    PeerCall("the same answer", "reply", lambda _: {"key": request("held"), "payload": {"a": BIG}}, ("reply",)),
+    PeerCall("another answer", "reply", lambda _: {"key": request("held"), "payload": {"a": 2}}, ("reply",)),
     PeerCall(
         "the same fork",
         "fork",

@@ -81,7 +81,7 @@ SUBJECT = Subject(
     deliveries=deliveries,
     settle_ms=120_000,
     # What a power cut leaves of a chain is not looked at yet.
-    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"}),
+    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full"}),
     peers=PEERS,
     epilogue=(
         Epilogue("send", {"key": request("epilogue"), "payload": "on"}),
