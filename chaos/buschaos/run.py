@@ -219,6 +219,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         {
             "kills": tally.kills.total(),
             "of them in the middle of a call": tally.cut_calls,
+            "of these when a part was written": len(tally.halfway),
             "calls": tally.calls,
             "acknowledged messages": len(evidence.promises),
             "calls tried again": tally.retries,
@@ -226,6 +227,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     )
     act.progress.points += tally.kills.total()
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
+    if tally.halfway:
+        act.notes.append(f"a part was written, the rest never, as in {tally.halfway[0]}")
     if tally.refusals:
         act.notes.append("refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items())))
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]

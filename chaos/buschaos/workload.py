@@ -27,6 +27,7 @@ from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn, Verdict, watched_child
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
+from buschaos.tape.image import is_derived
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.child import Household
 from busproof.adapters.doors import open_door
@@ -63,6 +64,7 @@ class Tally:
     calls: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     cut_calls: int = 0  # kills that left a call without an answer
+    halfway: list[str] = field(default_factory=list)  # kills that a part of the call's changes had come before
     retries: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
@@ -73,6 +75,7 @@ class Tally:
         self.calls += other.calls
         self.kills += other.kills
         self.cut_calls += other.cut_calls
+        self.halfway += other.halfway
         self.retries += other.retries
         self.refusals += other.refusals
         self.strange += other.strange
@@ -221,6 +224,8 @@ class _Player:
         self._took_s: dict[str, deque[float]] = defaultdict(lambda: deque([0.001], maxlen=50))
         self._changed: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=50))  # files, how often in a call
         self._is_watched = False
+        self._struck = ""  # the change before which the last session died, if one was seen
+        self._is_halfway = False  # with a part of the call written
 
     def play(self, round_: int, now_ms: int) -> None:
         """One round."""
@@ -312,7 +317,7 @@ class _Player:
 
         A kill counts for what it struck, not for what was planned: one that came too late is a kill after the answer.
         """
-        kind = death.kind
+        kind, self._struck, self._is_halfway = death.kind, "", False
         try:
             match death.kind:
                 case "moment":
@@ -336,7 +341,14 @@ class _Player:
                 process=session.process,
                 op="kill",
                 agent=self._plan.name,
-                value={"kind": kind, "planned": death.kind, "at": death.at, "during": call.method},
+                value={
+                    "kind": kind,
+                    "planned": death.kind,
+                    "at": death.at,
+                    "during": call.method,
+                    "struck": self._struck,
+                    "is_halfway": self._is_halfway,
+                },
             )
 
     def _call_watched(self, session: Session, call: Call, death: Death) -> None:
@@ -350,8 +362,16 @@ class _Player:
                 return Torn(change.size // 2) if change.size and change.size > 1 else Continue()
             return Kill()
 
-        with watched_child(session.door).watched(self._job.store, decide):
-            self._call(session, call)
+        with watched_child(session.door).watched(self._job.store, decide) as watch:
+            try:
+                self._call(session, call)
+            finally:
+                if watch.is_killed:
+                    self._struck = str(watch.struck)
+                    written = [change for change in watch.changes[:-1] if not is_derived(change.path)]
+                    self._is_halfway = bool(written) or death.kind == "torn"
+                    if self._is_halfway:
+                        self.tally.halfway.append(f"{call.method} of {self._plan.name}, before {self._struck}")
 
     # -- birth
 

@@ -12,10 +12,12 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from busproof.history import read
 from busproof.mutant import mutants
 
 MUTANT = "ack_beyond_the_log"
@@ -30,6 +32,7 @@ class Act:
     argv: list[str]
     must_exit: int
     why: str
+    shows: Callable[[], str] = lambda: "ok"  # what its title promises, as it was; nothing where it did not come true
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,7 +64,11 @@ def _acts(out: Path, seed: int) -> list[Act]:
             "invalid: the kit finds it",
         ),
         Act(
-            "Kill writers in the middle of their work, and record the history", chaos, 0, "nothing acknowledged is lost"
+            "Kill writers in the middle of a transaction, and record the history",
+            chaos,
+            0,
+            "nothing acknowledged is lost",
+            lambda: _halfway(out / "chaos" / "history.jsonl"),
         ),
         Act("Let Spark verify that history", ["audit", history, "--engine", "both"], 0, "valid, and Python agrees"),
     ]
@@ -70,9 +77,23 @@ def _acts(out: Path, seed: int) -> list[Act]:
 def _play(number: int, act: Act, run: Callable[..., subprocess.CompletedProcess[bytes]] = subprocess.run) -> bool:
     _say(f"\n── {number}. {act.title}\n   $ busproof {shlex.join(act.argv)}")
     exit_code = run([sys.executable, "-m", "busproof", *act.argv], check=False).returncode
-    good = exit_code == act.must_exit
+    shown = act.shows() if exit_code == act.must_exit else ""
+    good = bool(shown)
+    if shown != "ok":
+        _say(f"── {number}. {shown or 'what the title says did not come true'}")
     _say(f"── {number}. exit {exit_code}: {act.why if good else f'UNEXPECTED, must be {act.must_exit}'}")
     return good
+
+
+def _halfway(history: Path) -> str:
+    """Where writers were killed with a part of their call written, by the history itself."""
+    kills = [event for event in read(history) if event.type == "nemesis" and event.op == "kill"]
+    struck = [kill for kill in kills if kill.value.get("is_halfway")]
+    if not struck:
+        return ""
+    places = Counter(f"{kill.value['during']} before {kill.value['struck'].partition(': ')[2]}" for kill in struck)
+    told = "; ".join(place for place, _ in places.most_common(3))
+    return f"{len(struck)} of {len(kills)} kills left a part written and the rest not: {told}"
 
 
 def _say(text: str) -> None:
