@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
@@ -209,6 +210,7 @@ class _Duet:
         self.peer_waited = False
         self.waited_ms = 0
         self._sessions: list[Session] = []
+        self._witness: Session | None = None
         self._params = operation.params(ground.prepared)
         self._peers_params = peer.params(ground.prepared)
         ids = ground.subject.ids
@@ -298,24 +300,33 @@ class _Duet:
         session = Session(door, self._recorder, process=number, agent=agent)
         self._sessions.append(session)
         tell_time(session, self._ground.fleet.hello, now_ms)
+        enter = self._ground.subject.enter
+        if enter is not None and not (is_victim and self._operation.is_first):
+            enter(session, self._ground.prepared)
         return session
 
     def _look(self) -> dict[str, Any]:
-        witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
-        dump = witness.call("dump")
+        if self._ground.subject.read is None:
+            self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
+        dump = self._dump()
         return self._ground.subject.comparable(dump, self._ids, self._ground.fleet.hello.clock)
+
+    def _dump(self) -> dict[str, Any]:
+        """By a process that was not there, or from outside; that is only recorded as the peer's."""
+        witness = self._witness or self._sessions[-1]
+        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject.read)
 
     def judge(self) -> list[Problem]:
         """What must be true whatever the order; the victim goes on first, for what it had in mind may be old by now."""
-        subject, (victim, *_, witness) = self._ground.subject, self._sessions
+        subject, victim = self._ground.subject, self._sessions[0]
         hello = self._ground.fleet.hello
         for epilogue in subject.epilogue:
             if set(epilogue.needs) <= {*hello.nouns, *hello.features}:
                 victim.call(epilogue.method, **epilogue.params)
         exported = subject.export is not None and "export" in self._ground.fleet.hello.nouns
         if exported and subject.export is not None:
-            witness.call(subject.export)
-        dump = witness.call("dump")
+            (self._witness or victim).call(subject.export)
+        dump = self._dump()
         self._recorder.close()
         promises = subject.promises(read(self.history()))
         return subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import Operation
+from buschaos.subjects.base import PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the operations must know of the database that was prepared: topic ids, and alice's reclaim token."""
+    """What the operations must know of the database that was prepared: topic ids, and reclaim tokens."""
 
     topic: str
-    token: str
+    token: str  # alice's
+    bobs_token: str
     other: str
     last: str
 
@@ -28,18 +30,20 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     """Bob sent four messages, alice one between them; she has acknowledged the first. Two more topics are empty."""
     topic = alice.call("topic_create", name="work")["topic_id"]
     token = alice.call("topic_join", topic_id=topic, agent_name="alice")["reclaim_token"]
-    bob.call("topic_join", topic_id=topic, agent_name="bob")
+    bobs_token = bob.call("topic_join", topic_id=topic, agent_name="bob")["reclaim_token"]
     for sender, name in ((bob, "first"), (bob, "second"), (alice, "own"), (bob, "third"), (bob, "fourth")):
         how = {"auto_advance": False, "ack_through": 1 if name == "own" else 0, "wait_seconds": 0}
         sender.call("sync", topic_id=topic, outbox=[_item(name)], **how)
     # What closes a topic, or makes its caller another agent, has one of its own: a disk is filled for all operations.
     other, last = (alice.call("topic_create", name=name)["topic_id"] for name in ("other", "last"))
-    return Prepared(topic, token, other, last)
+    return Prepared(topic, token, bobs_token, other, last)
 
 
 def enter(session: Session, prepared: Prepared) -> None:
-    """Be alice, whoever was she before."""
-    session.call("topic_join", **_as_alice(prepared))
+    """Be alice, whoever was she before; a session of bob's is bob."""
+    is_bob = session.agent == "bob"
+    name, token = ("bob", prepared.bobs_token) if is_bob else ("alice", prepared.token)
+    session.call("topic_join", topic_id=prepared.topic, agent_name=name, reclaim_token=token)
 
 
 def _as_alice(prepared: Prepared) -> dict[str, Any]:
@@ -116,3 +120,21 @@ OPERATIONS = (
 
 READS = frozenset({"ping", "tools.list", "topic_list", "topic_presence", "topic_resolve"})
 LIKE = {"open": "the first call of a server makes its database", "close": "a server ends with its client"}
+
+_READERS = ("sync that receives", "sync that acknowledges", "sync that sends and receives", "cursor_reset")
+
+# Two want the same name, one topic's next number, or a topic that the other closes.
+PEERS = (
+    PeerCall("a send", "sync", lambda p: _sync(p, outbox=[_item("peer")], **_KEEPS), ("sync that sends", *_READERS)),
+    PeerCall("a topic of the same name", "topic_create", lambda _: {"name": "new"}, ("topic_create",)),
+    PeerCall(
+        "a join under the same name",
+        "topic_join",
+        lambda p: {"topic_id": p.other, "agent_name": "carol"},
+        ("topic_join",),
+    ),
+    PeerCall("a join as the same agent", "topic_join", _as_alice, ("topic_join, reclaimed", "sync that receives")),
+    PeerCall(
+        "the end of the topic", "topic_close", lambda p: {"topic_id": p.topic}, ("sync that sends", "cursor_reset")
+    ),
+)

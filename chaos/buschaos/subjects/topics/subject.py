@@ -6,7 +6,7 @@ from buschaos.subjects.base import Subject
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
-from buschaos.subjects.topics.operations import LIKE, OPERATIONS, READS, enter, ids, prepare
+from buschaos.subjects.topics.operations import LIKE, OPERATIONS, PEERS, READS, enter, ids, prepare
 from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
 from busproof.adapters.base import Refused
@@ -41,6 +41,7 @@ SUBJECT = Subject(
     says_full=says_full,
     names_full_disk=False,
     consumer=CONSUMER,
+    peers=PEERS,
     is_slow_to_start=True,
-    acts=Subject.acts | {"chaos.gone_callers"},
+    acts=Subject.acts | {"chaos.holds", "chaos.gone_callers"},
 )
