@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import random
 import shlex
 import sys
@@ -15,7 +16,7 @@ from buschaos.crashpoints import in_the_middle
 from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.operations import Operation
-from buschaos.run import Act, Run, Settings, run
+from buschaos.run import ERRORS, Act, Run, Settings, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
@@ -94,6 +95,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--disk", type=Path, metavar="DIR", help="a small mounted file system to fill, where namespaces are forbidden"
     )
+    made.add_argument(
+        "--errors", type=_errors, metavar="NAME,…", help="other errors than ENOSPC,EIO,EMFILE,EROFS: EDQUOT,EINTR"
+    )
+    made.add_argument("--sticky", action="store_true", help="an error stays until the call is over")
     made.add_argument("--only", action="append", metavar="OPERATION", help="this operation alone; again for more")
     made.add_argument(
         "--at", type=points.parse, metavar="N:FAULT", help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky"
@@ -138,6 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         disk_folder=args.disk,
         torn=in_the_middle if args.quick else None,
         levels=diskfull.LEVELS_FEW if args.quick else None,
+        errors=args.errors or ERRORS,
+        sticky=(args.sticky,),
         time=Time(seconds),
     )
     try:
@@ -154,6 +161,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     told = report.write(result, settings)
     _tell(result, told, settings)
     return int(told.footer["exit_code"])
+
+
+def _errors(text: str) -> tuple[int, ...]:
+    unknown = [name for name in text.split(",") if getattr(errno, name, None) not in points.CAN]
+    if unknown:
+        known = ", ".join(errno.errorcode[number] for number in points.CAN)
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {known}")
+    return tuple(getattr(errno, name) for name in text.split(","))
 
 
 def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:

@@ -23,7 +23,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail
+from buschaos.nemeses.syscalls import Change, Continue, Fail
 from buschaos.operations import Operation, applicable, prepare_store
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.scratch import scratch
@@ -199,7 +199,7 @@ class CrashPoints:
         """Each error at each change that can meet it."""
         for number, is_sticky in itertools.product(self._errors, self._sticky):
             for change in changes:
-                if change.path != ANSWER and may_fail(change, number) and (change.call in READS or not self._reads):
+                if may_fail(change, number) and (change.call in READS or not self._reads):
                     yield Point(change.ordinal, Fail(number), is_sticky)
 
     def _look_at(

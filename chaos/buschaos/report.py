@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import time
 from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from buschaos.run import Act, Run, Settings
+from buschaos.run import ERRORS, Act, Run, Settings
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof import __version__
@@ -112,11 +113,16 @@ def again(settings: Settings, act: str) -> str:
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
         "chaos.holds": f"--holds --seed {settings.seed}",
-        "chaos.disk_full": "--disk-full",
+        "chaos.disk_full": f"--disk-full{_errors(settings)}",
         "chaos.gone_callers": "--gone",
     }[act]
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     return f"busproof chaos {settings.system}{buses} {flag}"
+
+
+def _errors(settings: Settings) -> str:
+    names = ",".join(errno.errorcode[number] for number in settings.errors)
+    return (f" --errors {names}" if settings.errors != ERRORS else "") + (" --sticky" if any(settings.sticky) else "")
 
 
 def _level(settings: Settings) -> str:

@@ -51,6 +51,9 @@ ActName = Literal[
 ]
 
 
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS)
+
+
 @dataclass
 class Act:
     """What one act showed."""
@@ -104,7 +107,7 @@ class Settings:
     torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
     cases: tuple[Case, ...] = CASES
     levels: tuple[int, ...] | None = None  # as many as the system's bus can bear
-    errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO, errno.EMFILE)
+    errors: tuple[int, ...] = ERRORS
     sticky: tuple[bool, ...] = (False,)  # an error once, or until the call is over
     reads: bool = True  # reading fails, too
     time: Time = field(default_factory=Time)  # that the whole run may take, its acts in equal parts

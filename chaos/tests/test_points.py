@@ -10,7 +10,7 @@ import pytest
 
 from buschaos import cli, points
 from buschaos.nemeses import disk
-from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Torn
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Torn
 from buschaos.points import Point
 
 
@@ -33,6 +33,16 @@ def test_an_error_that_stays_meets_what_can_meet_it() -> None:
     calls = ["write", "write", "unlink", "openat"]
     verdicts = [point.decide(Change(n, call, "f", None)) for n, call in enumerate(calls, 1)]
     assert verdicts == [Continue(), Fail(errno.ENOSPC), Continue(), Fail(errno.ENOSPC)]
+
+
+def test_an_error_that_stays_never_meets_the_answer() -> None:
+    """A pipe is no disk: the bus must be able to say what it met."""
+    point = Point(1, Fail(errno.EIO), is_sticky=True)
+    assert [point.decide(Change(n, "write", path, 9)) for n, path in enumerate(("f", ANSWER, "f"), 1)] == [
+        Fail(errno.EIO),
+        Continue(),
+        Fail(errno.EIO),
+    ]
 
 
 def test_a_tear_of_a_short_write_is_a_kill() -> None:
