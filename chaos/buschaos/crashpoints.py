@@ -34,7 +34,7 @@ from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import BLOCKS, PowerCuts
 from buschaos.tape.image import Image
 from busproof.fleet import Fleet
-from busproof.history import read
+from busproof.history import Event, read
 
 REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
@@ -80,7 +80,7 @@ def in_the_middle(size: int) -> set[int]:
 class CrashPoints:
     """Plays all points of all operations; the victims are processes of the fleet's first bus.
 
-    `judge` turns a point's history into problems; `torn` are the sizes at which a write of n bytes is cut; `tell` hears
+    `judge` turns a point's events into problems; `torn` are the sizes at which a write of n bytes is cut; `tell` hears
     of each point as it comes. Where the time has an end, each operation has its share, of points that the seed draws.
     """
 
@@ -89,7 +89,7 @@ class CrashPoints:
         fleet: Fleet,
         out: Path,
         *,
-        judge: Callable[[Path], list[Problem]] = lambda _: [],
+        judge: Callable[[list[Event]], list[Problem]] = lambda _: [],
         kills: bool = True,
         torn: Callable[[int], set[int]] = cuts,
         errors: tuple[int, ...] = (),
@@ -209,7 +209,7 @@ class CrashPoints:
         folder = work / f"point-{next(self._numbers)}"
         with contextlib.closing(Stage(ground, operation, folder, shot.image)) as stage:
             outcome = stage.pretend(shot, rehearsal.reply)
-            problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.history())
+            problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.events())
             return self._result(stage, operation, shot.point, shot.struck, problems)
 
     def _real(
@@ -223,7 +223,7 @@ class CrashPoints:
             left = None
             if is_error and outcome.answered and struck is not None and struck.call in SYNCS:
                 left = self._after_failed_sync(outcome, struck)
-            problems = stage.judge(outcome, rehearsal) or self._judge(stage.history())
+            problems = stage.judge(outcome, rehearsal) or self._judge(stage.events())
             if problems or left is None:
                 return self._result(stage, operation, point, struck, problems)
         # It was answered although the system could not write: what it dropped then is not on the disk, and no power

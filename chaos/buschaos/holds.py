@@ -36,7 +36,7 @@ from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import PeerCall
 from busproof.adapters.base import Door, DoorError, Refused
 from busproof.fleet import Fleet
-from busproof.history import Recorder, merge, read
+from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
 _VICTIM, _PEER, _WITNESS = 2, 3, 4
@@ -76,7 +76,7 @@ class Holds:
         fleet: Fleet,
         out: Path,
         *,
-        judge: Callable[[Path], list[Problem]] = lambda _: [],
+        judge: Callable[[list[Event]], list[Problem]] = lambda _: [],
         operations: tuple[Operation, ...] | None = None,
         points: int = POINTS_OF_PAIR,
         seed: int = 0,
@@ -163,7 +163,7 @@ class Holds:
             result.waited += duet.peer_waited
             result.longest_ms = max(result.longest_ms, duet.waited_ms)
             try:
-                problems = [*_odd(operation, peer, ending, endings), *duet.judge(), *self._judge(duet.history())]
+                problems = [*_odd(operation, peer, ending, endings), *duet.judge(), *self._judge(duet.events())]
             except DoorError as error:
                 problems = [Problem("log", f"afterwards the store cannot be worked on: {error}")]
             shown = []
@@ -211,6 +211,7 @@ class _Duet:
         self.waited_ms = 0
         self._sessions: list[Session] = []
         self._witness: Session | None = None
+        self._events: list[Event] | None = None
         self._params = operation.params(ground.prepared)
         self._peers_params = peer.params(ground.prepared)
         ids = ground.subject.ids
@@ -328,22 +329,24 @@ class _Duet:
             (self._witness or victim).call(subject.export)
         dump = self._dump()
         self._recorder.close()
-        promises = subject.promises(read(self.history()))
+        promises = subject.promises(self.events())
         return subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
 
     def drawn(self) -> str:
         """The schedule, for a reader."""
         return "waited, and went on after it" if self.peer_waited else "worked meanwhile, then it went on"
 
-    def history(self) -> Path:
+    def events(self) -> list[Event]:
         """Everything that was recorded, preparation included."""
-        whole = self.folder / "history.jsonl"
-        if not whole.exists():
-            merge([self._ground.history, self._recorder.path], whole)
-        return whole
+        if self._events is None:
+            self._events = list(merged(map(iter, [self._ground.events, list(read(self._recorder.path))])))
+        return self._events
 
     def keep(self, kept: Path, title: str) -> Path:
         """Save store and history as evidence."""
+        with contextlib.suppress(ValueError):  # closed already
+            self._recorder.close()
+        write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(self.folder, kept)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")

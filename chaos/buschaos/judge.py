@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.fleet import Fleet
-from busproof.history import Recorder, merge, read, scan
+from busproof.history import Broken, Event, Recorder, merge, read, scan
 from busproof.session import Session
 from busproof.suite import T0_MS
 from busproof.systems import run_checks
@@ -81,12 +81,18 @@ def _session(fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: 
 
 
 def of_history(history: Path) -> Judgement:
-    """What the kit's own checks say: a witness is a problem of the noun whose rows its check decides."""
+    """What the kit's own checks say of a file."""
+    return of_events(list(scan(history)))
+
+
+def of_events(events: Sequence[Event | Broken]) -> Judgement:
+    """What they say of a history: a witness is a problem of the noun whose rows its check decides."""
     problems: list[Problem] = []
     undecided: list[str] = []
-    rows = catalogue(next(read(history)).system).values()
+    system = next(event.system for event in events if isinstance(event, Event))
+    rows = catalogue(system).values()
     nouns = {row.check: row.noun for row in rows if row.check}
-    for verdict in run_checks(scan(history)):
+    for verdict in run_checks(events):
         noun = nouns.get(f"history.{verdict.check}", "log")  # of the file itself there is no row
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt

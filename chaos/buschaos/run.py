@@ -303,7 +303,7 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     holds = Holds(
         fleet,
         settings.out,
-        judge=lambda history: judge.of_history(history).problems,
+        judge=lambda events: judge.of_events(events).problems,
         operations=settings.operations,
         seed=settings.seed,
         time=time,
@@ -409,7 +409,7 @@ def _points(
             points = CrashPoints(
                 fleet,
                 settings.out,
-                judge=lambda history: judge.of_history(history).problems,
+                judge=lambda events: judge.of_events(events).problems,
                 kills=kills,
                 torn=torn,
                 errors=errors,

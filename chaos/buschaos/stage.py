@@ -11,6 +11,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from buschaos.tape.image import Image
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.doors import open_door
 from busproof.fleet import Fleet
-from busproof.history import Recorder, merge, read
+from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
 _VICTIM, _SURVIVOR = 2, 3  # process numbers in a point's history; 0 and 1 prepared the store
@@ -87,6 +88,11 @@ class Ground:
     prepared: Prepared
     ids: set[str]  # of the messages in it
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Of the preparation: read once for all points."""
+        return list(read(self.history))
 
 
 @dataclass
@@ -162,6 +168,7 @@ class Stage:
         else:
             shutil.copytree(ground.template, self._store)
             operation.ages(self._store)
+        self._events: list[Event] | None = None
         self._recorder = Recorder(folder / "point.jsonl", run="points", system=ground.fleet.system)
         self._victim: Session | None = None
         self._survivor: Session | None = None
@@ -327,7 +334,7 @@ class Stage:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
         facts = self._ground.inspector.look(self._store)
-        return subject.problems(Evidence(dump, facts, subject.promises(read(self.history())), exported))
+        return subject.problems(Evidence(dump, facts, subject.promises(self.events()), exported))
 
     def go_on(self) -> None:
         """New calls, whose answers and traces are judged with all others."""
@@ -364,14 +371,13 @@ class Stage:
     def _problem(self, what: str) -> Problem:
         return Problem(self._operation.noun, f"{self._operation.name} {what}")
 
-    def history(self) -> Path:
-        """Everything that was recorded, preparation included."""
-        whole = self.folder / "history.jsonl"
-        if not whole.exists():
+    def events(self) -> list[Event]:
+        """Everything that was recorded, preparation included: the history that is written where there is a problem."""
+        if self._events is None:
             self._close_recorder()
-            before = [] if self._operation.empty_store else [self._ground.history]
-            merge([*before, self._recorder.path], whole)
-        return whole
+            before = [] if self._operation.empty_store else [self._ground.events]
+            self._events = list(merged(map(iter, [*before, list(read(self._recorder.path))])))
+        return self._events
 
     # -- the survivor, and the end
 
@@ -412,7 +418,7 @@ class Stage:
 
     def keep(self, kept: Path, title: str) -> Path:
         """Save store and history as evidence."""
-        self.history()
+        write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(self.folder, kept)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")

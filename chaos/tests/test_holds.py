@@ -16,7 +16,7 @@ def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
     fleet = Fleet([spec], system=system)
     operations = tuple(op for op in SUBJECTS[system].operations if op.name in names)
     try:
-        holds = Holds(fleet, out, judge=lambda history: judge.of_history(history).problems, operations=operations)
+        holds = Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, operations=operations)
         return list(holds.run())
     finally:
         fleet.close()

@@ -31,7 +31,7 @@ def play(
         points = CrashPoints(
             fleet,
             out,
-            judge=lambda history: judge.of_history(history).problems,
+            judge=lambda events: judge.of_events(events).problems,
             kills=kills,
             errors=errors,
             torn=torn,

@@ -237,9 +237,14 @@ def _odd(line: bytes) -> Event:
 
 def merge(parts: Iterable[Path], into: Path) -> int:
     """Merge files recorded side by side, by monotonic clock, renumbering; returns the number of events."""
+    return write(merged([read(part) for part in parts]), into)
+
+
+def write(events: Iterable[Event], into: Path) -> int:
+    """A history as a file; returns the number of events."""
     count = 0
     with into.open("w", encoding="utf-8") as out:
-        for event in merged([read(part) for part in parts]):
+        for event in events:
             out.write(json.dumps(event.told(), ensure_ascii=True, separators=(",", ":")) + "\n")
             count += 1
     return count
