@@ -486,6 +486,18 @@ def cancel(ctx: Ctx) -> None:
         heard == ["mine"],
         f"a message sent, cancelled and sent again with its key was received as {heard}",
     )
+    if ctx.has("sqlite"):
+        send(writer, topic_id, "waits for the lock")
+        with database(ctx) as db:  # the cancel overtakes a sync that stands still before it can take anything
+            db.execute("BEGIN IMMEDIATE")
+            was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 0}, PAUSE_S)
+            db.execute("COMMIT")
+        got = bodies(sync(reader, topic_id, wait_seconds=5))
+        ctx.expect(
+            "topics.cursor.32",
+            was_cancelled and got == ["waits for the lock"],
+            f"a sync was cancelled ({was_cancelled}) while it waited for the file's lock; the next one received {got}",
+        )
 
 
 @scenario("cursor.deadline")
