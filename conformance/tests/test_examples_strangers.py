@@ -1,0 +1,66 @@
+"""Buses in other languages, judged whole: each README says what the check finds. Nightly, where its tools are."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from busproof.report import lines
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# folder → the tools that it needs, and how it is judged from the repository's top, as its README and its report say
+STRANGERS = {
+    "perl_log": (("perl",), "faketime:exec:perl conformance/examples/perl_log/adapter.pl"),
+    "go_log": (("go",), "exec:conformance/examples/go_log/adapter"),
+    "ruby_pstore": (("ruby",), "faketime:exec:ruby conformance/examples/ruby_pstore/adapter.rb"),
+    "redis_streams": (
+        ("node", "redis-server", "flock"),
+        "faketime:exec:node conformance/examples/redis_streams/adapter.mjs",
+    ),
+}
+
+OF_A_RACE = {"ruby_pstore"}  # how many of its rows tell the one fault is a matter of schedules; that it is told is not
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", STRANGERS)
+def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None:
+    """No row more, no row less; the core is demanded."""
+    tools, bus = STRANGERS[name]
+    if missing := [tool for tool in tools if not shutil.which(tool)]:
+        pytest.skip(f"{name} needs {', '.join(missing)}, which this machine has not")
+    folder = EXAMPLES / name
+    if "go" in tools:
+        subprocess.run(["go", "build", "-o", str(tmp_path / "adapter"), str(folder / "adapter.go")], check=True)
+        bus = f"exec:{tmp_path / 'adapter'}"
+    expected = tomllib.loads((folder / "expected.toml").read_text())
+    command = [sys.executable, "-m", "busproof", "check", "worker", "--profile", "core", "--seed", "1"]
+    done = subprocess.run(
+        [*command, "--bus", bus, "--out", str(tmp_path / "out")],
+        cwd=EXAMPLES.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = lines.load(tmp_path / "out" / "report.jsonl")
+    warned = sorted({row["requirement"] for row in report.rows if row["outcome"] == "warn"})
+    assert report.verdict == expected["verdict"], done.stdout
+    assert set(report.footer["failed"]) <= expected["failed"].keys(), done.stdout
+    assert name in OF_A_RACE or report.footer["failed"] == sorted(expected["failed"]), done.stdout
+    assert warned == expected["dialects"]
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_the_committed_report_is_of_this_bus_and_says_what_is_expected(name: str) -> None:
+    """An edited report, or one of another command, fails."""
+    report = lines.load(EXAMPLES / name / "report.jsonl")
+    expected = tomllib.loads((EXAMPLES / name / "expected.toml").read_text())
+    assert report.header["bus"] == STRANGERS[name][1]
+    assert set(report.footer["failed"]) <= expected["failed"].keys()
+    assert name in OF_A_RACE or report.footer["failed"] == sorted(expected["failed"])
+    assert report.verdict == expected["verdict"]
+    assert f"--bus {shlex.quote(STRANGERS[name][1])}" in (EXAMPLES / name / "README.md").read_text()
