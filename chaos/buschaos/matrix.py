@@ -1,5 +1,7 @@
 """Which act finds which planted fault: `python -m buschaos.matrix OUT.md`, from a run of every mutant that says CHAOS.
 
+`OUT.md SYSTEM/NAME…` plays these alone and leaves the rest of the page as it is; `OUT.md --new`, those it lacks.
+
 Each mutant is played as its CHAOS tells, and found if every row that it names is failed. A fault that is not found
 stands in the table as such.
 """
@@ -7,6 +9,7 @@ stands in the table as such.
 from __future__ import annotations
 
 import errno
+import re
 import sys
 import tempfile
 import time
@@ -22,6 +25,8 @@ from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
 from busproof.runner import Outcome
+
+Found = dict[tuple[str, str], tuple[bool, float]]  # by system and name: whether, and in how many seconds
 
 _ACTS = {
     "kills": "random kills",
@@ -67,8 +72,9 @@ def acts_of(mutant: Mutant) -> list[str]:
     return [said for name, said in _ACTS.items() if name in mutant.chaos]
 
 
-def page(found: dict[tuple[str, str], tuple[bool, float]]) -> str:
-    """The table; `found`: by system and name, whether and in how many seconds."""
+def page(found: Found) -> str:
+    """The table."""
+    found = {key: found[key] for key in ((mutant.system, mutant.name) for mutant in planted()) if key in found}
     lines = [
         "<!-- Generated: python -m buschaos.matrix docs/chaos-faults.md -->",
         "# Faults that chaos finds",
@@ -85,7 +91,7 @@ def page(found: dict[tuple[str, str], tuple[bool, float]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rows(found: dict[tuple[str, str], tuple[bool, float]]) -> Iterator[str]:
+def _rows(found: Found) -> Iterator[str]:
     for mutant in planted():
         if (mutant.system, mutant.name) in found:
             is_it, seconds = found[mutant.system, mutant.name]
@@ -97,16 +103,26 @@ def _rows(found: dict[tuple[str, str], tuple[bool, float]]) -> Iterator[str]:
             )
 
 
+def known(text: str) -> Found:
+    """What a page tells."""
+    rows = re.findall(r"^\| (\w+)/(\w+) \| .* \| ([^|]*) \| [^|]* \| (\d+) \|$", text, re.MULTILINE)
+    return {(system, name): (not acts.startswith("not found"), float(s)) for system, name, acts, s in rows}
+
+
 def main() -> None:
-    """Play all, and write the page."""
-    found: dict[tuple[str, str], tuple[bool, float]] = {}
+    """Play, and write the page."""
+    out, names = Path(sys.argv[1]), sys.argv[2:]
+    found = known(out.read_text(encoding="utf-8")) if names and out.exists() else {}
     for mutant in planted():
+        key = mutant.system, mutant.name
+        if names and "/".join(key) not in names and not (names == ["--new"] and key not in found):
+            continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="busproof-matrix-") as folder:
             told = outcomes(mutant.spec(), Path(folder), mutant.system, mutant.chaos)
-        found[mutant.system, mutant.name] = is_found(mutant, told), time.monotonic() - began
-        print(mutant.system, mutant.name, *found[mutant.system, mutant.name], flush=True)
-        Path(sys.argv[1]).write_text(page(found), encoding="utf-8")
+        found[key] = is_found(mutant, told), time.monotonic() - began
+        print(*key, *found[key], flush=True)
+        out.write_text(page(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from buschaos.matrix import acts_of, is_found, outcomes, planted
+from buschaos.matrix import acts_of, is_found, known, outcomes, page, planted
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
@@ -78,3 +78,11 @@ def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(tmp_path: Path, fau
     how = {"points": True, "only": "save_blob"}
     found = outcomes(faulty("worker/writes_blobs_in_place"), tmp_path, "worker", how)
     assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}
+
+
+def test_a_page_of_the_matrix_is_read_as_it_was_written() -> None:
+    """So a part of it can be played anew: what was found, what was not, and in how many seconds."""
+    mutant, other = MUTANTS[:2]
+    found = {(mutant.system, mutant.name): (True, 7.0), (other.system, other.name): (False, 61.0)}
+    assert known(page(found)) == found
+    assert f"{len(MUTANTS)} are planted, 2 were played, 1 were found." in page(found)
