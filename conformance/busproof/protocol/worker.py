@@ -37,7 +37,7 @@ class Message(Params):
     type: str
     correlation_id: str | None = None
     in_reply_to: str | None = None
-    payload: Any = Field(default=None, description="any JSON value; absent is not null")
+    payload: Any = Field(default=None, description="any JSON value, to 256 levels deep; absent is not null")
 
 
 class PublishParams(Params):
@@ -72,7 +72,7 @@ class PollParams(Params):
     """Unacknowledged messages for this agent, in seq order. Never moves the cursor."""
 
     agent_id: str
-    limit: int = 100
+    limit: int = Field(default=100, description="no more messages than this; 0 is none")
     wait_ms: int = Field(default=0, description="wait this long for a first message (feature wait)")
 
 
