@@ -14,7 +14,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -180,10 +179,8 @@ def _special(name: str, rows: list[Any]) -> dict[str, int]:
 
 def _table(name: str, run: str, rows: list[Fact]) -> pa.Table:
     schema = _SCHEMAS[name]
-    columns = [
-        pa.array(list(map(attrgetter(column), rows)), kind)
-        for column, kind in zip(schema.names[1:], schema.types[1:], strict=True)
-    ]
+    told = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    columns = [pa.array(column, kind) for column, kind in zip(told, schema.types[1:], strict=True)]
     runs = pa.repeat(run, len(rows)).cast(pa.string())
     return pa.table([runs, *columns], schema=schema)
 

@@ -70,25 +70,27 @@ CALLED_BY: dict[Check, tuple[int, str]] = {
 
 def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda _: None) -> dict[Run, list[Verdict]]:
     """Integrity and all checks of every run of these streams."""
-    spark = _of_our_own(spark, folder)
     judged: dict[Run, list[Verdict]] = {}
     for system in systems_in(spark, folder):
-        streams = streams_of(spark, folder, system)
-        for run, verdicts in _judge_system(streams, SYSTEMS[system].checks, say):
+        ours = _of_our_own(spark)
+        streams = streams_of(ours, folder, system)
+        for run, verdicts in _judge_system(ours, streams, SYSTEMS[system].checks, say):
             judged[system, run] = verdicts
     return judged
 
 
-def _of_our_own(spark: SparkSession, folder: str) -> SparkSession:
+def _of_our_own(spark: SparkSession) -> SparkSession:
     """On the same cluster; sums of hashes wrap here, which ANSI would forbid."""
     ours = spark.newSession()
     ours.conf.set("spark.sql.ansi.enabled", "false")
     ours.conf.set("spark.sql.caseSensitive", "true")
-    if ours.conf.get(PARTITIONS) == "200":  # nobody chose
-        abouts = (ours.read.parquet(f"{folder}/{system}/about") for system in systems_in(ours, folder))
-        events = sum(row[0] or 0 for about in abouts for row in about.selectExpr("sum(lines)").collect())
-        ours.conf.set(PARTITIONS, str(ours.sparkContext.defaultParallelism + events // EVENTS_OF_A_PARTITION))
     return ours
+
+
+def cut(spark: SparkSession, events: int) -> None:
+    """A task a core, and one more for every million events, unless somebody chose another number than Spark's own."""
+    if spark.conf.get(PARTITIONS) == "200":
+        spark.conf.set(PARTITIONS, str(spark.sparkContext.defaultParallelism + events // EVENTS_OF_A_PARTITION))
 
 
 def systems_in(spark: SparkSession, folder: str) -> list[str]:
@@ -109,7 +111,7 @@ def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataF
 
 
 def _judge_system(
-    streams: Streams, checks: Mapping[str, Check], say: Callable[[str], None]
+    spark: SparkSession, streams: Streams, checks: Mapping[str, Check], say: Callable[[str], None]
 ) -> Iterator[tuple[str, list[Verdict]]]:
     hashes: dict[str, int] = {}
     known: dict[str, About] = {}
@@ -117,7 +119,9 @@ def _judge_system(
         told = row.asDict()
         run = told.pop("run")
         hashes[run], known[run] = told.pop("r"), About(**told)
-    say(f"spark: one pass over {sum(about.lines for about in known.values()):,} events of {len(known)} runs")
+    events = sum(about.lines for about in known.values())
+    say(f"spark: one pass over {events:,} events of {len(known)} runs")
+    cut(spark, events)
     found = _screened(streams, set(checks.values()))
     suspected = {run: found[hashed] for run, hashed in hashes.items()}
     exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from busproof.systems import SYSTEMS
 from busspark.compact import compact
-from busspark.judge import screen_of, streams_of
+from busspark.judge import PARTITIONS, cut, screen_of, streams_of
 
 
 @pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
@@ -45,3 +45,13 @@ def test_every_generated_method_is_small_enough_to_be_compiled(
     sizes = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
     assert len(sizes) > 10
     assert max(sizes) < 8_000
+
+
+def test_tasks_grow_with_the_events_unless_somebody_chose_their_number(spark: SparkSession) -> None:
+    """Spark's own number, 200, is nobody's choice."""
+    ours = spark.newSession()
+    cores = spark.sparkContext.defaultParallelism
+    for chosen, told in (("200", cores + 3), ("7", 7)):
+        ours.conf.set(PARTITIONS, chosen)
+        cut(ours, 3_000_000)
+        assert int(ours.conf.get(PARTITIONS) or 0) == told
