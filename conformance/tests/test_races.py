@@ -3,11 +3,14 @@
 import pytest
 
 from busproof.catalogue import catalogue
+from busproof.explore.script import Step, call
+from busproof.explore.search import play
 from busproof.fleet import Fleet
 from busproof.mutant import mutants
 from busproof.runner import run_item
 from busproof.scenarios.common import raced
 from busproof.suite import stage
+from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
 # These look and act without a pause between: their windows are as wide as code makes them.
@@ -67,9 +70,16 @@ def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:
 
 def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolation(warm: Warm) -> None:
     """Of two transitions from one state, both won: each is right in some order, and no order makes both right."""
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+    ways = enumerate(("WORKING", "CANCELLED"))
+    both = [call(at, "transition", worker="w", from_state="ASSIGNED", to_state=to_state) for at, to_state in ways]
+    assigned = call(0, "transition", worker="w", to_state="ASSIGNED")
+    steps = [Step("open", 0), Step("open", 1), assigned, Step("race", calls=both)]
     fleet = Fleet([mutants("worker")["looks_then_sets"].spec(warm)], system="worker")
     try:
-        results = run_item(fleet, "corpus:races_of_names_and_files")
+        program = play(fleet, specification, steps)
     finally:
         fleet.close()
-    assert "worker.log.66" in {result.requirement for result in results if result.outcome == "fail"}
+    assert program.mismatch is not None
+    assert "worker.log.66" in program.mismatch.rows

@@ -376,10 +376,13 @@ class Stage:
         states, tried = _after(self.states, calls, schedules)
         if not states:
             expected, difference = tried
-            if len(calls) > 1 and _each_alone(self.states, calls, schedules):
+            is_isolation = len(calls) > 1 and _each_alone(self.states, calls, schedules)
+            if is_isolation:
                 difference = replace(difference, rows=(*difference.rows, *self.model.ISOLATED))
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
+            if is_isolation and not self.learnt:
+                raise mismatch  # each answer is one that was to be expected: no other choice explains them
             states = self._under_another_dialect(self._closer(mismatch))
         if len(states) > 1:
             different = {state.fingerprint(): state for state in reversed(states)}
