@@ -46,6 +46,7 @@ BAD_FILES = (
 )
 OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
+VOLUME, VOLUMES = 2_500, 0.0005  # messages, and how often
 STEPS_MS = (1, 50, 99, 100, 101, 1000, 5000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -79,6 +80,7 @@ EDGES = (
     *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
     *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
     *(f"later limit{at:+}" for at in NEAR),
+    "volume",
 )
 
 
@@ -206,6 +208,8 @@ class RelayGenerator:
         """A message, or seldom what is none."""
         sender = self._sender()
         file, mtime_ns, what = self._file(), self._mtime_ns(), self.r.random()
+        if what < VOLUMES:
+            return self._volume(sender)
         if what < 0.02:
             return self._many(sender)
         if what < 0.05:
@@ -227,6 +231,14 @@ class RelayGenerator:
         ]
         self.queue += steps[1:]
         return steps[0]
+
+    def _volume(self, sender: str) -> Step:
+        """More than any batch of a pass. "#" is the number of each."""
+        self.serial += 1
+        step = self._written(
+            sender, f"1{T0_MS}#-{self.serial:08x}.msg", f"TO: {self.names[1]}\n\n#", (self.now_ms - 200) * MS
+        )
+        return Step("many", step.at, step.method, step.params, tags=(*self.tags, "volume"), times=VOLUME)
 
     def _sized(self, data: str) -> str:
         """As many bytes as a message may have, one less, one more."""

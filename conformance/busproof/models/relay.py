@@ -779,7 +779,7 @@ class RelayModel(Model):
 
     def rows_of_row(self, name: str) -> tuple[str, ...]:
         """Of a row that is missing or too many: of its file, or, for a copy, of all that was handled."""
-        if name in self.why:
+        if name in self.why:  # asked only on another bus
             return (*LOOKED_AT, *self.why[name]) if name in self.by_path else self.why[name]
         sources = [row.source for row in self.rows if row.name_in_ledger == name]
         path = () if name.startswith("copy for ") else ("relay.log.21",)

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -277,8 +277,8 @@ class Listed(Part):
             once = {name for name in wanted if wanted.count(name) == seen.count(name) == 1}
             pairs = [((name, one), actual[seen.index(name)]) for name, one in self.members if name in once]
         for (name, one), other in pairs:
-            if found := differs(one, other, f"{path}[{name}]", self.rows_of(name)):
-                return found
+            if found := differs(one, other, f"{path}[{name}]"):
+                return found if found.rows else replace(found, rows=self.rows_of(name))
         missing, added = Counter(wanted) - Counter(seen), Counter(seen) - Counter(wanted)
         for name in sorted({*missing, *added}):
             said = "is missing" if name in missing else "is too many"
