@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import random
 import socket
+import threading
 from pathlib import Path
 from urllib.parse import quote
 
@@ -41,6 +42,9 @@ def web(calls: int, seed: str, folder: Path) -> Tally:
     ids = _filled(database)
     with page_server(database) as (port, process), contextlib.closing(Watch(database)) as watch:
         watch.begin()
+        words: list[str] = []  # of the server, which would wait for a reader once it has said too much
+        assert process.stderr is not None
+        threading.Thread(target=words.extend, args=(process.stderr,), daemon=True).start()
         browser = Browser(port)
         while tally.total() < calls:
             request = _request(rng, ids, port)
@@ -49,8 +53,8 @@ def web(calls: int, seed: str, folder: Path) -> Tally:
             except OSError as error:
                 raise Fault(f"{error!r}\n{request[:3000]!r}") from error
             tally[str(status)] += 1
-            if not 200 <= status < 500 or process.poll() is not None:
-                raise Fault(f"{status}\n{request[:3000]!r}")
+            if not 200 <= status < 500 or process.poll() is not None or "Traceback" in "".join(words):
+                raise Fault(f"{status}\n{request[:3000]!r}\n{''.join(words)[-3000:]}")
             if tally.total() % LOOKS == 0 and (table := watch.stored()):
                 raise Fault(f"{table} is another since the last {LOOKS} requests; the last was {request[:3000]!r}")
         browser.leave()

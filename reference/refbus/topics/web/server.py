@@ -99,7 +99,9 @@ class Pages:
         topic_id = request.path_params["topic_id"]
         await _in_thread(partial(self._bus.overview, topic_id))
         said = request.headers.get("last-event-id") or request.query_params.get("after")
-        return self._stream(self._messages(topic_id, _number(said, None) or 0, _filters(request)))
+        after, filters = _number(said, None) or 0, _filters(request)
+        await self._some(topic_id, after, filters, some=1)  # what is refused has no stream: 400 comes before it begins
+        return self._stream(self._messages(topic_id, after, filters))
 
     async def search(self, request: Request) -> Response:
         """Messages that match, fifty a page."""
