@@ -128,7 +128,6 @@ def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
     assert 'id="m51"' in said and 'id="m150"' in said and 'id="m151"' not in said
     assert f"{path}/events?sender=alice&amp;after=150" in said
     assert "<option selected>alice</option>" in said and "<option>bob</option>" in said
-    assert get(port, f"{path}/events?sender=a%00b")[0] == 400
     found = events(port, f"{path}/events?sender=bob&after=0", 2, lambda: None)
     assert "mine" in found[0] and "<article" not in found[1]
 
