@@ -54,8 +54,8 @@ class Bus(Protocol):
     def told(self, call: Call, reply: dict[str, Any] | None) -> None:
         """The call was answered so, or nobody knows."""
 
-    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], open_: list[Call]) -> Fault | None:
-        """Alter this answer so, or the bus, if that is certain to show in spite of open calls; None if not."""
+    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
+        """Alter this answer so, or the bus, if that is certain to show in spite of the calls beside it; None if not."""
 
     def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
         """Final states: op, the rest of its answer, its rows, and what is wrong in them."""
@@ -66,6 +66,7 @@ class _Agent:
     name: str
     process: int
     call: Call | None = None
+    beside: list[Call] = field(default_factory=list)  # of others, open while this one was
     reply: dict[str, Any] | None = None  # it has happened already
     again: Call | None = None  # what nobody answered
     invoked: dict[str, Any] = field(default_factory=dict)
@@ -107,6 +108,10 @@ class Stage:
             return
         agent.call = agent.again or self._bus.draw(agent.name, self._rng)
         agent.again = None
+        open_ = [one for one in self._agents if one.call is not None and one is not agent]
+        agent.beside = [one.call for one in open_ if one.call is not None]
+        for one in open_:
+            one.beside.append(agent.call)
         op, params = agent.call
         self._write(
             agent.process, "invoke", op=op, agent=agent.name, value=params, **self._bus.columns(agent.call, None)
@@ -127,9 +132,8 @@ class Stage:
             agent.again = call if self._rng.random() < 0.7 else None
             return
         assert reply is not None
-        open_ = [one.call for one in self._agents if one.call is not None]
         for kind in dict.fromkeys(waiting):
-            fault = self._bus.lie(kind, agent.name, call, reply, open_)
+            fault = self._bus.lie(kind, agent.name, call, reply, agent.beside)
             if fault is not None:
                 fault.event = self._index
                 self.truth.append(fault)

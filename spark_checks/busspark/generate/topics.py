@@ -94,7 +94,7 @@ class Topics:
         if reply is not None and reply["sent"]:
             self._told[call[1]["topic_id"]] = reply["sent"][-1]["message"]["seq"]
 
-    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], open_: list[Call]) -> Fault | None:
+    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
         """About what was sent, or what was received."""
         topic = call[1]["topic_id"]
         if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled"):

@@ -182,7 +182,7 @@ class Worker:
         elif op == "publish":
             self._told = reply["seq"]
 
-    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], open_: list[Call]) -> Fault | None:
+    def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
         """Each of its own method below."""
         op, params = call
         if op == "publish":
@@ -192,7 +192,7 @@ class Worker:
         if op == "ack":
             return self._lie_of_ack(kind, reply)
         task = params["task_id"]
-        if task in self._unsure or any(other.get("task_id") == task for _, other in open_):
+        if task in self._unsure or any(other.get("task_id") == task for _, other in beside):
             return None  # another call may explain it
         return self._lie_of_hold(kind, op, task, reply)
 
