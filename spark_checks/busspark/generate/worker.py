@@ -235,6 +235,7 @@ class Worker:
         seq: int = middle["seq"]
         if kind == "skipped":
             rows.remove(middle)
+            return Fault(kind, 0, seq, ("stale",))  # with room left, it also hides the newest
         elif kind == "unordered":
             rows.reverse()
             return Fault(kind, 0, 0)
