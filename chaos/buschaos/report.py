@@ -61,6 +61,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
         return result("inconclusive", act.cut_short)
     if act.undecided:
         return result("inconclusive", "; ".join(act.undecided))
+    if not any(act.counts.values()):
+        return result("inconclusive", "nothing was done: no operation that was asked for has a part in this act")
     return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))
 
 

@@ -21,20 +21,33 @@ ACTS = [
 ]
 
 
+def _hello(system: str) -> HelloReply:
+    """Of a bus that has everything."""
+    contract = CONTRACTS[system]
+    return HelloReply.model_validate(
+        {
+            "protocol": "1",
+            "name": "x",
+            "version": "1",
+            "language": "python",
+            "systems": [system],
+            "nouns": sorted({row.noun for row in catalogue(system).values()}),
+            "features": sorted(contract.features),
+        }
+    )
+
+
 @pytest.mark.parametrize(("system", "name", "noun"), ACTS)
 def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str, name: str, noun: str) -> None:
     """Also where no row of that act is of that noun."""
-    contract = CONTRACTS[system]
-    everything = {
-        "protocol": "1",
-        "name": "x",
-        "version": "1",
-        "language": "python",
-        "systems": [system],
-        "nouns": sorted({row.noun for row in catalogue(system).values()}),
-        "features": sorted(contract.features),
-    }
     act = Act(name)  # type: ignore[arg-type]
     act.problems.append((Problem(noun, "something that must not be"), Path("/nowhere")))
-    rows = report.rows(Run(HelloReply.model_validate(everything), [act]), system)
+    rows = report.rows(Run(_hello(system), [act]), system)
     assert "fail" in {row.outcome for row in rows}
+
+
+@pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))
+def test_an_act_that_did_nothing_passes_no_row(system: str, name: str) -> None:
+    """As with --only OP, where OP has no part in it."""
+    rows = report.rows(Run(_hello(system), [Act(name)]), system)  # type: ignore[arg-type]
+    assert {row.outcome for row in rows} == {"inconclusive"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from busproof.models.comms_state import Delivery, Due, Event, Message
@@ -118,19 +119,11 @@ class Trail(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Each event finds a line; no line about a message is left over."""
-        about: dict[str, list[dict[str, Any]]] = {}
-        for line in actual:
-            for value in {one for one in line.values() if isinstance(one, str)} if isinstance(line, dict) else ():
-                about.setdefault(value, []).append(line)
-        things = {str(plain(event.about)) for event in self.events + self.later}
-        for (
-            lines
-        ) in about.values():  # an answer's line names the request, too: what is about one thing alone comes first
-            lines.sort(key=lambda line: sum(isinstance(one, str) and one in things for one in line.values()))
+        about = self._lines_by_thing([line for line in actual if isinstance(line, dict)])
         kinds: dict[str, list[dict[str, str]]] = {}
         used: set[int] = set()
         for event in self.events + self.later:
-            lines = about.get(str(plain(event.about)), [])
+            lines = about[str(plain(event.about))]
             told = next((one for one in lines if id(one) not in used and _tells(one, event)), None)
             if told is not None:
                 used.add(id(told))
@@ -140,11 +133,27 @@ class Trail(Part):
         for one, other in itertools.combinations(kinds, 2):
             if not _are_apart(kinds[one], kinds[other]):
                 return Difference(path, f"lines that tell {one} from {other}", f"{kinds[one][0]}", EVENT_ROWS)
-        ours = [line for event in self.events for line in about.get(str(plain(event.about)), ())]
+        ours = [line for event in self.events for line in about[str(plain(event.about))]]
         extra = [line for line in ours if id(line) not in used and line not in self.strangers]
         if extra:
             return Difference(path, "each event once", f"also {extra[:2]}", ("comms.export.03",))
         return None
+
+    def _lines_by_thing(self, lines: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+        """A line may name two things: an answer's, the request. It is about the one in the usual column."""
+        things = {str(plain(event.about)) for event in self.events + self.later}
+        named = [
+            (key, value, line)
+            for line in lines
+            for key, value in line.items()
+            if isinstance(value, str) and value in things
+        ]
+        usual = Counter(key for key, _, _ in named)
+        about: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for _, value, line in sorted(named, key=lambda one: -usual[one[0]]):
+            if all(line is not one for one in about[value]):
+                about[value].append(line)
+        return about
 
     def __repr__(self) -> str:
         return repr(self.events)
