@@ -18,7 +18,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,11 @@ from buschaos.scratch import scratch
 from buschaos.stage import Ground, Victims
 from buschaos.state import Evidence, Problem, difference, short, tables
 from buschaos.subjects import SUBJECTS
-from buschaos.subjects.base import PeerCall
+from buschaos.subjects.base import PeerCall, Subject
 from busproof.adapters.base import Door, DoorError, Refused
 from busproof.fleet import Fleet
 from busproof.history import Event, Recorder, merged, read, write
+from busproof.protocol import HelloReply
 from busproof.session import Session
 
 _VICTIM, _PEER, _WITNESS = 2, 3, 4
@@ -89,14 +90,7 @@ class Holds:
         self._points, self._seed = points, seed
         self._subject = SUBJECTS[fleet.system]
         every = self._subject.operations if operations is None else operations
-        self._operations = [
-            op
-            for op in every
-            if applicable(op, fleet.hello)
-            and op.method not in ("open", "close")
-            and not op.empty_store
-            and not op.options
-        ]
+        self._operations = [op for op in every if is_playable(op, fleet.hello)]
         self._numbers = itertools.count()
 
     def run(self) -> Iterator[PairResult]:
@@ -112,14 +106,7 @@ class Holds:
             prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
             ids = {promise.id for promise in self._subject.promises(read(history))}
             ground = Ground(self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
-            declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
-            declared |= {"clock"} if self._fleet.hello.clock == "manual" else set()
-            pairs = [
-                (operation, peer)
-                for operation in self._operations
-                for peer in self._subject.peers
-                if set(peer.needs) <= declared and operation.name in peer.against
-            ]
+            pairs = pairs_of(self._subject, self._operations, self._fleet.hello)
             for number, (operation, peer) in enumerate(self._time.ordered(pairs, f"{self._seed}")):
                 if self._time.is_over:
                     self.left_out = len(pairs) - number
@@ -180,6 +167,31 @@ class Holds:
         self._tell(shown)
 
 
+def is_playable(operation: Operation, hello: HelloReply) -> bool:
+    """Can a process that has its store open be held in it?"""
+    is_session = operation.method in ("open", "close") or operation.empty_store or bool(operation.options)
+    return applicable(operation, hello) and not is_session
+
+
+def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[tuple[Operation, PeerCall]]:
+    """Who is held against what. Nothing is held against nothing, and no deadline is over for the peer alone.
+
+    An operation for which nobody thought of a peer has itself, called by another process.
+    """
+    declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
+    pairs = []
+    for operation in operations:
+        named = [peer for peer in subject.peers if set(peer.needs) <= declared and operation.name in peer.against]
+        itself = PeerCall("the same by another", operation.method, operation.params, (operation.name,))
+        late = [
+            replace(peer, name=f"{peer.name}, which is over for both", are_both_late=True)
+            for peer in named
+            if peer.later_ms > 0
+        ]
+        pairs += [(operation, peer) for peer in (*(named or [itself]), *late)]
+    return pairs
+
+
 def _odd(operation: Operation, peer: PeerCall, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
     """Is it what one of the two orders gives?"""
     if any(ending.told == one.told and tables(ending.found) == tables(one.found) for one in serial):
@@ -211,16 +223,22 @@ class _Duet:
         self.waited_ms = 0
         self._sessions: list[Session] = []
         self._witness: Session | None = None
+        self._reply: Any = None  # the victim's
         self._events: list[Event] | None = None
         self._params = operation.params(ground.prepared)
-        self._peers_params = peer.params(ground.prepared)
-        ids = ground.subject.ids
-        self._ids = ground.ids | ids(operation.method, self._params) | ids(peer.method, self._peers_params)
+        calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
+        self._peers_calls = [(method, params(ground.prepared)) for method, params in calls]
+        self._ids = ground.ids.union(
+            *(ground.subject.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
+        )
 
     def play(self, ordinal: int, first: str) -> Ending:
         """The victim is held at this change, and the peer works; at 0 they come one after the other."""
-        victim = self._come(self._ground.victims.take(), _VICTIM, "alice", WHEN_MS, is_victim=True)
-        peer = self._come(self._door(), _PEER, self._peer.agent, WHEN_MS + self._peer.later_ms)
+        late_ms = WHEN_MS + self._peer.later_ms
+        victims_ms = late_ms if self._peer.are_both_late else WHEN_MS
+        door, is_first = self._ground.victims.take(), self._operation.is_first
+        victim = self._come(door, _VICTIM, "alice", victims_ms, is_victim=True, is_nobody=is_first)
+        peer = self._come(self._door(), _PEER, self._peer.agent, late_ms, is_nobody=self._peer.then is not None)
         hold = Hold()
         stands = threading.Event()
 
@@ -233,10 +251,9 @@ class _Duet:
 
         told: dict[str, Any] = {}
         with watched_child(victim.door).watched(self._store, decide, answers=True) as watch:
-            call_victim = threading.Thread(
-                target=_call, args=(told, "victim", victim, self._operation.method, self._params)
-            )
-            call_peer = threading.Thread(target=_call, args=(told, "peer", peer, self._peer.method, self._peers_params))
+            victims_calls = [(self._operation.method, self._params)]
+            call_victim = threading.Thread(target=_call, args=(told, "victim", victim, victims_calls))
+            call_peer = threading.Thread(target=_call, args=(told, "peer", peer, self._peers_calls))
             if ordinal == 0:
                 for one in (call_victim, call_peer) if first == "victim" else (call_peer, call_victim):
                     one.start()
@@ -257,6 +274,7 @@ class _Duet:
         for name in ("victim", "peer"):
             if isinstance(told.get(name), DoorError) and not isinstance(told[name], Refused):
                 raise told[name]
+        self._reply = told.get("victim")
         return Ending(self._look(), (self._plain(told.get("victim")), self._plain(told.get("peer"))))
 
     def _is_waiting(self, door: Door) -> bool:
@@ -295,14 +313,16 @@ class _Duet:
     def _door(self) -> Door:
         return self._ground.fleet.door(1, self._store, {})
 
-    def _come(self, door: Door, number: int, agent: str, now_ms: int, *, is_victim: bool = False) -> Session:
+    def _come(
+        self, door: Door, number: int, agent: str, now_ms: int, *, is_victim: bool = False, is_nobody: bool = False
+    ) -> Session:
         if is_victim:
             door.call("open", {"store": str(self._store), "options": {}})
         session = Session(door, self._recorder, process=number, agent=agent)
         self._sessions.append(session)
         tell_time(session, self._ground.fleet.hello, now_ms)
         enter = self._ground.subject.enter
-        if enter is not None and not (is_victim and self._operation.is_first):
+        if enter is not None and not is_nobody:
             enter(session, self._ground.prepared)
         return session
 
@@ -328,9 +348,13 @@ class _Duet:
         if exported and subject.export is not None:
             (self._witness or victim).call(subject.export)
         dump = self._dump()
+        confirm, wrong = self._operation.confirm, ""
+        if confirm is not None and isinstance(self._reply, dict):
+            wrong = confirm(self._witness or victim, self._params, self._reply)
         self._recorder.close()
         promises = subject.promises(self.events())
-        return subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
+        found = subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
+        return [*found, *([Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else [])]
 
     def drawn(self) -> str:
         """The schedule, for a reader."""
@@ -363,9 +387,11 @@ class _Duet:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _call(told: dict[str, Any], name: str, session: Session, method: str, params: dict[str, Any]) -> None:
+def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    """The last answer, or the first that is an error."""
     try:
-        told[name] = session.call(method, **json.loads(json.dumps(params)))
+        for method, params in calls:
+            told[name] = session.call(method, **json.loads(json.dumps(params)))
     except Refused as error:
         told[name] = error
     except DoorError as error:

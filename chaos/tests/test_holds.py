@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from buschaos import judge
-from buschaos.holds import Holds, PairResult
+from buschaos.holds import Holds, PairResult, is_playable, pairs_of
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet, reference
+
+HELD = sorted(name for name, subject in SUBJECTS.items() if "chaos.holds" in subject.acts)
 
 
 def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
@@ -58,3 +63,22 @@ def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Ca
     assert (history.parent / "store").is_dir()
     assert "held before" in (history.parent / "point.txt").read_text()
     assert "held before" in problem.point
+
+
+@pytest.mark.parametrize("system", HELD)
+def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_peer_alone(system: str) -> None:
+    """An operation that is added tomorrow has a peer; and a call after a lease meets one that comes after it, too."""
+    subject = SUBJECTS[system]
+    with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+        playable = [op for op in subject.operations if is_playable(op, fleet.hello)]
+        pairs = pairs_of(subject, playable, fleet.hello)
+    assert {op.name for op, _ in pairs} == {op.name for op in playable}
+    late = {(op.name, peer.method, peer.are_both_late) for op, peer in pairs if peer.later_ms > 0}
+    assert {(name, method) for name, method, both in late if both} == {pair[:2] for pair in late}
+
+
+def test_a_peer_is_held_against_operations_that_there_are() -> None:
+    """A name that was changed would leave its pair out in silence."""
+    for system in HELD:
+        names = {op.name for op in SUBJECTS[system].operations}
+        assert {name for peer in SUBJECTS[system].peers for name in peer.against} <= names

@@ -47,7 +47,8 @@ class Epilogue:
 class PeerCall:
     """What a peer calls while another process is held in one of these operations, and in whose name.
 
-    `later_ms`: how far the peer's clock is ahead of the victim's: a lease may have run out for it meanwhile.
+    `later_ms`: how far the peer's clock is ahead of the victim's: a lease may have run out for it meanwhile. Where it
+    is ahead, the pair is played once more with both of them that late.
     """
 
     name: str
@@ -57,6 +58,9 @@ class PeerCall:
     agent: str = "bob"
     needs: tuple[str, ...] = ()
     later_ms: int = 0
+    are_both_late: bool = False
+    # A second call. The first one is its session's first then, and says who it is.
+    then: tuple[str, Callable[[Prepared], dict[str, Any]]] | None = None
 
 
 @dataclass(frozen=True)

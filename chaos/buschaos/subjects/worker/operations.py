@@ -260,7 +260,8 @@ PEERS = (
         "a publish",
         "publish",
         lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
-        (*_WRITERS, "export_to_jsonl", "archive", "ack"),
+        # Not another loop of the same agent: both may handle what neither has acknowledged (at least once).
+        (*_WRITERS, "export_to_jsonl", "archive", "ack", "process_loop"),
     ),
     PeerCall(
         "a publish of the same message",
@@ -281,5 +282,5 @@ PEERS = (
         ("transition",),
         needs=("states",),
     ),
-    PeerCall("an archival", "archive", lambda _: {}, ("archive", "publish"), needs=("archive",)),
+    PeerCall("an archival", "archive", lambda _: {}, ("archive", "publish", "process_loop"), needs=("archive",)),
 )
