@@ -89,7 +89,7 @@ LOOKALIKES: tuple[Any, ...] = (
         "a\nb",
     ),
 )
-JUNK: tuple[Any, ...] = (True, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
+JUNK: tuple[Any, ...] = (True, False, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
 TTLS_S = (0, 1, 10, 59, 60, 61, 3600, 2**31)
 STATUSES = ("active", "idle", "degraded", "failed")
 FILES = ("result.json", "Result.json", "a b", ".hidden", "result.json.tmp", "caf\u00e9")
@@ -314,11 +314,27 @@ class CommsGenerator:
             tag, now_ms, step = r.choice(edges)
             if step is not None and r.random() < 0.85:
                 step.at = r.randrange(self.processes)
-                self.queue.append(step)
+                self.queue += [*self._looks(step), step]
+                if step.method == "complete_message":
+                    self.queue.append(call(0, "get_agent_health", agent_id=step.params["agent_id"]))
         else:
             now_ms = self.now_ms + r.choice((1, 99, 100, 499, 1500, 3000, 60_000, 300_000, 10**7, -1, -500, -60_000))
             tag = "clock back" if now_ms < self.now_ms else "clock forward"
         return Step("clock", params={"now_ms": min(max(now_ms, 0), 2**43)}, tags=(tag,))
+
+    def _looks(self, step: Step) -> list[Step]:
+        """Sometimes whom it concerns is looked at first; whoever looks may find that the time was over."""
+        agent = step.params.get("agent_id")
+        if agent is None or self.r.random() < 0.6:
+            return []
+        looks = (
+            call(0, "get_agent_health", agent_id=agent),
+            call(0, "receive_messages", agent_id=agent, channels=self.channels),
+            call(0, "cleanup_expired_messages"),
+            call(0, "dead_letters"),
+            call(0, "export_audit_trail"),
+        )
+        return [self.r.choice(looks)]
 
     def _due_edges(self, message: Message, agent: str, delivery: Delivery) -> list[tuple[str, int, Step | None]]:
         due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
@@ -402,6 +418,8 @@ class CommsGenerator:
 
     def _race(self) -> Step:
         """Two processes at the same lock, mostly at the same thing."""
+        if self.model.letters and self.r.random() < 0.25:
+            return self._redrives_at_once()
         pure = ("validate_message", "retry_delays", "circuit_breaker", "send_with_retry", "request")
         drawn: list[Drawn] = []
         while len(drawn) < 2:
@@ -429,6 +447,16 @@ class CommsGenerator:
         if "send" in method:  # of two at one moment only the order of their rows is left to tell
             self.queue += [self._looks_at_all(agent) for agent in self.agents]
         return Step("race", calls=calls, tags=("race",))
+
+    def _redrives_at_once(self) -> Step:
+        """Of one letter; where there is a third process, its agent comes in between."""
+        letter = self.r.choice(self.model.letters)
+        of = {"agent_id": letter.agent, "message_id": letter.message.id}
+        comes = [self.r.choice(("claim_message", "claim_message", "complete_message"))] * (self.processes - 2)
+        calls = [call(at, "redrive", id=letter.id) for at in (0, 1)]
+        calls += [call(2, method, **of) for method in comes]
+        self.queue += [call(0, "claim_message", **of), call(1, "get_agent_health", agent_id=letter.agent)]
+        return Step("race", calls=calls, tags=("race", "redrive"))
 
     def _looks_at_all(self, agent: str) -> Step:
         return call(0, "receive_messages", agent_id=agent, channels=self.channels, limit=1000)

@@ -34,6 +34,7 @@ from busproof.protocol import CONTRACTS
 ANSWER_S_MAX = 30.0  # guards against a hang alone: a pass over 2,500 files takes 10 s on a busy machine
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
 ROUNDING = 0.99  # of a wait that was promised
+LOOKED_S = 2.0  # who waits on for so long after something was brought has looked again, at its end at the latest
 STATES_MAX = 24
 ORDERS_MAX = 300  # of a race's parts
 T0_MS = 1_768_053_600_000
@@ -272,9 +273,12 @@ class Stage:
         time.sleep(SENT_OFF_S)
         for one in bringing:
             one.seen = self._send(one)
+        brought_s = time.monotonic()
         thread.join()
+        has_looked = time.monotonic() - brought_s > LOOKED_S
         numbers = tuple(range(1, 1 + len(bringing)))
-        parts = max(_parts(self.model, waiting), 2)  # of which any but the last may be done before something is brought
+        # Any but the last may be done before something is brought; of a single one, unless it looked again for sure.
+        parts = max(_parts(self.model, waiting), 1 if has_looked else 2)
         self._judge(step, [waiting, *bringing], tuple((0,) * done + numbers for done in reversed(range(parts))))
 
     # -- sending

@@ -97,7 +97,7 @@ LOOKALIKES: tuple[Any, ...] = (
     ),
 )
 NO_JSON = ("\ud800", {"a": "\udfff"}, float("nan"), float("inf"), [float("-inf")])
-JUNK: tuple[Any, ...] = (None, True, -1, 1.5, 2**63, "", "x", [], {}, "7", [1], 10**30)
+JUNK: tuple[Any, ...] = (None, True, False, -1, 1.5, 2**63, "", "0", "x", [], {}, "7", [1], 10**30)
 TYPES = ("t", "state_change", "heartbeat", "alpha beta", "task_done", "Task_Done", "review_request", "y" * 1024)
 STATES = tuple(state for state in WAYS if state)
 KEYS = ("00ff5ec0e7c0ffee00ff", "00FF5EC0E7C0FFEE00FF", "a1b2c3d4e5f6a7b8c9d0")
@@ -389,12 +389,12 @@ class WorkerGenerator:
         now = row.columns()[column]
         of_column: dict[str, list[Any]] = {
             "ts_ms": [row.ts_ms + 1, 0],
-            "from_agent": [*self.agents, "x"],
-            "to_agent": [*self.agents, None],
-            "type": ["task_done", "T"],
-            "payload": ['{"a": "alpha"}', "7", "not json", None],
+            "from_agent": [*self.agents, "x", ""],
+            "to_agent": [*self.agents, None, ""],
+            "type": ["task_done", "T", ""],
+            "payload": ['{"a": "alpha"}', "7", "not json", None, "", "null", "0", "false"],
         }
-        value = self.r.choice([other for other in of_column.get(column, ["c9", None]) if other != now])
+        value = self.r.choice([other for other in of_column.get(column, ["c9", None, "", "0"]) if other != now])
         readers = [call(0, "poll", agent_id=agent, limit=self.r.choice((100, 5000))) for agent in self.agents]
         readers += [
             call(1, "search", query="alpha"),
@@ -485,11 +485,13 @@ class WorkerGenerator:
         message = {"type": "t", "to": self.r.choice((None, agent)), "payload": "wake"}
         if self.options[second].get("unread_max") is not None:
             message["to"] = None
-        return Step(
-            "wait",
-            calls=[waits, Step("call", second, "publish", {"agent_id": sender, "message": message})],
-            tags=("wait",),
-        )
+        brings = [
+            call(second, "publish", agent_id=sender, message=message),
+            call(second, "publish_many", agent_id=sender, messages=[message, message]),
+        ]
+        letters = [row.seq for row in self.model.log if (agent, plain(row.seq)) in self.model.dead]
+        brings += [call(second, "redrive", ("redrive",), agent_id=agent, seq=seq) for seq in letters[-3:]]
+        return Step("wait", calls=[waits, self.r.choice(brings)], tags=("wait",))
 
     def _spoiled(self) -> Step:
         """A good call with one thing wrong."""
@@ -725,8 +727,29 @@ class WorkerGenerator:
     def _poll(self) -> Drawn:
         agent = self._agent()
         wait = {"wait_ms": self.r.choice((0, 1, 20, 150))} if self.r.random() < 0.05 else {}
-        there = len(self.model.unread(agent)) + len(self.model.again(agent))
-        return "poll", {"agent_id": agent, **self._limit(there), **wait}
+        there = [*self.model.again(agent), *self.model.unread(agent)]
+        if there and self.theme != "volume" and self.r.random() < 0.2:
+            self._before_the_ack(agent, there[0])
+        return "poll", {"agent_id": agent, **self._limit(len(there)), **wait}
+
+    def _before_the_ack(self, agent: str, row: Row) -> None:
+        """Next, something happens to what was handed out; then it is looked for, and acknowledged."""
+        at, seq, other = self.r.randrange(self.processes), row.seq, self.r.choice(self.agents)
+        self.queue += [
+            self.r.choice(
+                (
+                    call(at, "archive"),
+                    call(at, "ack", agent_id=other, seq=seq),
+                    call(at, "process_loop", agent_id=other),
+                    call(at, "redrive", agent_id=other, seq=seq),
+                    call(at, "export_to_jsonl"),
+                    self._restart(at),
+                )
+            ),
+            call(0, "archive"),
+            call(0, "poll", agent_id=agent),
+            call(0, "ack", agent_id=agent, seq=seq),
+        ]
 
     def _a_row(self) -> Row | None:
         return self.r.choice(self.model.log) if self.model.log else None
