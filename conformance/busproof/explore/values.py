@@ -12,6 +12,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal, get_args, get_origin
 
@@ -37,6 +38,8 @@ WAITS = {  # a large number would be no defect: the call would wait as long
     **dict.fromkeys(("wait_ms", "timeout_ms"), st.sampled_from((0, 0, 1, 20, -1))),
     **dict.fromkeys(("wait_seconds", "timeout_seconds"), st.sampled_from((0, 0, -1))),
 }
+
+SECRETS = ("reclaim_token",)
 
 _TEXTS = st.sampled_from(("", " ", "0", "null", "\u00e9", "e\u0301")) | st.text(max_size=40)
 _NUMBERS = st.integers(-3, 12) | st.integers(0, 2**31) | st.integers(-(2**66), 2**66)
@@ -128,12 +131,30 @@ def _calls(stage: Stage, program: Program, data: st.DataObject) -> Iterator[Step
         yield call(data.draw(st.integers(0, 1), label="process"), method.name, **params)
 
 
-def _living(stage: Stage, steps: list[Step]) -> list[Any]:
+@dataclass(frozen=True)
+class Living:
     """What calls may refer to: texts that were given before, and values that the bus chose."""
+
+    texts: list[str]
+    born: list[Free]
+    secrets: list[Free]  # among them, for fields that take one: elsewhere their owner itself would have told them
+
+    @property
+    def secret(self) -> Living:
+        """For such a field."""
+        return replace(self, born=self.secrets)
+
+
+def _living(stage: Stage, steps: list[Step]) -> Living:
     said = chain.from_iterable(_texts(step.params) for step in steps if step.do == "call")  # keys of `open` are secrets
     texts = dict.fromkeys(text for text in said if 0 < len(text) <= LONGEST_NAME)
-    born = (free for free in stage.model.frees.values() if free.value is not None)
-    return [*islice(texts, LIVING_MAX), *islice(born, LIVING_MAX)]
+    born = [free for free in stage.model.frees.values() if free.value is not None]
+    secrets = {one.name for one, _ in stage.model.secrets if isinstance(one, Free)}
+    return Living(
+        list(islice(texts, LIVING_MAX)),
+        [free for free in born if free.name not in secrets][:LIVING_MAX],
+        [free for free in born if free.name in secrets][:LIVING_MAX],
+    )
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -144,7 +165,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @st.composite
-def _parameters(draw: st.DrawFn, model: type[BaseModel], living: list[Any]) -> dict[str, Any]:
+def _parameters(draw: st.DrawFn, model: type[BaseModel], living: Living) -> dict[str, Any]:
     """Of a call: mostly in order; in one of four, one of them is anything."""
     params = draw(_object(model, living))
     if params and draw(st.integers(0, 3)) == 3:
@@ -154,9 +175,9 @@ def _parameters(draw: st.DrawFn, model: type[BaseModel], living: list[Any]) -> d
     return params
 
 
-def _object(model: type[BaseModel], living: list[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def _object(model: type[BaseModel], living: Living) -> st.SearchStrategy[dict[str, Any]]:
     fields = {
-        name: WAITS[name] if name in WAITS else _value(field.annotation, living)
+        name: WAITS[name] if name in WAITS else _value(field.annotation, living.secret if name in SECRETS else living)
         for name, field in model.model_fields.items()
     }
     required = {name for name, field in model.model_fields.items() if field.is_required() or name in WAITS}
@@ -166,15 +187,14 @@ def _object(model: type[BaseModel], living: list[Any]) -> st.SearchStrategy[dict
     )
 
 
-def _value(type_: Any, living: list[Any]) -> st.SearchStrategy[Any]:
+def _value(type_: Any, living: Living) -> st.SearchStrategy[Any]:
     """Of a field with this annotation."""
-    names: list[Any] = [one for one in living if not isinstance(one, Free)] or ["a"]
-    born: list[Any] = [one for one in living if isinstance(one, Free)]
-    texts = st.sampled_from(names) | _TEXTS
+    texts = st.sampled_from(living.texts or ["a"]) | _TEXTS
     if type_ is str:
-        return st.sampled_from([*names, *born]) | texts
+        return st.sampled_from([*living.texts, *living.born] or ["a"]) | texts
     if type_ is int:
-        return _NUMBERS | st.sampled_from(born or [1])
+        numbers: list[Any] = [*living.born]
+        return _NUMBERS | st.sampled_from(numbers or [1])
     if type_ is bool:
         return st.booleans()
     if type_ is float:
