@@ -1,4 +1,4 @@
-"""The corpus of comms plays on the reference without a difference, and reaches what it must."""
+"""What the corpus of comms must hold, and programs beside it; `test_corpus` plays it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ def fleet() -> Iterator[Fleet]:
     made = Fleet([reference("comms")], system="comms")
     yield made
     made.close()
-
-
-def test_the_corpus_holds_on_the_reference(fleet: Fleet) -> None:
-    assert SPECIFICATION is not None
-    found = corpus.replay(fleet, SPECIFICATION, corpus.scripts("comms"))
-    assert {name: program.mismatch.told() for name, program in found.broken.items() if program.mismatch} == {}
-    assert found.dialects == {}
-    assert found.skipped < found.calls / 20
 
 
 def test_the_corpus_holds_every_edge_and_every_pair() -> None:
