@@ -1,11 +1,56 @@
-"""The kit's hand on a record of `timeline`: it holds the file's write lock, so that calls race for it."""
+"""The kit's hand on a record of `timeline`: it holds the file's write lock, so that calls race for it, and tampers.
+
+What the record holds, `dump` tells.
+"""
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+from typing import Any
+
 from busproof.adapters.hand import Hand
+from busproof.models.timeline_keys import token
+
+NAMES = ("timeline", "parent")  # columns that hold names, as tokens
 
 
 class TimelineHand(Hand):
-    """What the record holds, `dump` tells."""
+    """Somebody at the file."""
 
     DATABASE = "timeline.db"
+
+    def __init__(self, store: Path) -> None:
+        super().__init__(store)
+        self._changed: list[tuple[str, dict[str, Any], dict[str, Any]]] = []  # table, the row as it was, as it is
+
+    def tamper(self, table: str, timeline: str, column: str, value: Any, number: int | None = None) -> dict[str, Any]:
+        """Change one column of a timeline's row, or of its message `number`."""
+        where, of = "timeline = :timeline", {"timeline": token(timeline), "number": number}
+        if number is not None:
+            where += " AND number = :number"
+        cursor = self.db.execute(f"SELECT * FROM {table} WHERE {where}", of)
+        names, row = [one[0] for one in cursor.description], cursor.fetchone()
+        if row is None:
+            raise sqlite3.DataError(f"no such row of {table}")
+        before = dict(zip(names, row, strict=True))
+        after = before | {column: token(value) if column in NAMES else value}
+        self._replace(table, before, after)
+        self._changed.append((table, before, after))
+        return {"is_other": after != before}
+
+    def mend(self) -> dict[str, Any]:
+        """Put back what was changed, the last first."""
+        while self._changed:
+            table, before, after = self._changed.pop()
+            self._replace(table, after, before)
+        return {}
+
+    def _replace(self, table: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """One row by another, in one transaction."""
+        key = "timeline = :timeline" + (" AND number = :number" if table == "messages" else "")
+        with self.db:
+            self.db.execute("BEGIN IMMEDIATE")
+            self.db.execute(f"DELETE FROM {table} WHERE {key}", old)
+            columns = ", ".join(f":{name}" for name in new)
+            self.db.execute(f"INSERT INTO {table} ({', '.join(new)}) VALUES ({columns})", new)

@@ -47,6 +47,7 @@ BAD_FILES = (
 OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
 VOLUME, VOLUMES = 2_500, 0.0005  # messages, and how often
+OF_SEVERAL = 300  # times what four senders write: more than a thousand in one scan
 STEPS_MS = (1, 50, 99, 100, 101, 1000, 5000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -80,7 +81,7 @@ EDGES = (
     *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
     *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
     *(f"later limit{at:+}" for at in NEAR),
-    "volume",
+    *("volume", "volume of several"),
 )
 
 
@@ -235,10 +236,25 @@ class RelayGenerator:
     def _volume(self, sender: str) -> Step:
         """More than any batch of a pass. "#" is the number of each."""
         self.serial += 1
+        if self.r.random() < 0.5:
+            return self._volume_of_several()
         step = self._written(
             sender, f"1{T0_MS}#-{self.serial:08x}.msg", f"TO: {self.names[1]}\n\n#", (self.now_ms - 200) * MS
         )
         return Step("many", step.at, step.method, step.params, tags=(*self.tags, "volume"), times=VOLUME)
+
+    def _volume_of_several(self) -> Step:
+        """The same of several senders with several priorities: the order is that of all, not of each batch."""
+        steps = [
+            self._written(
+                self._sender(),
+                f"1{T0_MS}#-{self.serial:07x}{at}.msg",
+                f"TO: {self.names[1]}\nPRIORITY: {self.r.randrange(10)}\n\n#",
+                (self.now_ms - 200) * MS,
+            )
+            for at in range(4)
+        ]
+        return Step("many", calls=steps, tags=(*self.tags, "volume of several"), times=OF_SEVERAL)
 
     def _sized(self, data: str) -> str:
         """As many bytes as a message may have, one less, one more."""

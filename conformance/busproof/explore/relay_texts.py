@@ -16,9 +16,25 @@ BODIES = (
     "a\x00b",
     "x" * 300,
 )
-THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "null", "0")
-UNKNOWN = ("X-MORE: yes", "NAME: bob", "A: b:c", "REPLY_TO: ann/1-0000abcd", "X:   blanks   ")
+THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "null", "0", "a: b", ":", "a=b,c")
+UNKNOWN = (
+    "X-MORE: yes",
+    "X-MORE: TO: bob",
+    "X-MORE: a=b,c=d",
+    "NAME: bob",
+    "A: b:c",
+    "REPLY_TO: ann/1-0000abcd",
+    "X:   blanks   ",
+)
 GOOD = "TO: bob\n\nhi"
+# Values with what parts them from their neighbours inside, and such as are empty: the first sign parts, and no other.
+ENVIRONMENTS = (
+    *("COLOUR=red,SIZE=2", "COLOUR=YWI=", "COLOUR==", "COLOUR=a=b=c,SIZE=2", "COLOUR=COLOUR=red", "COLOUR=a:b"),
+    *("COLOUR=", "COLOUR=,SIZE=", "COLOUR=red,COLOUR=blue", "COLOUR=two words"),
+)
+NO_ENVIRONMENTS = ("COLOUR", "COLOUR=1,", "COLOUR=1,,SIZE=2", ",", "COLOUR=1,COLOUR")
+DENIED_ENVIRONMENTS = ("PATH=/tmp", "COLOUR=1,LD_PRELOAD=x", "COLOUR=1,PATH=a=b", "=", "=red", "colour=1")
+PROMPTS = ("work", "a: b", "ENV: PATH=1", "one\ntwo: 2", "")
 
 
 @cache
@@ -111,9 +127,8 @@ def body_of(r: random.Random, kind: str, names: list[str], alive: list[str]) -> 
 
 def _status(r: random.Random) -> tuple[str, list[str]]:
     if r.random() < 0.15:
-        return r.choice(("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #1")), [
-            "bad channel"
-        ]
+        bad = ("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #1", "SUBSCRIBE: #a,,#b\n")
+        return r.choice((*bad, "SUBSCRIBE: #dev,\n", "SUBSCRIBE: #a:b\n", "SUBSCRIBE: ##dev\n")), ["bad channel"]
     texts = (
         "SUBSCRIBE: #dev",
         "SUBSCRIBE: #dev, #Dev\n",
@@ -137,13 +152,14 @@ def _spawn(r: random.Random, names: list[str], alive: list[str]) -> tuple[str, l
     name = r.choice(free or alive)
     if what < 0.2:
         texts = ("", "CLI: sleeper\n", f"NAME: {name}\n", "NAME: a b\nCLI: sleeper\n", "NAME: Root\nCLI: sleeper\n")
-        return r.choice((*texts, f"NAME: {name}\nCLI: sleeper\nENV: COLOUR\n")), ["bad request"]
+        bad = f"NAME: {name}\nCLI: sleeper\nENV: {r.choice(NO_ENVIRONMENTS)}\n"
+        return r.choice((*texts, bad)), ["bad request"]
     if what < 0.4:
-        more = r.choice(
-            ("WORKING_DIR: /\n", "WORKING_DIR: /usr/../etc\n", "ENV: PATH=/tmp\n", "ENV: COLOUR=1,LD_PRELOAD=x\n", "")
-        )
+        denied = f"ENV: {r.choice(DENIED_ENVIRONMENTS)}\n"
+        more = r.choice(("WORKING_DIR: /\n", "WORKING_DIR: /usr/../etc\n", denied, denied, ""))
         return f"NAME: {name}\nCLI: {'sleeper' if more else 'Sleeper'}\n{more}", ["denied"]
     if what < 0.5 and alive:
         return f"NAME: {r.choice(alive)}\nCLI: sleeper\n", ["agent exists"]
-    more = r.choice(("", "PROMPT: work\n", "WORKING_DIR: /usr\n", "ENV: COLOUR=red,SIZE=2\n"))
+    prompt, environment = f"PROMPT: {r.choice(PROMPTS)}\n", f"ENV: {r.choice(ENVIRONMENTS)}\n"
+    more = r.choice(("", prompt, "WORKING_DIR: /usr\n", environment, environment + prompt))
     return f"NAME: {name}\nCLI: sleeper\n{more}", ["spawn" if name in free else "agent exists"]

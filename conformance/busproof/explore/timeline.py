@@ -46,6 +46,7 @@ BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_B
 BAD_SEQUENCES: tuple[Any, ...] = (-1, True, 1.0, "1", None, SEQUENCE_MAX + 1)
 BAD_NUMBERS: tuple[Any, ...] = (-1, True, 1.5, "1")
 SEQUENCES = (0, 1, 2, SEQUENCE_MAX)
+VOLUME, VOLUMES = 1_010, 0.0003  # messages, more than any page or limit of a reader; and how often
 ACK_WAITS_MS = (30_000, 30_000, 1_000, 1)
 REQUEST_TYPES = tuple(REPLY_TYPES)
 
@@ -68,6 +69,7 @@ EDGES = (
     *("fork with another point", "fork of nothing", "head", "old head", "head of nothing", "restart"),
     *("race", "wait", "answered while it waits", "fetched while it waits", "replay"),
     *("replay without a complete", "junk", "the parent goes on"),
+    *("tampered message", "tampered timeline", "tampered parent", "volume"),
 )
 
 
@@ -110,6 +112,10 @@ class TimelineGenerator:
             return self._race()
         if what < 0.155:
             return self._wait()
+        if what < 0.17 and "verify" in self.features and self.model.record:
+            return self._tampered()
+        if what < 0.17 + VOLUMES:
+            return self._volume()
         step = self._call(self._process())
         if self.r.random() < 0.03:
             self._spoil(step)
@@ -284,6 +290,39 @@ class TimelineGenerator:
         if second.method == first.method and "payload" in second.params and self.r.random() < 0.5:
             second.params["payload"] = self._tag("sent with other content", ["other"])
         return Step("race", calls=[first, second], tags=tuple(self.tags))
+
+    def _tampered(self) -> Step:
+        """Some column of some row is changed; verify says so, and is content when it is mended."""
+        of, columns = self._of_a_timeline() if self.r.random() < 0.6 else self._of_a_message()
+        column = self.r.choice([*columns, "parent"] if "parent" in columns else list(columns))
+        tag = "tampered parent" if column == "parent" else f"tampered {of['table'][:-1]}"
+        tampering = call("hand", "tamper", **of, column=column, value=columns[column])
+        calls = [tampering, call(0, "verify"), call("hand", "mend"), call(0, "verify")]
+        return Step("many", calls=calls, tags=(tag,))
+
+    def _of_a_message(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A row, and what its columns might hold instead."""
+        one = self.r.choice(self.model.record)
+        columns: dict[str, Any] = dict.fromkeys(("state", "previous", "hash"), self.r.choice("abcdef") * 64)
+        columns |= dict.fromkeys(("submission", "nonce", "type"), "tampered")
+        columns |= {"subject": one.subject + "0", "payload": '"tampered"'}
+        columns |= {"time_us": one.time_us + 1, "number": one.number + 10**6}
+        return {"table": "messages", "timeline": one.key["timeline"], "number": one.number}, columns
+
+    def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The same. A parent may become any timeline: a sibling that begins alike, a descendant, itself."""
+        lane = self.r.choice(list(self.model.lanes.values()))
+        columns = {"timeline": f"{lane.name[:50]}0", "number": lane.last[0] + 1, "hash": self.r.choice("abcdef") * 64}
+        if lane.parent is not None:
+            others = [one.name for one in self.model.lanes.values() if one.name != lane.parent]
+            columns |= {"parent": self.r.choice(others), "at": lane.at + 1}
+        return {"table": "timelines", "timeline": lane.name}, columns
+
+    def _volume(self) -> Step:
+        """A timeline longer than what a reader takes at once."""
+        self.serial += 1
+        key = self._fresh("invoke", self._timeline()) | {"harness": f"v{self.serial}.#"}
+        return Step("many", calls=[call(0, "reply", key=key, payload="#", state="#")], times=VOLUME, tags=("volume",))
 
     def _wait(self) -> Step:
         """A call, or a fetch, that waits for what another process brings."""

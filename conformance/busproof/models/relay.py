@@ -692,7 +692,7 @@ class RelayModel(Model):
             raise Failure(
                 self.choice("relay.presence.25", "bad_request", "denied"), "relay.presence.13", "relay.presence.25"
             )
-        if not cli or not all(sign and key for key, sign, _ in variables):
+        if not cli or not all(sign for _, sign, _ in variables):
             raise Failure("bad_request", "relay.presence.13", "relay.presence.25")
         if cli not in self.settings.get("clis", {}):
             raise Failure("denied", "relay.presence.20")

@@ -49,7 +49,7 @@ class TimelineBus:
         self.calls = Calls(self.store, self.lineage, self.logs)
         self.forks = Forks(self.store, self.lineage)
         self.replays = Replay(self.lineage)
-        self.verifies = Verify(self.store, self.lineage)
+        self.verifies = Verify(self.store)
         self.dumps = Dump(self.store)
 
     subject_of = lend("routes", Route.subject_of)

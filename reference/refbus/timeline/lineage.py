@@ -38,8 +38,12 @@ class Lineage:
     def spans(self, timeline: str) -> list[Span]:
         """The stretches that a timeline (a name) sees, oldest first. Raises NOT_FOUND for an unknown one."""
         found: list[Span] = []
+        met: set[str] = set()
         at, upto = self._branch(token.encode(timeline)), None
         while True:
+            if at.timeline in met:  # somebody was at the file
+                raise NotFound(f"timeline {timeline!r:.100} has no beginning: its parents go in a circle")
+            met.add(at.timeline)
             after = 0 if at.origin is None else at.origin.at
             if upto is None or upto > after:
                 found.append(Span(at.timeline, after, upto))

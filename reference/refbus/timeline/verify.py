@@ -36,8 +36,8 @@ class Verified(TypedDict):
 class Verify:
     """verify."""
 
-    def __init__(self, store: Store, lineage: Lineage) -> None:
-        self.store, self.lineage = store, lineage
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
     def verify(self, timeline: str | None = None, head: str | None = None) -> Verified:
         """Compute the chain anew: of a timeline and its ancestors, or of all.
@@ -57,9 +57,10 @@ class Verify:
                 raise NotFound(f"there is no timeline {timeline!r:.100}")
             while (origin := branches[wanted[-1]].origin) and origin.parent in branches and len(wanted) < len(branches):
                 wanted.append(origin.parent)
+        lineage = Lineage(self.store)  # its own: one that has read before would not see a parent that was changed
         checked, faults = 0, []
         for name in wanted:
-            count, found = self.examine(branches[name])
+            count, found = self.examine(branches[name], lineage)
             checked += count
             faults += found
         faults += [_fault(*found) for found in self.store.queue.contradictions() if found[0] in wanted]
@@ -67,10 +68,10 @@ class Verify:
             faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
         return {"ok": not faults, "checked": checked, "faults": faults}
 
-    def examine(self, branch: Branch) -> tuple[int, list[Fault]]:
+    def examine(self, branch: Branch, lineage: Lineage) -> tuple[int, list[Fault]]:
         """One timeline's own messages: how many, and what is wrong with them."""
         faults: list[Fault] = []
-        last = self._start(branch, faults)
+        last = _start(branch, lineage, faults)
         checked = 0
         for node in self._own(branch):
             checked += 1
@@ -82,21 +83,22 @@ class Verify:
             faults.append(_fault(branch.timeline, branch.last.number, "the chain does not end where its head says"))
         return checked, faults
 
-    def _start(self, branch: Branch, faults: list[Fault]) -> Place:
-        """The place before the timeline's first message, as its parent has it now."""
-        if branch.origin is None:
-            return Place()
-        try:
-            return self.lineage.place(token.decode(branch.origin.parent), branch.origin.at)
-        except BusError:
-            faults.append(_fault(branch.timeline, branch.origin.at, "the fork point is not there"))
-            return Place(branch.origin.at)
-
     def _own(self, branch: Branch) -> Iterator[Node]:
         last = -1  # a number that was changed may be any
         while page := self.store.queue.read(branch.timeline, last, PAGE):
             yield from page
             last = page[-1].number
+
+
+def _start(branch: Branch, lineage: Lineage, faults: list[Fault]) -> Place:
+    """The place before the timeline's first message, as its parent has it now."""
+    if branch.origin is None:
+        return Place()
+    try:
+        return lineage.place(token.decode(branch.origin.parent), branch.origin.at)
+    except BusError:
+        faults.append(_fault(branch.timeline, branch.origin.at, "the fork point is not there"))
+        return Place(branch.origin.at)
 
 
 def _begins(node: Node) -> Origin | None:

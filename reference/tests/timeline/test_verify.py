@@ -168,3 +168,21 @@ def test_a_damaged_message_hides_no_other(bus: TimelineBus, backend: str, store:
     assert ["payload_error" in message for message in messages] == [False, True, False, False, False, False]
     with pytest.raises(BusError):
         bus.replay("main", "s1")
+
+
+@pytest.mark.parametrize("parent", ["side", "below"])
+def test_parents_that_go_in_a_circle_are_found_and_hang_nobody(parent: str, tmp_path: Path) -> None:
+    """By whoever opens the record then, and by who has read it before; mended, both find nothing."""
+    with TimelineBus(tmp_path) as before:
+        grow(before)
+        before.fork("below", "s1", "ada", "side", 4)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute("UPDATE timelines SET parent = ? WHERE timeline = 'side'", (parent,))
+            with TimelineBus(tmp_path) as after:
+                assert not before.verify()["ok"]
+                assert not after.verify()["ok"]
+                with pytest.raises(BusError):
+                    after.log("below")
+                db.execute("UPDATE timelines SET parent = 'main' WHERE timeline = 'side'")
+                assert before.verify()["ok"]
+                assert after.verify()["ok"]
