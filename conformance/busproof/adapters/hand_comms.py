@@ -41,10 +41,10 @@ class CommsHand(Hand):
         return {}
 
     def stranger_claims(self, message_id: str, at: str, count: int) -> dict[str, Any]:
-        """By the seed's tables alone: a message that nobody has claimed. Some count deliveries, some do not."""
+        """By the seed's tables alone: a message that nobody has ever claimed. Some count deliveries, some do not."""
         taken = self.db.execute(
             "UPDATE messages SET status = 'processing', last_delivered_at = ?, delivery_count = delivery_count + ?"
-            " WHERE id = ? AND status = 'pending' AND delivery_count = 0 AND to_agent IS NOT NULL",
+            " WHERE id = ? AND status = 'pending' AND last_delivered_at IS NULL AND to_agent IS NOT NULL",
             (at, count, message_id),
         )
         if taken.rowcount:

@@ -54,9 +54,9 @@ def _fewer_steps(steps: list[Step]) -> Iterator[list[Step]]:
 
 
 def _smaller_steps(steps: list[Step]) -> Iterator[list[Step]]:
-    """One member of one step's parameters left out."""
+    """One member of one call's parameters left out. What the hand does it does whole."""
     for at, step in enumerate(steps):
-        for path in _members(step.params):
+        for path in () if step.at == "hand" else _members(step.params):
             smaller = copy.deepcopy(step)
             _remove(smaller.params, path)
             yield [*steps[:at], smaller, *steps[at + 1 :]]
