@@ -31,7 +31,6 @@ from busproof.fleet import NOW_MS_MAX, Fleet
 from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
 
-ANSWER_S_MAX = 30.0  # guards against a hang alone: a pass over 2,500 files takes 10 s on a busy machine
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
 ROUNDING = 0.99  # of a wait that was promised
 LOOKED_S = 2.0  # who waits on for so long after something was brought has looked again, at its end at the latest
@@ -91,6 +90,7 @@ class Specification:
         default_factory=dict
     )  # a method → where its doing shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
+    answer_s_max: float = 10.0  # guards against a hang alone
 
 
 Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
@@ -320,11 +320,11 @@ class Stage:
         door = self._doors[called.at]
         try:
             if self._has_clock and self._clocks.get(called.at) != called.now_ms:
-                door.call("clock.set", {"now_ms": called.now_ms}, timeout_s=ANSWER_S_MAX)
+                door.call("clock.set", {"now_ms": called.now_ms}, timeout_s=self.specification.answer_s_max)
                 self._clocks[called.at] = called.now_ms
             began = time.monotonic()
             try:
-                return door.call(called.method, called.params, timeout_s=ANSWER_S_MAX)
+                return door.call(called.method, called.params, timeout_s=self.specification.answer_s_max)
             finally:
                 called.took_s = time.monotonic() - began
                 called.text = getattr(door, "text", "")
