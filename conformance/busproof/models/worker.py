@@ -229,7 +229,8 @@ class WorkerModel(WorkerState):
         shown["payload_ref"] = Told(row.ref)
         error, rows = self.payload_error(row)
         if error is not None:
-            return {**shown, "payload": Cited(None, rows), "payload_error": Cited(error, rows)}
+            withheld = Told(row.text) if error == "decode_failed" else None  # what is no JSON may be shown as it is
+            return {**shown, "payload": Cited(withheld, rows), "payload_error": Cited(error, rows)}
         if row.text is not None:
             rows = ("worker.log.19",) if row.ref is None else ("worker.blob.03",)
             shown["payload"] = Cited(self.value(row.text), rows)
