@@ -140,8 +140,8 @@ class Living:
     secrets: list[Free]  # among them, for fields that take one: elsewhere their owner itself would have told them
 
     @property
-    def secret(self) -> Living:
-        """For such a field."""
+    def for_secrets(self) -> Living:
+        """What a field that takes a secret may refer to."""
         return replace(self, born=self.secrets)
 
 
@@ -176,15 +176,18 @@ def _parameters(draw: st.DrawFn, model: type[BaseModel], living: Living) -> dict
 
 
 def _object(model: type[BaseModel], living: Living) -> st.SearchStrategy[dict[str, Any]]:
-    fields = {
-        name: WAITS[name] if name in WAITS else _value(field.annotation, living.secret if name in SECRETS else living)
-        for name, field in model.model_fields.items()
-    }
+    fields = {name: _field(name, field.annotation, living) for name, field in model.model_fields.items()}
     required = {name for name, field in model.model_fields.items() if field.is_required() or name in WAITS}
     return st.fixed_dictionaries(
         {name: value for name, value in fields.items() if name in required},
         optional={name: value for name, value in fields.items() if name not in required},
     )
+
+
+def _field(name: str, type_: Any, living: Living) -> st.SearchStrategy[Any]:
+    if name in WAITS:
+        return WAITS[name]
+    return _value(type_, living.for_secrets if name in SECRETS else living)
 
 
 def _value(type_: Any, living: Living) -> st.SearchStrategy[Any]:
