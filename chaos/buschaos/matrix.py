@@ -43,7 +43,7 @@ def planted() -> list[Mutant]:
     return [mutant for system in SUBJECTS for mutant in mutants(system).values() if mutant.chaos]
 
 
-def outcomes(bus: str, out: Path, system: str, how: dict[str, Any]) -> dict[str, Outcome]:
+def outcomes(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -> dict[str, Outcome]:
     """Row → outcome of as much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
     only, ways = how.get("only"), how.get("ways", ())
     only = (only,) if isinstance(only, str) else only
@@ -57,7 +57,7 @@ def outcomes(bus: str, out: Path, system: str, how: dict[str, Any]) -> dict[str,
         # A sync with news that advances by itself: whatever it lost or doubled shows.
         fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
         fields["gone"] = True
-    settings = Settings(specs=[bus], out=out, system=system, seed=1, torn=in_the_middle, **fields)
+    settings = Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields)
     return {row.requirement: row.outcome for row in report.rows(run(settings), system)}
 
 

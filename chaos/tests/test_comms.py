@@ -78,9 +78,10 @@ def test_a_planted_fault_is_found_at_its_write_point(
 
 
 def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """Two processes of one pool both find the message free."""
-    found = told(play(faulty("comms/claims_in_two_steps"), tmp_path, kills=48))
-    assert any("lease: " in line for line in found)
+    """Two processes of one pool both find the message free: by luck, so in one of a few plans."""
+    bus = faulty("comms/claims_in_two_steps")
+    plans = (told(play(bus, tmp_path / str(seed), kills=48, seed=seed)) for seed in range(1, 5))
+    assert any("lease: " in line for found in plans for line in found)
 
 
 @pytest.mark.nightly
