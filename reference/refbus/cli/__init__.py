@@ -18,6 +18,7 @@ from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
 
 SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
+EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # what a module comes with; others: web
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1
     except ImportError as error:
-        extra = "nats" if error.name == "nats" else "web"
-        print(f"refbus: {error.name} is missing: pip install '.[{extra}]' in busproof's folder", file=sys.stderr)
+        how = f"pip install './reference[{EXTRAS.get(error.name or '', 'web')}]' in busproof's folder"
+        print(f"refbus: {error.name} is missing: {how}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end

@@ -75,7 +75,7 @@ class Service:
         try:
             from watchfiles import watch
         except ImportError:
-            log.warning("no_watch", extra={"hint": "pip install '.[relay]' in busproof's folder"})
+            log.warning("no_watch", extra={"hint": "pip install './reference[relay]' in busproof's folder"})
             return
         root = self._bus.store.root / tree.AGENTS
         try:

