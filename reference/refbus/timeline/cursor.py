@@ -51,12 +51,12 @@ class Cursor:
 
     def ack(self, delivery: str) -> Settled:
         """It is done and comes never again. One that is over already: no effect. Errors: INVALID_ARGUMENT."""
-        self.store.queue.ack(delivery)
+        self.store.queue.ack(limits.text("delivery", delivery))
         return {}
 
     def nak(self, delivery: str) -> Settled:
         """Give it back: it may be fetched at once. One that is over already: no effect. Errors: INVALID_ARGUMENT."""
-        self.store.queue.nak(delivery)
+        self.store.queue.nak(limits.text("delivery", delivery))
         return {}
 
 

@@ -83,7 +83,7 @@ def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
     assert time.monotonic() - began >= 0.3
 
 
-@pytest.mark.parametrize("delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1"])
+@pytest.mark.parametrize("delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1", "\ud800:1:1", "$JS.ACK.\ud800"])
 def test_what_is_no_delivery_is_refused(bus: TimelineBus, delivery: str) -> None:
     """Rather than silently acknowledged."""
     with pytest.raises(InvalidArgument):

@@ -75,7 +75,7 @@ class Pages:
         """A hundred messages: the newest, or those from a number on; of one sender or type, if asked for."""
         (topic,) = await _in_thread(partial(self._bus.overview, request.path_params["topic_id"]))
         topic_id, filters = topic["topic_id"], _filters(request)
-        after = _number(request.query_params.get("after"), None)
+        after = _number("after", request.query_params.get("after"))
         messages = await self._some(topic_id, after, filters)
         shown = messages[-1].message["seq"] if messages else after or 0
         first = messages[0].message["seq"] if messages else 1
@@ -99,14 +99,14 @@ class Pages:
         topic_id = request.path_params["topic_id"]
         await _in_thread(partial(self._bus.overview, topic_id))
         said = request.headers.get("last-event-id") or request.query_params.get("after")
-        after, filters = _number(said, None) or 0, _filters(request)
+        after, filters = _number("after", said) or 0, _filters(request)
         await self._some(topic_id, after, filters, some=1)  # what is refused has no stream: 400 comes before it begins
         return self._stream(self._messages(topic_id, after, filters))
 
     async def search(self, request: Request) -> Response:
         """Messages that match, fifty a page."""
         query = request.query_params.get("q", "").strip()
-        start = min(_number(request.query_params.get("from"), None) or 0, RESULTS_MAX - PAGE_RESULTS)
+        start = min(_number("from", request.query_params.get("from")) or 0, RESULTS_MAX - PAGE_RESULTS)
         found: dict[str, Any] = {"results": []}
         if query:
             mode = "hybrid" if self._bus.search.has_model() else "fts"
@@ -228,11 +228,19 @@ def make_app(bus: TopicsBus, token: str) -> Starlette:
 def serve(bus: TopicsBus, port: int, announce: Callable[[str], None]) -> None:
     """Serve until interrupted; port 0 takes any free one. The address that is announced lets in, others do not."""
     token = secrets.token_hex(16)
-    with socket.create_server((HOST, port)) as listening:
+    with listening_on(port) as listening:
         announce(f"http://{HOST}:{listening.getsockname()[1]}/?token={token}")
         config = uvicorn.Config(make_app(bus, token), log_level="warning", timeout_graceful_shutdown=1)
         with contextlib.suppress(KeyboardInterrupt):
             _Server(config, bus).run(sockets=[listening])
+
+
+def listening_on(port: int) -> socket.socket:
+    """The server's socket. Its connections send at once: a head and its page would else wait 40 ms for each other,
+    since asyncio sees to that only for sockets that name their protocol, and these do not."""
+    listening = socket.create_server((HOST, port))
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is accepted inherits it
+    return listening
 
 
 class _Server(uvicorn.Server):
@@ -262,8 +270,13 @@ def _event(html: str, kind: str, event_id: int | None = None) -> str:
     return said if event_id is None else f"id: {event_id}\n{said}"
 
 
-def _number(said: str | None, default: int | None) -> int | None:
-    return int(said) if said is not None and said.isascii() and said.isdigit() and len(said) < 19 else default
+def _number(what: str, said: str | None) -> int | None:
+    """A whole number as an address or a browser says it; None where it is left out."""
+    if not said:
+        return None
+    if not (said.isascii() and said.isdigit() and len(said) < 19):
+        raise InvalidArgument(f"{what} must be a number, not {said!a:.40}")
+    return int(said)
 
 
 def _filters(request: Request) -> Filters:

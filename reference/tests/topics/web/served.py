@@ -41,21 +41,24 @@ def sent(port: int, headers: dict[str, str]) -> dict[str, str]:
     return {"Cookie": cookie, **{name.replace("_", "-"): said for name, said in headers.items()}}
 
 
-def get(port: int, path: str, **headers: str) -> tuple[int, str, Any]:
-    """Status, body and headers of a page."""
+@contextlib.contextmanager
+def asked(port: int, path: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
+    """An answer that has begun; its connection goes with the block."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     with contextlib.closing(connection):
         connection.request("GET", path, headers=sent(port, headers))
-        response = connection.getresponse()
+        yield connection.getresponse()
+
+
+def get(port: int, path: str, **headers: str) -> tuple[int, str, Any]:
+    """Status, body and headers of a page."""
+    with asked(port, path, **headers) as response:
         return response.status, response.read().decode(), response.headers
 
 
 def events(port: int, path: str, count: int, meanwhile: Callable[[], object], **headers: str) -> list[Any]:
     """The first events of a stream; `meanwhile` runs after the first."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    with contextlib.closing(connection):
-        connection.request("GET", path, headers=sent(port, headers))
-        response = connection.getresponse()
+    with asked(port, path, **headers) as response:
         assert response.headers["Content-Type"].startswith("text/event-stream")
         found: list[Any] = []
         deadline = time.monotonic() + 60
