@@ -45,6 +45,8 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --only 'publish with blob' --at 7:torn:512   one point again
   busproof chaos worker --power 1000 --option synchronous=FULL --durability power-loss
+  busproof chaos worker --power 1000000 --option synchronous=FULL --durability power-loss --seed 1 --resume
+                                                               the same, stopped by Ctrl-C and begun again at will
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
@@ -72,6 +74,9 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="cut the power at every step of a session, and look at N distinct disks that it may leave (0: the usual)",
+    )
+    made.add_argument(
+        "--resume", action="store_true", help="power cuts go on where a run with this --out and --seed was stopped"
     )
     made.add_argument(
         "--durability", choices=("process-crash", "power-loss"), help="judge power cuts at this level, not the declared"
@@ -135,6 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kills=(QUICK_KILLS if args.quick else kills) if "chaos.random_kills" in acts else args.kills,
         points=args.points or "chaos.kill_points" in acts,
         power=0 if "chaos.power_loss" in acts else args.power,
+        resumes=args.resume,
         durability=args.durability,
         options=dict(option.split("=", 1) for option in args.option),
         holds=args.holds or "chaos.holds" in acts,

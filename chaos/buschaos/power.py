@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
+import os
+import queue
 import random
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from buschaos import state
 from buschaos.bus import RunFailed
@@ -28,6 +32,7 @@ from buschaos.limits import Time
 from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
 from buschaos.scratch import scratch
+from buschaos.sessions import Durability, PowerResult, Sessions
 from buschaos.snapshots import ends
 from buschaos.stage import Ground, Stage, Victims
 from buschaos.state import Problem, Promise
@@ -43,8 +48,8 @@ from busproof.session import Session
 
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
+IMAGES_OF_SESSION = 2_000  # then another order of the operations tells more
 ENDING_S = 10.0
-Durability = Literal["process-crash", "power-loss"]
 
 
 @dataclass(frozen=True)
@@ -67,24 +72,16 @@ class Played:
     doubt: str
 
 
-@dataclass
-class PowerResult:
-    """What the cuts showed."""
+class _Look(NamedTuple):
+    """What one disk showed: how many acknowledged calls it lacks, where that can be said, and its problems."""
 
-    durability: Durability
-    doubt: str = ""
-    steps: int = 0
-    enumerated: int = 0
-    checked: int = 0
-    left_out: int = 0  # images for which there was no time, at most
-    seconds: float = 0.0
-    by_model: Counter[str] = field(default_factory=Counter)
-    lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images
-    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+    cut: Cut
+    lost: int | None
+    shown: list[tuple[Problem, Path]]
 
 
 class PowerLoss:
-    """Records one session on a fleet's first bus, and checks its cuts."""
+    """Records sessions on a fleet's first bus, and checks its cuts."""
 
     def __init__(
         self,
@@ -96,6 +93,7 @@ class PowerLoss:
         operations: tuple[Operation, ...] | None = None,
         images: int | None = None,
         seed: int = 0,
+        resumes: bool = False,
         limit: Time | None = None,
         tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
     ) -> None:
@@ -116,14 +114,46 @@ class PowerLoss:
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)
         self._limit, self._tell = limit or Time(), tell
+        self._sessions = Sessions(out / "power.jsonl", self._what(), resumes=resumes)
         self._numbers = itertools.count()
 
+    def _what(self) -> dict[str, Any]:
+        """What a session that was checked earlier must have been about."""
+        operations = [op.name for op in self._operations]
+        return {
+            "bus": self._fleet.specs,
+            "seed": self._seed,
+            "durability": self._durability,
+            "options": self._options,
+            "operations": operations,
+        }
+
     def run(self) -> PowerResult:
-        """Record, cut, judge."""
+        """Record, cut, judge: one session after the other, until there are enough images."""
+        result = PowerResult(self._durability)
+        started = time.monotonic()
+        for number in range(math.ceil(self._images / IMAGES_OF_SESSION)):
+            done = self._sessions.done(number)
+            if done is None:
+                if self._limit.is_over:
+                    break
+                done = self._session(number, min(self._images - result.checked, IMAGES_OF_SESSION))
+                if not self._limit.is_over:
+                    self._sessions.add(number, done)
+            result.add(done)
+        result.left_out = max(0, self._images - result.checked) if self._limit.is_over else 0
+        result.seconds = time.monotonic() - started
+        return result
+
+    def _session(self, number: int, images: int) -> PowerResult:
+        """One session, and its cuts. The first plays the operations as they are listed, later ones in other orders."""
+        operations = list(self._operations)
+        if number:
+            random.Random(f"power session {self._seed} {number}").shuffle(operations)
         result = PowerResult(self._durability)
         with (
             scratch("power") as work,
-            Inspector(self._fleet.system) as inspector,
+            contextlib.ExitStack() as lookers,
             contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False)) as victims,
         ):
             history = work / "prepared.jsonl"
@@ -131,20 +161,32 @@ class PowerLoss:
                 self._fleet, work / "prepared", history, self._subject.prepare, options=self._options
             )
             ids = {promise.id for promise in self._subject.promises(read(history))}
-            for operation in self._operations:
+            for operation in operations:
                 ids |= self._subject.ids(operation.method, operation.params(prepared))
+            inspector = lookers.enter_context(Inspector(self._fleet.system))
             ground = Ground(
                 self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids, self._options
             )
-            played = self._record(ground, work)
+            played = self._record(ground, operations, work)
             result.doubt, result.steps = played.doubt, len(played.tape)
             if not result.doubt:  # or these would be images of no disk that ever was
-                self._check(ground, played, self._states(ground, played, work), work, result)
+                states = self._states(ground, played, work)
+                grounds = [ground, *(self._another(ground, lookers) for _ in range(self._others(images)))]
+                self._check(grounds, played, states, work, result, f"{self._seed} {number}", images)
         return result
+
+    def _others(self, images: int) -> int:
+        """How many look beside the first, a core each; to begin costs as much as a hundred images."""
+        return min(len(os.sched_getaffinity(0)) - 1, images // 100)
+
+    def _another(self, ground: Ground, lookers: contextlib.ExitStack) -> Ground:
+        """The same, with processes of its own to look with."""
+        fleet = lookers.enter_context(contextlib.closing(Fleet(self._fleet.specs, system=self._fleet.system)))
+        return replace(ground, fleet=fleet, inspector=lookers.enter_context(Inspector(self._fleet.system)))
 
     # -- the session
 
-    def _record(self, ground: Ground, work: Path) -> Played:
+    def _record(self, ground: Ground, operations: list[Operation], work: Path) -> Played:
         store = work / "session"
         base = image.of(ground.template)
         base.put(store)
@@ -162,7 +204,7 @@ class PowerLoss:
             if self._subject.enter is not None:
                 self._subject.enter(session, ground.prepared)
             self._mark(marks, "open", "log", watch, [ground.history, part])
-            for operation in self._operations:
+            for operation in operations:
                 try:
                     session.call(operation.method, **operation.params(ground.prepared))
                 except Refused:
@@ -210,39 +252,82 @@ class PowerLoss:
     # -- the cuts
 
     def _check(
-        self, ground: Ground, played: Played, states: list[dict[str, Any]], work: Path, result: PowerResult
+        self,
+        grounds: list[Ground],
+        played: Played,
+        states: list[dict[str, Any]],
+        work: Path,
+        result: PowerResult,
+        seed: str,
+        images: int,
     ) -> None:
-        started = time.monotonic()
-        seen: set[tuple[bytes, int]] = set()
-        cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
-        for cut in self._ordered(cutters, played.tape):
-            if result.checked >= self._images:
-                break
-            if self._limit.is_over:
-                result.left_out = self._images - result.checked
-                break
-            left = cutters[cut.block].image(cut)
-            acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
-            result.enumerated += 1
-            key = left.digest(), acknowledged
-            if key in seen:
-                continue
-            seen.add(key)
-            result.checked += 1
-            result.by_model[cut.model] += 1
-            with contextlib.closing(self._stage(ground, left, work)) as stage:
-                problems = self._judge(stage, played, states, acknowledged, result)
-                shown = []
-                if problems:
-                    kept = stage.keep(self._out / "power" / str(result.checked), str(cut))
-                    shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
-            result.problems += shown
-            self._tell(shown)
-        result.seconds = time.monotonic() - started
+        """Several look side by side: most of a look is waiting. What they say is taken in the order of the cuts."""
+        idle: queue.SimpleQueue[Ground] = queue.SimpleQueue()
+        for ground in grounds:
+            idle.put(ground)
+        looks: deque[Future[_Look]] = deque()
 
-    def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step]) -> Iterator[Cut]:
+        def look(cut: Cut, left: Image, acknowledged: int) -> _Look:
+            ground = idle.get()
+            try:
+                return self._look(ground, cut, left, played, states, acknowledged, work)
+            finally:
+                idle.put(ground)
+
+        with ThreadPoolExecutor(len(grounds)) as pool:
+            for cut, left, acknowledged in itertools.islice(self._distinct(played, seed, result), images):
+                looks.append(pool.submit(look, cut, left, acknowledged))
+                if len(looks) > 2 * len(grounds):
+                    self._take(looks.popleft().result(), result)
+                if self._limit.is_over:
+                    break
+            while looks:
+                self._take(looks.popleft().result(), result)
+
+    def _take(self, look: _Look, result: PowerResult) -> None:
+        result.checked += 1
+        result.by_model[look.cut.model] += 1
+        if look.lost is not None:
+            result.lost[look.lost] += 1
+        result.problems += look.shown
+        self._tell(look.shown)
+
+    def _distinct(self, played: Played, seed: str, result: PowerResult) -> Iterator[tuple[Cut, Image, int]]:
+        """Each disk once, with how many calls had been answered."""
+        seen: set[tuple[int | bytes, int]] = set()
+        cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
+        for cut in self._ordered(cutters, played.tape, seed):
+            result.enumerated += 1
+            acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
+            kept = cutters[cut.block].kept(cut)
+            if (recipe := (kept * len(BLOCKS) + BLOCKS.index(cut.block), acknowledged)) in seen:
+                continue
+            left = cutters[cut.block].make(kept)
+            if (disk := (left.digest(), acknowledged)) not in seen:
+                yield cut, left, acknowledged
+            seen |= {recipe, disk}
+
+    def _look(
+        self,
+        ground: Ground,
+        cut: Cut,
+        left: Image,
+        played: Played,
+        states: list[dict[str, Any]],
+        acknowledged: int,
+        work: Path,
+    ) -> _Look:
+        with contextlib.closing(self._stage(ground, left, work)) as stage:
+            problems, lost = self._judge(stage, played, states, acknowledged)
+            shown = []
+            if problems:
+                kept = stage.keep(self._out / "power" / stage.folder.name, str(cut))
+                shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
+        return _Look(cut, lost, shown)
+
+    def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str) -> Iterator[Cut]:
         """What breaks most first; within a tier, in an order that the seed draws."""
-        dice = random.Random(f"power {self._seed}")
+        dice = random.Random(f"power {seed}")
         for tier in TIERS:
             cuts = [
                 cut
@@ -257,35 +342,35 @@ class PowerLoss:
             yield from cuts
 
     def _judge(
-        self, stage: Stage, played: Played, states: list[dict[str, Any]], acknowledged: int, result: PowerResult
-    ) -> list[Problem]:
+        self, stage: Stage, played: Played, states: list[dict[str, Any]], acknowledged: int
+    ) -> tuple[list[Problem], int | None]:
+        """What is wrong; and how many of the last acknowledged calls are lost, where a state after a call is left."""
         is_strict = self._durability == "power-loss"
         # states[0] is before the session, states[n] after the n-th answer.
         allowed = range(acknowledged if is_strict else 0, min(acknowledged + 2, len(states)))
         try:
             found, evidence = stage.find()
         except DoorError as error:
-            return [Problem("log", f"after a power cut the store cannot be used: {error}")]
+            return [Problem("log", f"after a power cut the store cannot be used: {error}")], None
         if is_strict and acknowledged:
             evidence = replace(evidence, promises=played.marks[acknowledged - 1].promises)
         problems = [*self._subject.problems(evidence), *self._subject.ahead(evidence)]
         same = [n for n in allowed if state.tables(states[n]) == state.tables(found)]
+        lost = max(0, acknowledged - same[-1]) if same else None
         if not same:
             nearest = states[allowed[-1] if is_strict else acknowledged]
             what = "is not the one that was acknowledged" if is_strict else "is that after no call: no prefix is left"
             noun = played.marks[acknowledged - 1].noun if acknowledged else "log"
             problems.append(Problem(noun, f"the state {what}: {state.difference(nearest, found)}"))
-        else:
-            result.lost[max(0, acknowledged - same[-1])] += 1
-            if is_strict:
-                problems += _files(found, [states[n] for n in allowed])
+        elif is_strict:
+            problems += _files(found, [states[n] for n in allowed])
         if problems or self._subject.is_slow_to_start:
-            return problems
+            return problems, lost
         try:
             stage.go_on()
-            return self._subject.problems(stage.evidence())
+            return self._subject.problems(stage.evidence()), lost
         except DoorError as error:
-            return [Problem("log", f"after a power cut the bus does not work on: {error}")]
+            return [Problem("log", f"after a power cut the bus does not work on: {error}")], lost
 
 
 def _files(found: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:

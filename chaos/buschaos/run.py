@@ -34,7 +34,8 @@ from buschaos.limits import Enough, Progress, Time
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
 from buschaos.points import Point
-from buschaos.power import Durability, PowerLoss
+from buschaos.power import PowerLoss
+from buschaos.sessions import Durability
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet
@@ -96,6 +97,7 @@ class Settings:
     kills: int | None = None
     points: bool = False
     power: int | None = None  # distinct images to check
+    resumes: bool = False  # power cuts go on where a run with this `out` was stopped
     durability: Durability | None = None  # instead of what the bus declares
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
     holds: bool = False
@@ -147,7 +149,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", "power", "holds", "disk", "gone", "store"):
+    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
@@ -278,6 +280,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         operations=settings.operations,
         images=settings.power or None,
         seed=settings.seed,
+        resumes=settings.resumes,
         limit=time,
         tell=lambda shown: _point(act, shown),
     ).run()
@@ -285,11 +288,13 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
     if result.doubt:
         act.undecided.append(result.doubt)
+    if result.sessions > 1:
+        act.notes.append(f"{result.sessions} sessions, {result.earlier:,} of the images checked by earlier runs")
     lost = sum(count for calls, count in result.lost.items() if calls)
     most = max(result.lost, default=0)
     act.notes.append(
         f"declared {result.durability}: {lost} of {result.checked} images lack acknowledged calls, {most} at most; "
-        f"{result.checked / max(result.seconds, 0.001):.0f} images a second; by model: "
+        f"{(result.checked - result.earlier) / max(result.seconds, 0.001):.0f} images a second; by model: "
         + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
     )
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from buschaos.power import PowerLoss, PowerResult
+from buschaos import power
+from buschaos.power import PowerLoss
+from buschaos.sessions import PowerResult
 from buschaos.tape.cuts import MODELS, TIERS, Model, PowerCuts
 from buschaos.tape.image import Image, replay
 from buschaos.tape.step import Step
@@ -109,6 +111,24 @@ def test_the_same_seed_cuts_the_same_disks(tmp_path: Path, faulty: Callable[[str
         return [(problem.point, problem.noun) for problem, _ in result.problems]
 
     assert told() == told() != []
+
+
+def test_a_long_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three sessions of five images: one was checked by a first run, the others are by the second, and all are told."""
+    monkeypatch.setattr(power, "IMAGES_OF_SESSION", 5)
+    assert play(reference("worker"), tmp_path, images=5, seed=1).sessions == 1
+    result = play(reference("worker"), tmp_path, images=15, seed=1, resumes=True)
+    assert (result.sessions, result.checked, result.earlier) == (3, 15, 5)
+    assert result.lost.total() == 15
+    assert play(reference("worker"), tmp_path, images=5, seed=2, resumes=True).earlier == 0
+
+
+def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """Nobody looks at these disks a second time."""
+    bus = faulty("worker/says_power_loss")
+    first, again = (play(bus, tmp_path, images=10, seed=3, resumes=resumes) for resumes in (False, True))
+    assert again.earlier == first.checked == 10
+    assert again.problems == first.problems != []
 
 
 @pytest.mark.nightly

@@ -14,12 +14,13 @@ cut while a process was held, left images of these sets in 652 of 652 cases (fac
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
-from buschaos.tape.image import Disk, Image, is_derived
+from buschaos.tape.image import Disk, Image, Tree, change, is_derived
 from buschaos.tape.step import EVERYTHING, Step
 
 Model = Literal["lazy", "ext4", "weak"]
@@ -28,6 +29,7 @@ MODELS: tuple[Model, ...] = ("lazy", "ext4", "weak")
 BLOCKS = (4096, 512)
 TIERS = (1, 2, 3, 4, 5)
 RANDOM_SUBSETS = 6
+CONTENTS = 256  # of a file, that are remembered: most images differ from the last one in a single file
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,21 @@ class PowerCuts:
         self._sizes = {number: len(data) for number, data in enumerate(base.files.values())}
         self._parted: dict[tuple[int, Model], tuple[list[int], list[int]]] = {}
         self._atoms = [atom for at, step in enumerate(tape) for atom in self._split(at, step)]
+        # Sets of atoms are bits of a number: what is asked of one is asked again for thousands of images.
+        self._before = [_bits(n for n, atom in enumerate(self._atoms) if atom.at < at) for at in range(len(tape) + 1)]
+        self._names_of_all = _bits(n for n, atom in enumerate(self._atoms) if atom.kind == "name")
+        self._data_of = [0] * self._files
+        self._ends: dict[int, int] = {}  # of each size that a write needs, the last of its data
+        size = None
+        for number, atom in enumerate(self._atoms):
+            if atom.kind != "name" and atom.file is not None:
+                self._data_of[atom.file] |= 1 << number
+            if atom.kind == "size" and atom.step.kind == "write":
+                size = number
+            elif atom.kind == "data" and size is not None and self._atoms[size].at == atom.at:
+                self._ends[size] = number
+        self._tree = lru_cache(maxsize=CONTENTS)(self._make_tree)
+        self._content = lru_cache(maxsize=CONTENTS)(self._make_content)
 
     # -- from steps to atoms
 
@@ -162,9 +179,14 @@ class PowerCuts:
 
     def image(self, cut: Cut) -> Image:
         """The disk that this cut leaves."""
+        return self.make(self.kept(cut))
+
+    def kept(self, cut: Cut) -> int:
+        """The atoms that are there after this cut. Other cuts may leave the same."""
         ordered, free = self._unsynced(cut.at, cut.model)
         gone = {*ordered[cut.names :], *self._missing(cut, free)}
-        return self._make(n for n, atom in enumerate(self._atoms) if atom.at < cut.at and n not in gone)
+        # Where the last data of a write is there, its size is, too.
+        return self._before[cut.at] & ~_bits(n for n in gone if self._ends.get(n, n) in gone)
 
     def _missing(self, cut: Cut, free: list[int]) -> list[int]:
         match cut.how:
@@ -190,24 +212,48 @@ class PowerCuts:
         failed = next((what for at, what in self._synced if at == place), None)
         earlier = [at for at, what in self._synced if what == failed and at < place]
         since = max(earlier, default=-1)
-        gone = {
+        gone = _bits(
             n
             for n, atom in enumerate(self._atoms)
             if atom.kind == "data" and atom.file == failed and since < atom.at < place
-        }
-        return self._make(n for n in range(len(self._atoms)) if n not in gone)
+        )
+        return self.make(self._before[-1] & ~gone)
 
-    def _make(self, kept: Iterator[int]) -> Image:
+    def make(self, kept: int) -> Image:
+        """The disk with these atoms."""
+        base, tree = self._base, self._tree(kept & self._names_of_all)
+        files = {path: self._content(number, kept & self._data_of[number]) for path, number in tree.names.items()}
+        times = {path: time for path, time in base.times.items() if files.get(path) == base.files[path]}
+        return Image(files, tree.folders, tree.links, base.modes, times)
+
+    def _make_tree(self, kept: int) -> Tree:
         disk = Disk(self._base)
         for _ in range(self._files - len(self._base.files)):
             disk.new_file()
-        for number in kept:
-            atom = self._atoms[number]
-            if atom.kind == "name":
-                _name(disk, atom)
-            elif atom.file is not None:
-                disk.change(atom.file, atom.step)
-        return disk.image()
+        for number in _places(kept):
+            _name(disk, self._atoms[number])
+        return disk.tree()
+
+    def _make_content(self, file: int, kept: int) -> bytes:
+        known = list(self._base.files.values())
+        data = bytearray(known[file] if file < len(known) else b"")
+        for number in _places(kept):
+            change(data, self._atoms[number].step)
+        return bytes(data)
+
+
+def _bits(places: Iterable[int]) -> int:
+    kept = 0
+    for place in places:
+        kept |= 1 << place
+    return kept
+
+
+def _places(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def _is_durable(atom: Atom, syncs: dict[int | str, int], any_sync: int, model: Model) -> bool:

@@ -12,7 +12,9 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from buschaos.tape.step import Step
 
@@ -38,8 +40,8 @@ class Image:
         """The same for the same content."""
         told = hashlib.blake2b(digest_size=16)
         for path in sorted(self.files):
-            told.update(f"{path}\0{len(self.files[path])}\0".encode(errors="surrogateescape"))
-            told.update(self.files[path])
+            told.update(f"{path}\0".encode(errors="surrogateescape"))
+            told.update(_digest(self.files[path]))
         told.update(repr((sorted(self.folders), sorted(self.links.items()))).encode())
         return told.digest()
 
@@ -59,6 +61,29 @@ class Image:
                 os.close(fd)
             if name in self.times:
                 os.utime(path, (self.times[name], self.times[name]))
+
+
+@lru_cache(maxsize=256)  # images share most of their files
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+class Tree(NamedTuple):
+    """The names of a disk without its bytes: each path with the number of its file."""
+
+    names: dict[str, int]
+    folders: frozenset[str]
+    links: dict[str, str]
+
+
+def change(data: bytearray, step: Step) -> None:
+    """Write to a file, or set its size."""
+    if len(data) < step.offset:
+        data.extend(bytes(step.offset - len(data)))
+    if step.kind == "cut":
+        del data[step.offset :]
+    else:
+        data[step.offset : step.offset + len(step.data)] = step.data
 
 
 def of(folder: Path) -> Image:
@@ -92,9 +117,15 @@ class Disk:
 
     def image(self) -> Image:
         """As it is now."""
-        files = {path: bytes(self._data[number]) for path, number in self.names.items() if not is_derived(path)}
+        tree = self.tree()
+        files = {path: bytes(self._data[number]) for path, number in tree.names.items()}
         times = {path: time for path, time in self._base.times.items() if files.get(path) == self._base.files[path]}
-        return Image(files, frozenset(self._folders), dict(self._links), self._base.modes, times)
+        return Image(files, tree.folders, tree.links, self._base.modes, times)
+
+    def tree(self) -> Tree:
+        """Its names."""
+        names = {path: number for path, number in self.names.items() if not is_derived(path)}
+        return Tree(names, frozenset(self._folders), dict(self._links))
 
     def play(self, steps: Iterable[Step]) -> Disk:
         """Do steps."""
@@ -105,7 +136,7 @@ class Disk:
     def _do(self, step: Step) -> None:
         match step.kind:
             case "write" | "cut" if step.path in self.names:
-                self.change(self.names[step.path], step)
+                self._change(self.names[step.path], step)
             case "create" if step.path not in self.names:
                 self.names[step.path] = self.new_file()
             case "rename" if step.source in self.names:
@@ -133,17 +164,11 @@ class Disk:
         self._data.append(bytearray())
         return len(self._data) - 1
 
-    def change(self, number: int, step: Step) -> None:
-        """Write to a file, or set its size."""
+    def _change(self, number: int, step: Step) -> None:
         data = self._data[number]
         if isinstance(data, bytes):
             data = self._data[number] = bytearray(data)
-        if len(data) < step.offset:
-            data.extend(bytes(step.offset - len(data)))
-        if step.kind == "cut":
-            del data[step.offset :]
-        else:
-            data[step.offset : step.offset + len(step.data)] = step.data
+        change(data, step)
 
     def _move_folder(self, old: str, new: str) -> None:
         def moved(path: str) -> str:

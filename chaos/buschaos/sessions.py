@@ -1,0 +1,78 @@
+"""What the cuts of recorded sessions showed, a JSON line a session, so that a long run goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from buschaos.state import Problem
+
+Durability = Literal["process-crash", "power-loss"]
+
+
+@dataclass
+class PowerResult:
+    """What the cuts showed, of one session or of several."""
+
+    durability: Durability
+    doubt: str = ""
+    steps: int = 0
+    enumerated: int = 0
+    checked: int = 0
+    left_out: int = 0  # images for which there was no time, at most
+    seconds: float = 0.0
+    sessions: int = 0
+    earlier: int = 0  # images that an earlier run checked
+    by_model: Counter[str] = field(default_factory=Counter)
+    lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+
+    def add(self, other: PowerResult) -> None:
+        """Take in what another session's cuts showed."""
+        self.sessions += 1
+        self.doubt = self.doubt or other.doubt
+        self.steps += other.steps
+        self.enumerated += other.enumerated
+        self.checked += other.checked
+        self.earlier += other.earlier
+        self.by_model.update(other.by_model)
+        self.lost.update(other.lost)
+        self.problems += other.problems
+
+
+class Sessions:
+    """The sessions that were checked to their end. Lines of other runs (`what` differs) are left alone."""
+
+    def __init__(self, path: Path, what: dict[str, Any], *, resumes: bool) -> None:
+        self._path, self._what = path, json.loads(json.dumps(what))
+        self._done: dict[int, PowerResult] = {}
+        if not resumes:
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                told = json.loads(line)
+                if told["what"] == self._what:
+                    self._done[told["session"]] = _result(told["result"])
+
+    def done(self, number: int) -> PowerResult | None:
+        """What an earlier run saw of this session."""
+        return self._done.get(number)
+
+    def add(self, number: int, result: PowerResult) -> None:
+        """Keep it."""
+        told = vars(result) | {"problems": [(asdict(problem), str(path)) for problem, path in result.problems]}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"session": number, "what": self._what, "result": told}) + "\n")
+
+
+def _result(told: dict[str, Any]) -> PowerResult:
+    problems = [
+        (Problem(**problem | {"events": tuple(problem["events"])}), Path(path)) for problem, path in told["problems"]
+    ]
+    lost = Counter({int(calls): images for calls, images in told["lost"].items()})
+    return PowerResult(
+        **told | {"problems": problems, "lost": lost, "by_model": Counter(told["by_model"]), "earlier": told["checked"]}
+    )
