@@ -19,7 +19,9 @@ Answer = TypeVar("Answer")
 
 STREAM = "VLINDER"
 PAGE = 500
-PATIENCE_S = 8.0  # a server that restarts, or a cluster that elects, is waited for so long
+# A server that restarts, or a cluster that elects, is waited for so long. NATS misses a leader after 4 to 9 s, and may
+# have to vote again.
+PATIENCE_S = 20.0
 
 NO_MESSAGE, NO_STREAM, NO_SPACE = 10037, 10059, (10047, 10077)
 
