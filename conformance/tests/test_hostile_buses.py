@@ -14,7 +14,7 @@ import pytest
 
 from busproof import cli
 
-ENDS_IN_S = 120  # on a machine with much else to do; most kinds need three
+ENDS_IN_S = 600  # guards against a hang, on a machine with much else to do; most kinds need three
 AFTER_ALL_S = 10.0
 
 # -- kinds that no bus is behind: short programs with `take()` a request, `tell(bytes)` and `answer(request, result)`
@@ -193,6 +193,26 @@ def has(process: Path, mark: str) -> bool:
         return False
 
 
+# -- the reference on a clock that lies. The promise that tells the time is broken, and no other.
+
+LYING = """\
+import itertools, runpy, time
+from refbus.kernel.clock import Clock
+true_ms, calls = Clock.now_ms, itertools.count()
+Clock.now_ms = lambda self: LIE
+Clock.now_us = lambda self: 1000 * self.now_ms()
+runpy.run_module(MODULE, run_name="__main__")
+"""
+OF_TIME = "log.fields"  # an item that looks at times, of either system
+
+CLOCKS = {  # kind → what it says instead; where the kit cannot set a clock, the machine's is the true one
+    "follows the machine and not what it was told": ("time.time_ns() // 1_000_000", {"exec": 1, "mcp": 0}),
+    "is an hour ahead": ("true_ms(self) + 3_600_000", 1),
+    "stands still for ever": ("10**12", 1),
+    "goes backwards at every look": ("true_ms(self) - 60_000 * next(calls)", 1),
+}
+
+
 def check(tmp_path: Path, system: str, scheme: str, program: str, item: str) -> int:
     """The exit code of `busproof check`, within the time."""
     path = tmp_path / "bus.py"
@@ -280,3 +300,19 @@ def test_a_bus_with_odd_manners_is_judged_by_its_promises(
     assert still_there(mark) == []
     if code != 2:
         assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("scheme", ["exec", pytest.param("mcp", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kind", CLOCKS)
+def test_a_clock_that_lies_breaks_the_promises_of_time_alone(
+    kind: str, scheme: str, tmp_path: Path, mark: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 1 where the time is told, 0 where it is not asked for; nothing waits for a moment that never comes."""
+    lie, expected = CLOCKS[kind]
+    system, module, item = ITEM[scheme]
+    program = LYING.replace("LIE", lie).replace("MODULE", repr(module))
+    code = check(tmp_path, system, scheme, program, OF_TIME)
+    assert code == (expected if isinstance(expected, int) else expected[scheme]), capfd.readouterr()
+    assert check(tmp_path, system, scheme, program, item) == 0, capfd.readouterr()
+    assert "Traceback" not in "".join(capfd.readouterr())
+    assert still_there(mark) == []

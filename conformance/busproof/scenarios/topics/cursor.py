@@ -491,6 +491,7 @@ def cancel(ctx: Ctx) -> None:
         with database(ctx) as db:  # the cancel overtakes a sync that stands still before it can take anything
             db.execute("BEGIN IMMEDIATE")
             was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 0}, PAUSE_S)
+            reader.call("ping")  # the cancel went before
             db.execute("COMMIT")
         if was_cancelled:  # a bus that answers at once where another writes has ended the call before
             got = bodies(sync(reader, topic_id, wait_seconds=5))
