@@ -210,18 +210,18 @@ class _FullDisk:
         self, store: Path, session: Session, recorder: Recorder, level: Level, refused: dict[Operation, Refused]
     ) -> dict[str, Any] | None:
         """Room again: nothing refused is there; each call works, on the session that saw the full disk."""
-        outside, hello = self._subject.read, self._fleet.hello
+        subject, hello = self._subject, self._fleet.hello
         witness = session  # where the state is read from outside, it is only recorded as hers
-        if outside is None:
+        if subject.read is None:
             witness = Session(self._fleet.door(1, store, {}), recorder, process=4, agent="bob")
         try:
             tell_time(witness, hello, WHEN_MS)
-            self._judge_refusals(reading.dump(witness, store, hello, outside), refused, level)
+            self._judge_refusals(reading.dump(witness, store, hello, subject), refused, level)
             for operation in self._operations:
                 self._call_again(session, operation, level)
             if "export" in hello.nouns and self._subject.export is not None:
                 witness.call(self._subject.export)
-            return reading.dump(witness, store, hello, outside)
+            return reading.dump(witness, store, hello, subject)
         finally:
             if witness is not session:
                 self._fleet.give_back(witness.door, retired=witness.retired)

@@ -335,7 +335,7 @@ class _Duet:
     def _dump(self) -> dict[str, Any]:
         """By a process that was not there, or from outside; that is only recorded as the peer's."""
         witness = self._witness or self._sessions[-1]
-        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject.read)
+        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject)
 
     def judge(self) -> list[Problem]:
         """What must be true whatever the order; the victim goes on first, for what it had in mind may be old by now."""

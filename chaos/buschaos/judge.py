@@ -56,7 +56,7 @@ def read_to_the_end(
         if exports:
             record_export(recorder, first, facts)
         can_dump = reading.can_dump(fleet.hello)
-        dump = reading.dump(auditor, store, fleet.hello, subject.read) if can_dump else None
+        dump = reading.dump(auditor, store, fleet.hello, subject) if can_dump else None
     merge([*parts, last_part], into)
     return Evidence(dump, facts, subject.promises(read(into)), exports, endless)
 

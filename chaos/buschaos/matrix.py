@@ -20,7 +20,7 @@ from typing import Any
 from buschaos import report
 from buschaos.crashpoints import in_the_middle
 from buschaos.gone import CASES
-from buschaos.run import Settings, run
+from buschaos.run import Run, Settings, run
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
@@ -44,7 +44,17 @@ def planted() -> list[Mutant]:
 
 
 def outcomes(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -> dict[str, Outcome]:
-    """Row → outcome of as much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
+    """Row → outcome of as much of a run as CHAOS of a mutant tells."""
+    return by_row(play(bus, out, system, how, seed), system)
+
+
+def by_row(played: Run, system: str) -> dict[str, Outcome]:
+    """Row → outcome."""
+    return {row.requirement: row.outcome for row in report.rows(played, system)}
+
+
+def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -> Run:
+    """As much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
     only, ways = how.get("only"), how.get("ways", ())
     only = (only,) if isinstance(only, str) else only
     fields = {
@@ -57,8 +67,7 @@ def outcomes(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 
         # A sync with news that advances by itself: whatever it lost or doubled shows.
         fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
         fields["gone"] = True
-    settings = Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields)
-    return {row.requirement: row.outcome for row in report.rows(run(settings), system)}
+    return run(Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields))
 
 
 def is_found(mutant: Mutant, told: dict[str, Outcome]) -> bool:

@@ -1,4 +1,7 @@
-"""The final state of a store: as the bus dumps it, else as the kit's own participant reads the seed's tables."""
+"""The state of a store: as the bus dumps it, else as the kit's own participant reads the seed's tables.
+
+Where neither can be, what the bus shows to those who ask is compared (`Subject.shown`).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,21 @@ import sqlite3
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from buschaos.state import short
+from buschaos.state import Shown, short
 from busproof.adapters.base import Door, Refused
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
+if TYPE_CHECKING:
+    from buschaos.subjects.base import Subject
+
 WHY_NOT = "the bus declares neither `dump` nor `sqlite`, so nobody can tell what it stored"
+SHOWN_ONLY = (
+    "no `dump` and no `sqlite`: states are compared by what readers are shown; what is acknowledged is out of sight"
+)
 
 
 def can_dump(hello: HelloReply) -> bool:
@@ -26,12 +35,19 @@ def can_dump(hello: HelloReply) -> bool:
 Read = Callable[[Path], dict[str, Any]]
 
 
-def dump(session: Session, store: Path, hello: HelloReply, outside: Read | None = None) -> dict[str, Any]:
+def can_compare(hello: HelloReply, subject: Subject) -> bool:
+    """Can two states be told apart, at least by what readers are shown?"""
+    return can_dump(hello) or subject.shown is not None
+
+
+def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> dict[str, Any]:
     """The state, recorded as a `dump` of this session; read from outside where the system has a way."""
-    if outside is not None:
-        return _as(session, Outside(outside, store)).call("dump")
+    if subject.read is not None:
+        return _as(session, Outside(subject.read, store)).call("dump")
     if "dump" in hello.features:
         return session.call("dump")
+    if not can_dump(hello) and subject.shown is not None:
+        return Shown(subject.shown(session, hello))
     door = SqliteDoor()
     try:
         door.call("hello", {"protocol": ["1"], "system": session.recorder.system})

@@ -144,6 +144,7 @@ class Run:
 
 def run(settings: Settings, progress: Progress | None = None) -> Run:
     """Play the acts that are asked for. Ctrl-C and enough problems end it: what is known by then is the result."""
+    workload.must_not_be_importing_main()
     for spec in settings.specs:
         must_be_a_process(spec)
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
@@ -157,6 +158,8 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     result = Run(fleet.hello, [Act(name, progress=progress) for name in _PLAYS if name in settings.asked])
     try:
         for number, act in enumerate(result.acts):
+            if act.name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
+                act.notes.append(reading.SHOWN_ONLY)
             try:
                 _PLAYS[act.name](act, settings, fleet, settings.time.part(len(result.acts) - number))
             except (Enough, KeyboardInterrupt) as end:
@@ -328,7 +331,7 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """A full disk at every level, then one error at every change."""
     with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch:
         work = Path(scratch)
-        if not reading.can_dump(fleet.hello):
+        if not reading.can_compare(fleet.hello, SUBJECTS[fleet.system]):
             act.could_not_run = reading.WHY_NOT
         elif settings.disk_folder is None:
             act.could_not_run = disk.why_unavailable(work)
@@ -385,7 +388,7 @@ def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
 
 
 def _why_no_points(fleet: Fleet) -> str | None:
-    if not reading.can_dump(fleet.hello):
+    if not reading.can_compare(fleet.hello, SUBJECTS[fleet.system]):
         return reading.WHY_NOT
     return syscalls.why_unavailable()
 

@@ -180,7 +180,7 @@ class Stage:
     def _find(self) -> tuple[dict[str, Any], dict[str, Any]]:
         subject, hello = self._ground.subject, self._ground.fleet.hello
         # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
-        files = {"files": subject.files(self._store)}
+        files = {"files": subject.files(self._store, hello)}
         if subject.catch_up is not None:
             self._come().call(subject.catch_up)
         elif subject.read is None:
@@ -208,7 +208,7 @@ class Stage:
     def _dump(self) -> dict[str, Any]:
         subject = self._ground.subject
         if subject.read is None:
-            return reading.dump(self._come(), self._store, self._ground.fleet.hello)
+            return reading.dump(self._come(), self._store, self._ground.fleet.hello, subject)
         outside = reading.Outside(subject.read, self._store)
         return Session(outside, self._recorder, process=_SURVIVOR, agent="kit").call("dump")
 

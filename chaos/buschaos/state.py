@@ -34,6 +34,10 @@ class Promise:
     message: dict[str, Any]
 
 
+class Shown(dict[str, Any]):
+    """A state as readers are shown it: enough to compare two of them, not to know what is missing."""
+
+
 @dataclass
 class Evidence:
     """All that is known of a store at one moment: what the bus dumps and what its files say."""
@@ -43,6 +47,10 @@ class Evidence:
     promises: list[Promise] = field(default_factory=list)
     exported: bool = False  # export_to_jsonl answered, and nothing was published since
     endless: list[Problem] = field(default_factory=list)  # the readings that would not have ended
+
+    def __post_init__(self) -> None:
+        if isinstance(self.dump, Shown):
+            self.dump = None
 
 
 def health(evidence: Evidence) -> Iterator[Problem]:

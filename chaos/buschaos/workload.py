@@ -128,6 +128,15 @@ def play(
     return tally, [job.part for job in jobs]
 
 
+def must_not_be_importing_main() -> None:
+    """Ends a driver whose script begins a run of its own when it is imported: each would begin another one."""
+    if getattr(multiprocess.current_process(), "_inheriting", False):
+        raise SystemExit(
+            "busproof chaos: its drivers are processes that import your script again, and the script begins a run when "
+            'it is imported: put that under `if __name__ == "__main__":`'
+        )
+
+
 @contextlib.contextmanager
 def _drivers(jobs: list[Job]) -> Iterator[list[Any]]:
     """Start them all, and let none outlive the block."""

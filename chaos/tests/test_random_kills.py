@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +102,21 @@ def test_two_buses_share_a_store_under_kills(tmp_path: Path, harmless: Callable[
     result, row = play(tmp_path, [reference("worker"), harmless("refbus_again")], 16)
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 16
+
+
+def test_a_script_that_begins_a_run_when_it_is_imported_is_told_so_in_a_line(tmp_path: Path) -> None:
+    """Drivers import it again; each would begin a run of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from buschaos.run import Settings, run\n"
+        f"specs, out = [{reference('worker')!r}], Path({str(tmp_path / 'out')!r})\n"
+        "run(Settings(specs=specs, out=out, system='worker', kills=8))\n"
+    )
+    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert told.returncode == 1
+    assert 'if __name__ == "__main__":' in told.stderr
+    assert "freeze_support" not in told.stderr
 
 
 @pytest.mark.nightly

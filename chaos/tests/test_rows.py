@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from buschaos import repeats
 from buschaos.matrix import acts_of, is_found, known, outcomes, page, planted
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
@@ -90,3 +91,21 @@ def test_a_page_of_the_matrix_is_read_as_it_was_written() -> None:
     found = {(mutant.system, mutant.name): (True, 7.0), (other.system, other.name): (False, 61.0)}
     assert known(page(found)) == found
     assert f"{len(MUTANTS)} are planted, 2 were played, 1 were found." in page(found)
+
+
+def test_a_fault_that_was_missed_once_is_told_as_such() -> None:
+    """Random kills stand apart: of an exact act every miss counts."""
+    exact = next(mutant for mutant in MUTANTS if "kills" not in mutant.chaos)
+    drawn = next(mutant for mutant in MUTANTS if "kills" in mutant.chaos)
+    told = repeats.page([repeats.Repeats(drawn, 5, 4, False, False), repeats.Repeats(exact, 5, 5, True, False)], "9")
+    assert "Of 1 that exact acts are to find 1 were found every time" in told
+    assert "and 0 of them at the same points" in told
+    assert told.index(exact.name) < told.index(drawn.name)
+
+
+def test_the_same_seed_finds_the_same_at_the_same_points() -> None:
+    """Twice, of a fault that one point shows."""
+    (mutant,) = (one for one in MUTANTS if one.name == "redrives_in_two_steps" and one.system == "worker")
+    twice = repeats.repeat(mutant, 2)
+    assert twice.is_kept
+    assert twice.same_problems

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from buschaos import diskfull, report
 from buschaos.crashpoints import in_the_middle
 from buschaos.run import Settings, run
+from buschaos.subjects import SUBJECTS
+from buschaos.subjects.worker.shown import shown
+from busproof.fleet import Fleet
+from busproof.history import Recorder
+from busproof.session import Session
 
 
 def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
@@ -40,8 +49,40 @@ def test_a_correct_bus_on_the_seeds_tables_passes_what_it_declares(tmp_path: Pat
     }
 
 
-def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path) -> None:
-    """No dump and no table that the kit knows: could-not-run and inconclusive, with the reason."""
+def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Path) -> None:
+    """No dump and no table that the kit knows. Random kills decide nothing: what is acknowledged is out of sight."""
+    found = outcomes("plain", tmp_path)
+    assert {row: outcome for row, (outcome, _) in found.items()} == {
+        "worker.log.03": "pass",
+        "worker.log.54": "inconclusive",
+        "worker.log.55": "pass",
+        "worker.blob.16": "not-applicable",
+        "worker.export.12": "not-applicable",
+    }
+    assert "neither `dump` nor `sqlite`" in found["worker.log.54"][1]
+
+
+def test_what_a_bus_shows_tells_states_apart(tmp_path: Path) -> None:
+    """Before and after a message and a claim; to look at a task leaves it free."""
+    bus = Path(__file__).parent / "strangers" / "small_bus.py"
+    fleet = Fleet([f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(bus))} plain"], system="worker")
+    with contextlib.closing(fleet):
+        door = fleet.door(0, tmp_path, {})
+        with contextlib.closing(Recorder(tmp_path / "h.jsonl", run="r", system="worker")) as recorder:
+            session = Session(door, recorder, process=0, agent="alice")
+            before = shown(session, fleet.hello)
+            session.call("publish", message={"id": "m", "to": "bob", "type": "note"})
+            session.call("try_claim_task", task_id="free")
+            after = shown(session, fleet.hello)
+        fleet.give_back(door, retired=False)
+    assert (before["messages"], before["held"]) == ([], [])
+    assert [row["agent_id"] for row in after["waiting"]] == ["bob"]
+    assert after["held"] == [{"task_id": "free"}]
+
+
+def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what it shows does not tell states apart: could-not-run and inconclusive, with the reason."""
+    monkeypatch.setitem(SUBJECTS, "worker", replace(SUBJECTS["worker"], shown=None))
     found = outcomes("plain", tmp_path)
     assert {row: outcome for row, (outcome, _) in found.items()} == {
         "worker.log.03": "could-not-run",

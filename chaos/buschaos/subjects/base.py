@@ -12,6 +12,7 @@ from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
 from busproof.adapters.base import Refused
 from busproof.history import Event
+from busproof.protocol import HelloReply
 from busproof.session import Session
 
 
@@ -98,11 +99,15 @@ class Subject:
     like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     export: str | None = None  # the method that brings a file up to date
     id: str = "id"  # the column of a dump's messages that holds these ids
-    files: Callable[[Path], list[dict[str, str]]] = lambda _: []  # what is stored beside the database: path, content
+    files: Callable[[Path, HelloReply], list[dict[str, str]]] = (
+        lambda _, __: []
+    )  # what is stored beside the database: path, content
     settle_ms: int = 0  # how much later than the last round the last reading is
     # Where a session must say who it is before it works, what it says: the second call of the same session.
     enter: Callable[[Session, Prepared], None] | None = None
     read: Callable[[Path], dict[str, Any]] | None = None  # the whole state from outside, leaving all as it is
+    # What it shows to those who ask, for a bus that nobody can dump: enough to compare, not to know what is missing.
+    shown: Callable[[Session, HelloReply], dict[str, Any]] | None = None
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
     says_full: Callable[[Refused], bool] = says_full
     names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect

@@ -117,7 +117,7 @@ func (b *bus) alone(do func() (any, error)) (any, error) {
 	return do()
 }
 
-// catchUp reads on. A last line without its end was never acknowledged: its writer died.
+// catchUp reads on. A last line without its end, or with a hole that a power cut left in it, was never acknowledged.
 func (b *bus) catchUp() error {
 	text, err := io.ReadAll(io.NewSectionReader(b.file, b.readUpto, 1<<40))
 	if err != nil {
@@ -130,6 +130,9 @@ func (b *bus) catchUp() error {
 		}
 		var e event
 		if err := json.Unmarshal(text[:end], &e); err != nil {
+			if end+1 == len(text) {
+				return b.file.Truncate(b.readUpto)
+			}
 			return err
 		}
 		b.apply(e)

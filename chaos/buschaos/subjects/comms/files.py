@@ -9,6 +9,7 @@ from typing import Any
 
 from buschaos import reading
 from busproof.oddities.comms import torn_artifacts
+from busproof.protocol import HelloReply
 
 
 def facts(store: Path) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def facts(store: Path) -> dict[str, Any]:
     }
 
 
-def artifacts(store: Path) -> list[dict[str, str]]:
+def artifacts(store: Path, _hello: HelloReply) -> list[dict[str, str]]:
     """Each artifact, whole: long ones by their length and digest. Temporary files do not count."""
     folder = store / ".claude" / "artifacts"
     return [

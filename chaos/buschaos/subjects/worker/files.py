@@ -9,6 +9,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from busproof.protocol import HelloReply
+
 
 def facts(store: Path) -> dict[str, Any]:
     """What stands in the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
@@ -60,17 +62,19 @@ def _export(path: Path) -> dict[str, Any]:
     return {"lines": lines, "bad_lines": bad[:10]}
 
 
-def beside(store: Path) -> list[dict[str, str]]:
+def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
     """What lies beside the database, as the victim left it: blobs, workers' files, and each whole line of the export.
 
-    A line goes by its message: a torn last one does not count, the next exporter repairs it.
+    A line goes by its message: a torn last one does not count, the next exporter repairs it. Who declares no export may
+    have any file under that name.
     """
     rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
     torn = set(_torn(store / "workers"))
     for path in sorted((store / "workers").glob("*.json")):
         rows.append({"path": f"workers/{path.name}", "content": "torn" if path.name in torn else "whole"})
     export = store / "bus.jsonl"
-    for number, line in enumerate(export.read_bytes().splitlines(keepends=True) if export.exists() else [], 1):
+    is_there = "export" in hello.nouns and export.exists()
+    for number, line in enumerate(export.read_bytes().splitlines(keepends=True) if is_there else [], 1):
         if line.endswith(b"\n"):
             rows.append({"path": f"bus.jsonl, line {number}", "content": _id(line)})
     return rows

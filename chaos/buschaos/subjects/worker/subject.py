@@ -12,6 +12,7 @@ from buschaos.subjects.worker.deliveries import deliveries
 from buschaos.subjects.worker.files import beside, facts
 from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
+from buschaos.subjects.worker.shown import shown
 from buschaos.subjects.worker.state import ahead, comparable, problems, promises
 from busproof.history import Event
 from busproof.session import Session
@@ -72,6 +73,7 @@ SUBJECT = Subject(
     comparable=comparable,
     promises=promises,
     problems=problems,
+    shown=shown,
     deliveries=deliveries,
     read_all=read_all,
     acts=Subject.acts | {"chaos.holds"},
