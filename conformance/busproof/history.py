@@ -194,10 +194,10 @@ def scan(path: Path) -> Iterator[Event | Broken]:
         for number, line in enumerate(lines, 1):
             try:
                 yield _decode(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 try:
                     yield _odd(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
 
 

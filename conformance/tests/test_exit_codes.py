@@ -62,10 +62,11 @@ HISTORIES = {
 def test_a_file_that_is_no_history_is_unknown(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Whatever is in it."""
     (tmp_path / "history.jsonl").write_bytes(HISTORIES[kind])
-    assert cli.main(["audit", str(tmp_path / "history.jsonl"), "--engine", "python"]) == 2
-    told = capfd.readouterr().err
-    assert is_plain(told)
-    assert told.count("\n") == 1
+    for command in (["audit", "--engine", "python"], ["verify-report"]):
+        assert cli.main([*command, str(tmp_path / "history.jsonl")]) == 2
+        told = capfd.readouterr().err
+        assert is_plain(told) and "a fault of busproof" not in told
+        assert told.count("\n") == 1
 
 
 def test_a_fault_of_our_own_is_one_line_and_shows_its_place_if_asked(

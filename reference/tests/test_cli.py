@@ -121,14 +121,33 @@ def test_tail_follows_what_comes(bus: WorkerBus) -> None:
         ("comms", "--project", "DIR", "dead-letters"),
         ("topics", "--db", "DIR", "list"),
         ("topics", "--db", "DIR", "export", "parser"),
+        ("topics", "--db", "EMPTY", "list"),
+        ("relay", "--root", "DIR", "status"),
+        ("timeline", "--store", "DIR", "timelines"),
     ],
 )
 def test_a_look_at_a_mistyped_path_makes_nothing_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     """It would look like an empty bus."""
-    assert cli.main([str(tmp_path / "typo") if word == "DIR" else word for word in words]) == 1
+    (tmp_path / "empty").mkdir()
+    paths = {"DIR": str(tmp_path / "typo"), "EMPTY": str(tmp_path / "empty")}
+    assert cli.main([paths.get(word, word) for word in words]) == 1
     assert "refbus: NOT_FOUND: " in capsys.readouterr().err
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+@pytest.mark.parametrize(
+    "option", ["worker --store", "comms --project", "relay --root", "topics --db", "timeline --store"]
+)
+def test_an_empty_path_is_not_the_folder_one_stands_in(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that is not set says it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*option.split(), "", "dump"])
+    assert ended.value.code == 2 and "the path is empty" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

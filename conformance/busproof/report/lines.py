@@ -77,7 +77,7 @@ def load(path: Path) -> Report:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         parsed = [json.loads(line) for line in lines]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ReportError(f"{path}: {error}") from error
     kinds = [line.get("type") if isinstance(line, dict) else None for line in parsed]
     if len(lines) < 2 or kinds != ["header", *["row"] * (len(lines) - 2), "footer"]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
 from refbus.comms.bus import CommsBus
 from refbus.comms.log import Sent
 from refbus.comms.presence import STATUSES
@@ -29,7 +29,7 @@ MESSAGE_HELP = "a message as receive printed it, or - for standard input"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the project is, and how long a claim lasts."""
     parser.add_argument(
-        "--project", type=Path, default=Path(), dest="store", metavar="DIR", help="the folder that holds .claude"
+        "--project", type=a_path, default=Path(), dest="store", metavar="DIR", help="the folder that holds .claude"
     )
     parser.add_argument(
         "--visibility-ms",

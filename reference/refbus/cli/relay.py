@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import Commands, made, print_all, print_one
+from refbus.cli.common import Commands, a_path, made, print_all, print_one
 from refbus.kernel.msgfile import KINDS, Message
 from refbus.relay import tree
 from refbus.relay.bus import RelayBus
@@ -31,7 +31,7 @@ The folder is --root, or the environment's AGENT_RELAY_DIR, or ~/.agent-relay. S
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the folder is."""
     default = Path(os.environ.get("AGENT_RELAY_DIR") or "~/.agent-relay")
-    parser.add_argument("--root", type=Path, default=default, metavar="DIR", help="the folder of the relay")
+    parser.add_argument("--root", type=a_path, default=default, metavar="DIR", help="the folder of the relay")
 
 
 def open_bus(arguments: Any) -> contextlib.AbstractContextManager[Any]:

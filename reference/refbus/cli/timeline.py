@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.timeline import config, graph
@@ -36,7 +36,7 @@ KEY_HELP = "DIMENSION=VALUE, one for each that must match"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and its queue where config.toml should not decide."""
-    parser.add_argument("--store", type=Path, default=Path(".timeline"), metavar="DIR", help="the shared folder")
+    parser.add_argument("--store", type=a_path, default=Path(".timeline"), metavar="DIR", help="the shared folder")
     parser.add_argument("--backend", choices=config.BACKENDS, help="instead of what config.toml says")
     parser.add_argument("--nats-url", metavar="URL", help="instead of what config.toml says")
     parser.add_argument("--nats-creds", metavar="FILE", help="instead of what config.toml says")

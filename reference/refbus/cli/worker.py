@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
 from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
 from refbus.worker.store import DB_NAME
@@ -31,7 +31,7 @@ KEY_BYTES_MIN = 32  # as many as the hash has (RFC 2104)
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and how messages are signed."""
-    parser.add_argument("--store", type=Path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder")
+    parser.add_argument("--store", type=a_path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder")
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument("--signing-key-file", type=Path, metavar="FILE", help="sign and verify messages with its keys")
     keys.add_argument("--signing-key", metavar="HEX", help="one key, for a machine of your own: everybody can see it")

@@ -56,7 +56,7 @@ class Store(kernel.Store):
 
     def __init__(self, store: Path | str, *, clock: Clock | None = None, synchronous: str = "NORMAL") -> None:
         self._is_open, self._in_use = False, InUse()
-        super().__init__(_file(store), clock=clock, synchronous=synchronous)
+        super().__init__(database_file(store), clock=clock, synchronous=synchronous)
         for folder in reversed(self.path.parents):
             make_folder(folder)
 
@@ -128,7 +128,8 @@ class Store(kernel.Store):
         )
 
 
-def _file(store: Path | str) -> Path:
+def database_file(store: Path | str) -> Path:
+    """The file that a path means: itself, or the one in a folder. Errors: INVALID_ARGUMENT."""
     if not isinstance(store, str | Path) or not str(store) or "\0" in str(store):
         raise InvalidArgument("store must be the path of a database file or of its folder")
     # SQLite keeps its log beside the file that a link leads to.
