@@ -1,0 +1,238 @@
+"""`python -m buschaos.damage SYSTEM [BITS] [BUS]`: what a bus notices when its files are damaged behind its back.
+
+Bits: single ones are flipped in a store at rest: in the log that killed processes left, and in the database and what
+lies beside it once the log was moved there. A process that was not there opens it, reads and works on. SQLite has no
+checksums of pages (decision 0026), so how much is refused, told or silently other is a figure. What must hold: no
+process ends of it, and no blob, which is named by its content, is handed out with another one.
+
+Files: under a process that has the store open, they are removed, renamed away or replaced (decision 0021). What it
+acknowledges then must be found by who opens the store next.
+
+Exit code: 0 what must hold held, 1 it did not, 2 it could not be played.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from buschaos import reading, state
+from buschaos.bus import RunFailed, must_be_a_process
+from buschaos.inspector import Inspector
+from buschaos.operations import WHEN_MS, applicable, prepare_store, tell_time
+from buschaos.scratch import scratch
+from buschaos.stage import Ground, Stage, Victims
+from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
+from buschaos.tape.image import Image
+from busproof.adapters.base import DoorError, Lost, Refused
+from busproof.fleet import BusSpecError, Fleet, reference
+from busproof.history import Recorder, read
+from busproof.session import Session
+from busproof.words import say
+
+BITS = 100  # in each kind of file
+KINDS = ("log", "database", "blob", "other")
+
+
+def kind_of(path: str) -> str:
+    """What sort of file it is."""
+    if path.endswith("-wal"):
+        return "log"
+    if path.endswith((".db", ".sqlite")):
+        return "database"
+    return "blob" if "sha256" in path else "other"
+
+
+def flipped(whole: Image, kind: str, dice: random.Random) -> tuple[Image, str] | None:
+    """One bit of one file of this kind, each as likely as any other; None where there is none."""
+    paths = sorted(path for path, data in whole.files.items() if data and kind_of(path) == kind)
+    if not paths:
+        return None
+    (path,) = dice.choices(paths, [len(whole.files[path]) for path in paths])
+    data = bytearray(whole.files[path])
+    place = dice.randrange(8 * len(data))
+    data[place // 8] ^= 1 << place % 8
+    return replace(whole, files={**whole.files, path: bytes(data)}), f"bit {place} of {path}"
+
+
+class Damage:
+    """Damages copies of one prepared store."""
+
+    def __init__(self, ground: Ground, work: Path) -> None:
+        self._ground, self._work, self._number = ground, work, 0
+        self._left = image.of(ground.template)
+        self.problems: list[str] = []
+        operations = [op for op in ground.subject.operations if applicable(op, ground.fleet.hello)]
+        self._operation = next(op for op in operations if ground.subject.ids(op.method, op.params(ground.prepared)))
+
+    # -- bits
+
+    def bits(self, kind: str, count: int, seed: int) -> Counter[str]:
+        """How so many flips ended."""
+        dice = random.Random(f"damage {kind} {seed}")
+        whole = self._left if kind == "log" else self._closed()
+        with contextlib.closing(self._stage(whole)) as stage:
+            sound, _ = stage.find()
+        ends: Counter[str] = Counter()
+        for _ in range(count):
+            if (drawn := flipped(whole, kind, dice)) is not None:
+                ends[self._end(*drawn, kind, sound)] += 1
+        return ends
+
+    def _closed(self) -> Image:
+        """The store once somebody has opened and closed it."""
+        folder = self._work / f"damage-closed-{self._number}"
+        shutil.copytree(self._ground.template, folder)
+        door = self._ground.fleet.door(0, folder, {})
+        if door.serves_many:
+            door.call("close", {})
+        door.close()
+        return image.of(folder)
+
+    def _stage(self, left: Image) -> Stage:
+        self._number += 1
+        return Stage(self._ground, self._operation, self._work / f"damage-{self._number}", left)
+
+    def _end(self, left: Image, where: str, kind: str, sound: dict[str, Any]) -> str:
+        with contextlib.closing(self._stage(left)) as stage:
+            try:
+                found, evidence = stage.find()
+                stage.go_on()
+            except Refused as error:
+                return f"refused {error.code}"
+            except DoorError as error:
+                self.problems.append(f"{where}: {error}")
+                return "ended the process"
+            said = list(state.health(evidence))
+            polled = [event.value for event in stage.events() if event.type == "ok" and event.op == "poll"]
+        rows = [row for reply in polled for row in reply.get("messages", [])]
+        if said or any(row.get("payload_error") for row in rows):
+            return "told"
+        if kind == "blob" and any(row.get("payload") != self._payload(row["id"]) for row in rows):
+            self.problems.append(f"{where}: a blob is handed out with another content")
+        tables = state.tables(found), state.tables(sound)
+        return "without effect" if tables[0] == tables[1] else "silently another state"
+
+    def _payload(self, id_: str) -> Any:
+        promises = {one.id: one for one in self._ground.subject.promises(self._ground.events)}
+        return promises[id_].message.get("payload") if id_ in promises else None
+
+    # -- files
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Each way to take a file from under a live process, and how it ended."""
+        names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
+        for name in names:
+            for way, do in WAYS.items():
+                yield f"{name} {way}", self._under_a_live_one(name, do)
+
+    def _under_a_live_one(self, name: str, do: Callable[[Path], None]) -> str:
+        self._number += 1
+        folder = self._work / f"damage-{self._number}"
+        folder.mkdir()
+        store = folder / "store"
+        shutil.copytree(self._ground.template, store)
+        with contextlib.closing(
+            Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
+        ) as recorder:
+            live = self._come(store, recorder, 2)
+            do(store / name)
+            params = self._operation.params(self._ground.prepared)
+            try:
+                live.call(self._operation.method, **params)
+            except Refused as error:
+                return f"refused {error.code}"
+            except Lost as error:
+                self.problems.append(f"{name}: {error}")
+                return "ended the process"
+            finally:
+                self._ground.fleet.give_back(live.door, retired=True)
+            try:
+                other = self._come(store, recorder, 3)
+            except DoorError as error:
+                return f"acknowledged, and nobody can open the store: {error}"
+            dump = reading.dump(other, store, self._ground.fleet.hello, self._ground.subject)
+            self._ground.fleet.give_back(other.door, retired=True)
+        there = {row[self._ground.subject.id] for row in dump["messages"]}
+        if self._ground.subject.ids(self._operation.method, params) <= there:
+            return "acknowledged, and found"
+        self.problems.append(f"{name}: acknowledged, and lost")
+        return "acknowledged, and lost"
+
+    def _come(self, store: Path, recorder: Recorder, number: int) -> Session:
+        session = Session(self._ground.fleet.door(0, store, {}), recorder, process=number, agent="alice")
+        tell_time(session, self._ground.fleet.hello, WHEN_MS)
+        enter = self._ground.subject.enter
+        if enter is not None:
+            enter(session, self._ground.prepared)
+        return session
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _rename(path: Path) -> None:
+    if path.exists():
+        path.rename(path.with_name(path.name + ".away"))
+
+
+def _replace(path: Path) -> None:
+    """As a restored backup does."""
+    if path.exists():
+        copy = path.with_name(path.name + ".copy")
+        shutil.copy(path, copy)
+        copy.replace(path)
+
+
+WAYS: dict[str, Callable[[Path], None]] = {"removed": _remove, "renamed away": _rename, "replaced": _replace}
+
+
+@contextlib.contextmanager
+def damaging(spec: str, system: str) -> Iterator[Damage]:
+    """A bus with a prepared store to be damaged."""
+    must_be_a_process(spec)
+    subject = SUBJECTS[system]
+    with (
+        scratch("damage") as work,
+        contextlib.closing(Fleet([spec], system=system)) as fleet,
+        contextlib.closing(Victims(spec, system, start_ahead=False)) as victims,
+        Inspector(system) as inspector,
+    ):
+        history = work / "prepared.jsonl"
+        prepared = prepare_store(fleet, work / "prepared", history, subject.prepare, is_alone=subject.is_alone)
+        ids = {promise.id for promise in subject.promises(read(history))}
+        yield Damage(Ground(subject, fleet, victims, inspector, work / "prepared", history, prepared, ids), work)
+
+
+def main() -> int:
+    """Damage, and tell."""
+    system, *more = sys.argv[1:]
+    count = int(more[0]) if more else BITS
+    spec = more[1] if len(more) > 1 else reference(system)
+    try:
+        with damaging(spec, system) as damage:
+            for kind in KINDS:
+                if ends := damage.bits(kind, count, seed=1):
+                    told = ", ".join(f"{end} {times}" for end, times in ends.most_common())
+                    say(f"{ends.total()} bits of the {kind}: {told}")
+            for what, end in damage.files():
+                say(f"{what}: {end}")
+            for problem in damage.problems:
+                say(f"✗ {problem}")
+            return 1 if damage.problems else 0
+    except (RunFailed, BusSpecError, DoorError) as error:
+        say(f"could not run: {error}", sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""A store that was damaged behind the bus's back: what must hold, held against a bus that does not keep it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from buschaos.damage import WAYS, damaging, flipped
+from buschaos.tape.image import Image
+from busproof.fleet import reference
+
+
+def test_one_bit_is_flipped_in_a_file_of_the_kind() -> None:
+    """And nowhere else."""
+    whole = Image({"bus.db": b"abc", "bus.db-wal": b"", "blobs/sha256-1": b"x"})
+    drawn = flipped(whole, "database", random.Random(1))
+    assert drawn is not None
+    left, where = drawn
+    assert where.endswith("of bus.db")
+    assert {path for path in left.files if left.files[path] != whole.files[path]} == {"bus.db"}
+    assert (int.from_bytes(left.files["bus.db"]) ^ int.from_bytes(b"abc")).bit_count() == 1
+    assert flipped(whole, "log", random.Random(1)) is None
+
+
+def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone() -> None:
+    """No process ends of a flipped bit, whatever it was in."""
+    with damaging(reference("worker"), "worker") as damage:
+        assert damage.bits("blob", 5, seed=1) == {"told": 5}
+        assert damage.bits("database", 5, seed=1).total() == damage.bits("log", 5, seed=1).total() == 5
+        ends = dict(damage.files())
+        assert damage.problems == []
+    assert len(ends) == 2 * len(WAYS)
+    assert set(ends.values()) == {"refused IO_ERROR"}
+
+
+def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(faulty: Callable[[str], str]) -> None:
+    """The message is in a file that nobody can find."""
+    with damaging(faulty("worker/writes_into_a_removed_file"), "worker") as damage:
+        ends = dict(damage.files())
+        assert ends["bus.db removed"] == "acknowledged, and lost"
+        assert damage.problems
+
+
+def test_who_believes_its_blobs_hands_out_what_was_never_sent(faulty: Callable[[str], str]) -> None:
+    """A letter for another one, and nobody is told."""
+    with damaging(faulty("worker/blobs_are_believed"), "worker") as damage:
+        damage.bits("blob", 5, seed=1)
+        assert any("another content" in problem for problem in damage.problems)
