@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import uuid
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -147,12 +148,12 @@ MANNERED = {  # kind → manners, exit code: 0 where promises can be seen to be 
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\natexit.register(time.sleep, 600)",
         0,
     ),
-    "refuses with escape sequences": (
+    "refuses with escape sequences and a script": (
         (
             "import re\n"
             "def manner(line):\n"
             "    told = json.loads(line)\n"
-            "    no = '\\x1b[2J\\ud83d\\nVALID'\n"
+            "    no = '\\x1b[2J\\ud83d\\nVALID<script>alert(1)</script>'\n"
             "    error = {'code': -32000, 'message': no}\n"
             "    if 'seq' in told.get('result', {}): told = {'id': told['id'], 'error': error}\n"
             "    if 'structuredContent' in told.get('result', {}):\n"
@@ -299,7 +300,10 @@ def test_a_bus_with_odd_manners_is_judged_by_its_promises(
     assert "\nVALID" not in told.out or code == 0
     assert still_there(mark) == []
     if code != 2:
-        assert (tmp_path / "out" / "report.html").exists()
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "<script>alert" not in page
+        assert ("&lt;script&gt;alert" in page) == ("script" in kind)
+        ET.parse(tmp_path / "out" / "junit.xml")
 
 
 @pytest.mark.parametrize("scheme", ["exec", pytest.param("mcp", marks=pytest.mark.nightly)])
