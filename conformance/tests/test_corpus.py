@@ -55,6 +55,27 @@ def test_the_corpus_holds_and_reaches_every_branch_and_edge(system: str, warm: W
 
 def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path) -> None:
     """It reads numbers as doubles, which is a dialect. That a call failed once does not make it a fault."""
+    steps = {
+        "a": [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1")],
+        "b": [OPEN, _publish(1), Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "1")],
+    }
+    found = _replayed(tmp_path, steps, STUMBLES_ONCE.format(folder=str(tmp_path)))
+    assert list(found.broken) == ["b"]
+    assert list(found.dialects.values()) == ["doubles"]
+
+
+def test_what_no_choice_explains_is_blamed_itself_and_not_the_choice_before(tmp_path: Path) -> None:
+    """The same dialect, and a fault behind it in the same script: the rows of the fault fail, and no other."""
+    steps = [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1"), ACK]
+    found = _replayed(tmp_path, {"a": steps}, "def stumble():\n    raise Refused('INTERNAL', 'never')")
+    assert list(found.dialects.values()) == ["doubles"]
+    mismatch = found.broken["a"].mismatch
+    assert mismatch is not None
+    assert [one.method for one in mismatch.called] == ["ack"]
+
+
+def _replayed(folder: Path, steps: dict[str, list[Step]], stumbles: str) -> corpus.Replay:
+    """Scripts on the Python example, but that numbers are doubles to it, and an ack may stumble."""
     for name in ("adapter.py", "bus.py"):
         text = (Path(__file__).parents[1] / "examples/minimal_python" / name).read_text()
         text = text.replace("json.loads(line)", "json.loads(line, parse_int=lambda n: int(float(n)))")
@@ -62,23 +83,15 @@ def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path)
             "def ack(agent_id, seq):",
             "def ack(agent_id, seq):\n    stumble()\n    return acked(agent_id, seq)\ndef acked(agent_id, seq):",
         )
-        text = text.replace(
-            "bus, clock = None, None", f"bus, clock = None, None\n{STUMBLES_ONCE.format(folder=str(tmp_path))}"
-        )
-        (tmp_path / name).write_text(text)
-    steps = {
-        "a": [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1")],
-        "b": [OPEN, _publish(1), Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "1")],
-    }
+        (folder / name).write_text(text.replace("bus, clock = None, None", f"bus, clock = None, None\n{stumbles}"))
     specification = SYSTEMS["worker"].model
     assert specification is not None
-    with contextlib.closing(Fleet([f"exec:{sys.executable} {tmp_path / 'adapter.py'}"], system="worker")) as fleet:
-        found = corpus.replay(fleet, specification, steps)
-    assert list(found.broken) == ["b"]
-    assert list(found.dialects.values()) == ["doubles"]
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {folder / 'adapter.py'}"], system="worker")) as fleet:
+        return corpus.replay(fleet, specification, steps)
 
 
 OPEN = of_object({"do": "open", "name": "open", "at": 0})
+ACK = Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "2")
 STUMBLES_ONCE = """
 import os
 def stumble():

@@ -17,10 +17,11 @@ from typing import Any
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.explore import corpus, values
+from busproof.explore.orders import ORDERS_MAX
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
 from busproof.explore.shrink import shrink
-from busproof.explore.stage import ORDERS_MAX, Specification
+from busproof.explore.stage import Specification
 from busproof.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say

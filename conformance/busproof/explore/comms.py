@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_comms import CommsHand
+from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import T0_MS, Called, Specification
+from busproof.explore.stage import T0_MS, Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.comms import CommsModel
 from busproof.models.comms_state import Delivery, Due, Message

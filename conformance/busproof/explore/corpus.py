@@ -51,39 +51,58 @@ def replay(
 ) -> Replay:
     """Play every script. What the bus chose where the seed is silent is learnt on the way (or known), and followed."""
     found = Replay(dialects=dict(dialects or {}))
-    learnt: dict[str, Program] = {}
+    learnt: dict[str, tuple[str, Program]] = {}  # a choice → the script that taught it
     for name, steps in corpus.items():
         program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
         if program.mismatch is not None and learnt:
-            program = _without_dialects(fleet, specification, steps, found, learnt) or program
-        learnt |= dict.fromkeys(program.learnt, program)
+            program = _revised(fleet, specification, program, steps, found, learnt)
+        learnt |= dict.fromkeys(program.learnt, (name, program))
         found.calls += program.seen.calls
         found.skipped += program.seen.skipped
         found.rows |= program.seen.rows
         if program.mismatch is not None:
             found.broken[name] = program
-            if len(found.broken) == ENOUGH:
-                break
+        if len(found.broken) >= ENOUGH:
+            break
     return found
 
 
-def _without_dialects(
-    fleet: Fleet, specification: Specification, steps: list[Step], found: Replay, learnt: dict[str, Program]
-) -> Program | None:
-    """Does the bus do here as the reference does? Then it has no dialect, but two minds: what was excused counts.
+def _revised(
+    fleet: Fleet,
+    specification: Specification,
+    program: Program,
+    steps: list[Step],
+    found: Replay,
+    learnt: dict[str, tuple[str, Program]],
+) -> Program:
+    """Without a choice that another script taught, does this one come farther?
 
-    Not where the bus only stumbled: what does not come again says nothing of its choices.
+    Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and
+    what was excused counts. Not where it only stumbled: what does not come again says nothing of its choices.
     """
-    if play(fleet, specification, steps, found.dialects).mismatch is None:
-        return None
-    program = play(fleet, specification, steps, {})
-    if program.mismatch is not None or program.learnt:
-        return None
-    name = next(iter(found.dialects))
-    del found.dialects[name]
-    excused = learnt.pop(name)
-    excused.mismatch = excused.learnt.pop(name)
-    return excused
+    assert program.mismatch is not None
+    if _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
+        return program
+    for name, (script, excused) in learnt.items():
+        others = {other: option for other, option in found.dialects.items() if other != name}
+        again = play(fleet, specification, steps, others)
+        is_farther = _far(again) > _far(program)
+        if not is_farther and program.mismatch.contradicts != name:
+            continue
+        del learnt[name]
+        if is_farther and _far(play(fleet, specification, excused.steps, others)) >= _far(excused):
+            found.dialects = others
+            return again
+        del found.dialects[name]
+        excused.mismatch = excused.learnt.pop(name)
+        found.broken[script] = excused
+        return again if is_farther else program
+    return program
+
+
+def _far(program: Program) -> tuple[int, bool]:
+    """How far a program came: its steps, and whether the last one went well."""
+    return len(program.steps), program.mismatch is None
 
 
 def certain(

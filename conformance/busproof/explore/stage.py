@@ -2,23 +2,20 @@
 
 Each answer is held against the model, whole. Where two calls were in the air at once, every order that explains the
 answers stays possible until something decides. An answer that no state explains may still be another bus's dialect:
-the history so far is judged again under each other choice before it counts as a mismatch.
+the history so far is judged again under other choices before it counts as a mismatch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import math
-import pickle
 import random
 import shutil
 import sqlite3
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,16 +23,26 @@ from typing import Any, Protocol
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
+from busproof.explore.dialect import explained, of_two_minds
+from busproof.explore.orders import (
+    Called,
+    Schedules,
+    after,
+    copy_of,
+    distinct,
+    each_alone,
+    parts_of,
+    played,
+    too_many_orders,
+)
+from busproof.explore.pulse import Pulse
 from busproof.explore.script import Step, Unresolved, numbered, resolve
 from busproof.fleet import NOW_MS_MAX, Fleet
-from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
+from busproof.models.spec import Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
-ROUNDING = 0.99  # of a wait that was promised
-LOOKED_S = 2.0  # who waits on for so long after something was brought has looked again, at its end at the latest
-STATES_MAX = 24
-ORDERS_MAX = 300  # of a race's parts
+LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has looked again, at its end at the latest
 T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
@@ -59,21 +66,6 @@ class Generator(Protocol):
         ...
 
 
-@dataclass
-class Called:
-    """A call and how it ended."""
-
-    step: str
-    at: int | str
-    method: str
-    params: dict[str, Any]
-    now_ms: int
-    seen: Any = None
-    text: str = ""  # for people, where the door has one
-    held: tuple[str, ...] = ()  # conditions, where they are measured
-    took_s: float = 0.0
-
-
 @dataclass(frozen=True)
 class Specification:
     """What the search must know of a system."""
@@ -93,9 +85,6 @@ class Specification:
     answer_s_max: float = 10.0  # guards against a hang alone
 
 
-Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
-
-
 class Mismatch(Exception):
     """The bus did what no state of the model allows."""
 
@@ -103,6 +92,7 @@ class Mismatch(Exception):
         super().__init__(str(difference))
         self.step, self.called, self.difference, self.expected = step, called, difference, expected
         self.state = ""  # in words
+        self.contradicts = ""  # a choice that explained what another script saw, where this one sees its opposite
 
     @property
     def is_of_a_race(self) -> bool:
@@ -245,7 +235,7 @@ class Stage:
         ):
             self.seen.skipped += 1
             return
-        if _too_many_orders(self.model, racing):
+        if too_many_orders(self.model, racing):
             self.seen.undecided += 1
             return
         self._look(step)  # what was wrong before is not blamed on the race
@@ -269,16 +259,18 @@ class Stage:
             self.seen.skipped += 1
             return
         bringing = [one for one in others if one is not None]
-        thread = self._sent_off(waiting)
-        time.sleep(SENT_OFF_S)
-        for one in bringing:
-            one.seen = self._send(one)
-        brought_s = time.monotonic()
-        thread.join()
-        has_looked = time.monotonic() - brought_s > LOOKED_S
+        with Pulse() as pulse:
+            thread = self._sent_off(waiting)
+            time.sleep(SENT_OFF_S)
+            for one in bringing:
+                one.seen = self._send(one)
+            brought_s = time.monotonic()
+            thread.join()
+            ended_s = time.monotonic()
+        has_looked = ended_s - brought_s > LOOKED_S and pulse.was_steady(brought_s, ended_s)
         numbers = tuple(range(1, 1 + len(bringing)))
         # Any but the last may be done before something is brought; of a single one, unless it looked again for sure.
-        parts = max(_parts(self.model, waiting), 1 if has_looked else 2)
+        parts = max(parts_of(self.model, waiting), 1 if has_looked else 2)
         self._judge(step, [waiting, *bringing], tuple((0,) * done + numbers for done in reversed(range(parts))))
 
     # -- sending
@@ -376,22 +368,20 @@ class Stage:
     # -- judging
 
     def _judge(self, step: Step, calls: list[Called], schedules: Schedules = ()) -> None:
+        since = len(self.history)
         self.history.append((calls, schedules))
-        states, tried = _after(self.states, calls, schedules)
+        states, tried = after(self.states, calls, schedules)
         if not states:
             expected, difference = tried
-            is_isolation = len(calls) > 1 and _each_alone(self.states, calls, schedules)
+            is_isolation = len(calls) > 1 and each_alone(self.states, calls, schedules)
             if is_isolation:
                 difference = replace(difference, rows=(*difference.rows, *self.model.ISOLATED))
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
             if is_isolation and not self.learnt:
                 raise mismatch  # each answer is one that was to be expected: no other choice explains them
-            states = self._under_another_dialect(self._closer(mismatch))
-        if len(states) > 1:
-            different = {state.fingerprint(): state for state in reversed(states)}
-            states = list(reversed(different.values()))[:STATES_MAX]
-        self.states = states
+            states = self._under_another_dialect(self._closer(mismatch), since)
+        self.states = distinct(states)
         self._keep_secrets(step, calls)
         self._note(calls, tried[0])
         wanted = self.model.wants_look()
@@ -411,7 +401,7 @@ class Stage:
                 continue
             with contextlib.suppress(Unresolved):
                 looking.seen = self._send(looking)
-                expected, difference = _played(copy_of(self.model), [looking], ())
+                expected, difference = played(copy_of(self.model), [looking], ())
                 if difference is not None:
                     self.history.append(([looking], ()))  # a choice must explain this, too
                     told = [*mismatch.expected, str(expected[0])]
@@ -439,28 +429,24 @@ class Stage:
             if leak := self.model.leak(place, text.lower()):
                 raise Mismatch(Step("end"), [], leak, [])
 
-    def _under_another_dialect(self, mismatch: Mismatch) -> list[Model]:
-        """The states under another choice for what was consulted so far, if one explains everything seen."""
-        consulted: dict[str, tuple[str, ...]] = {}
-        for state in self.states:
-            consulted |= state.consulted
-        for name, options in consulted.items():
-            for option in options[1:] if name not in self.dialects else ():
-                trial = {**self.dialects, name: option}
-                states = [self._new_model(trial)]
-                for calls, schedules in self.history:
-                    states, _ = _after(states, calls, schedules)
-                    if not states:
-                        break
-                if states:
-                    self.dialects[name], self.learnt[name] = option, mismatch
-                    return states
-        # Choices explain all that comes, or they were none: then what led to the first of them counts.
-        first = next(iter(self.learnt.values()), mismatch)
-        for name in self.learnt:
-            del self.dialects[name]
-        self.learnt.clear()
-        raise first
+    def _under_another_dialect(self, mismatch: Mismatch, since: int) -> list[Model]:
+        """The states under other choices, if some explain everything seen; `since`: the first that nothing did."""
+        learnt = {name: self.dialects[name] for name in self.learnt}
+        known = {name: option for name, option in self.dialects.items() if name not in learnt}
+        trial = explained(self._new_model, self.history, known, learnt)
+        if trial is None:
+            name = of_two_minds(self._new_model, self.history, self.dialects, since)
+            if name in self.learnt:
+                del self.dialects[name]
+                raise self.learnt.pop(name)
+            mismatch.contradicts = name
+            raise mismatch
+        for name in learnt.keys() - trial.dialects.keys():
+            del self.dialects[name], self.learnt[name]
+        for name, option in trial.dialects.items():
+            if self.dialects.get(name) != option:
+                self.dialects[name], self.learnt[name] = option, mismatch
+        return trial.states
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)
@@ -479,109 +465,3 @@ class Stage:
                 self._last[kind, name] = said
         for state in self.states[:1]:
             self.seen.rows.update(state.last_rows)
-
-
-def copy_of(state: Model) -> Model:
-    """Another one like it; several times as fast as copy.deepcopy."""
-    copied: Model = pickle.loads(pickle.dumps(state, pickle.HIGHEST_PROTOCOL))
-    return copied
-
-
-def _after(
-    states: list[Model], calls: list[Called], schedules: Schedules = ()
-) -> tuple[list[Model], tuple[list[str], Difference]]:
-    """The states in which these calls, in the air at once, ended as they did; and what was tried, if none."""
-    tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
-    found: list[Model] = []
-    is_alone = len(states) == 1 and len(calls) == 1
-    for state in states:
-        for schedule in schedules or _schedules(state, calls):
-            model = state if is_alone else copy_of(state)
-            expected, difference = _played(model, calls, schedule)
-            if difference is None:
-                found.append(model)
-            elif not tried[0]:
-                tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
-    return found, tried
-
-
-def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
-    """Every order of the calls' atomic parts. What the hand does inside the lock comes before all that wait for it."""
-    if len(calls) == 1:
-        yield ()
-        return
-    counts = {number: _parts(state, one) for number, one in enumerate(calls)}
-    first = tuple(number for number, one in enumerate(calls) if one.at == "hand")
-    for number in first:
-        counts[number] = 0
-    yield from ((*first, *order) for order in _orders(counts))
-
-
-def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
-    """Every order in which so many parts of each call may come."""
-    if not any(counts.values()):
-        yield ()
-    for number, count in counts.items():
-        if count:
-            yield from ((number, *rest) for rest in _orders({**counts, number: count - 1}))
-
-
-def _too_many_orders(state: Model, calls: list[Called]) -> bool:
-    """More than can be tried? Such a race could not be judged."""
-    counts = [_parts(state, one) for one in calls if one.at != "hand"]
-    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
-
-
-def _parts(state: Model, called: Called) -> int:
-    """How many atomic parts a call has in this state."""
-    model = copy_of(state)
-    parts = model.steps(called.step, called.at, called.method, called.params, called.now_ms)
-    return sum(1 for _ in parts)
-
-
-def _each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -> bool:
-    """Is each answer right in some order, though no order makes all of them right? Then calls did not stay apart."""
-    return all(
-        any(
-            _played(copy_of(state), calls, schedule, {number})[1] is None
-            for state in states
-            for schedule in schedules or _schedules(state, calls)
-        )
-        for number in range(len(calls))
-    )
-
-
-def _played(
-    model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
-) -> tuple[dict[int, Answer], Difference | None]:
-    """Run the calls' parts in this order, what is left of them in turn; hold each answer (or some) against what was
-    seen."""
-    running = {
-        number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
-    }
-    expected: dict[int, Answer] = {}
-    for number in itertools.chain(schedule, itertools.cycle(range(len(calls)))):
-        if len(expected) == len(calls):
-            break
-        if number in expected:
-            continue
-        with contextlib.suppress(StopIteration):
-            try:
-                answer = next(running[number])
-            except DoesNotApply as error:  # under another choice, or in another state, than the call was judged fit in
-                return expected, Difference("reply", "a call of what the bus declares", str(error))
-            if answer is None:
-                continue
-            expected[number] = answer
-            model.last_rows = answer.rows
-            difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
-            if difference is not None and number in of:
-                return expected, difference
-    return expected, None
-
-
-def _too_soon(answer: Answer, called: Called) -> Difference | None:
-    """Lower bounds alone: no load can make a bus answer early."""
-    if called.took_s >= answer.least_s * ROUNDING:
-        return None
-    return Difference("time", f"{answer.least_s:g} s at least", f"{called.took_s:.3f} s", answer.rows)

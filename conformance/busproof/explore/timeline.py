@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_timeline import TimelineHand
+from busproof.explore.orders import Called
 from busproof.explore.script import Step, call
-from busproof.explore.stage import Called, Specification
+from busproof.explore.stage import Specification
 from busproof.models.timeline import PAYLOAD_BYTES_MAX, TimelineModel
 from busproof.models.timeline_keys import (
     DIMENSION_BYTES_MAX,

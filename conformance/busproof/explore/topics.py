@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.adapters.hand_topics import TopicsHand
+from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import Called, Specification
+from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import plain
 from busproof.models.topics import (
@@ -51,7 +52,7 @@ METADATA: tuple[Any, ...] = (
 )
 TYPES = (None, "message", "question", "answer", " question ", "t" * TYPE_CHARS_MAX, "T")
 KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", "c" * CLIENT_ID_CHARS_MAX)
-AGES_S = (150.0, 299.0, 700.0, 100_000.0)
+AGES_S = (-60.0, 150.0, 299.0, 700.0, 100_000.0)  # below 0: of the future, where the clock was set back since
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
 
 EDGES = (

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_worker import WorkerHand
+from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed
-from busproof.explore.stage import Called, Specification
+from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import Free, plain
 from busproof.models.worker import ENDS, SILENCE, WAYS, WorkerModel

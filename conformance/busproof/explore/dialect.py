@@ -1,0 +1,100 @@
+"""What a bus chose where the seed is silent, learnt from what it did.
+
+A choice explains what happened if a model that makes it allows every answer of the history. Often one is enough; a bus
+that chose otherwise in two things at once, or hid one choice until another had been seen, needs several. So the search
+goes on from every choice that brings it farther, or that at least changes what is wrong; what changes nothing, or
+contradicts what was explained before, is no way on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from busproof.explore.orders import Called, Schedules, after, copy_of, distinct
+from busproof.models.spec import Difference, Model
+
+History = list[tuple[list[Called], Schedules]]
+Make = Callable[[dict[str, str]], Model]  # a new model that makes these choices
+
+TRIALS_MAX = 200  # beyond those of one choice
+
+
+@dataclass
+class Trial:
+    """How far some choices explain a history."""
+
+    dialects: dict[str, str]
+    states: list[Model] = field(default_factory=list)  # that it allows; none: it is not explained
+    reached: int = 0  # entries of the history that are explained
+    difference: Difference | None = None  # in the next one
+    consulted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def tried(make: Make, history: History, dialects: dict[str, str]) -> Trial:
+    """The history, held against a model that makes these choices."""
+    trial = Trial(dialects, [make(dialects)])
+    for calls, schedules in history:
+        found, (_, difference) = after(trial.states, calls, schedules, trial.consulted)
+        trial.states = distinct(found)
+        if not found:
+            trial.difference = difference
+            return trial
+        trial.reached += 1
+    return trial
+
+
+def explained(make: Make, history: History, known: dict[str, str], learnt: dict[str, str]) -> Trial | None:
+    """Choices that explain all of it: what is known stays, what was learnt from this history alone may be wrong."""
+    order = itertools.count()
+    queue = [_ranked(tried(make, history, start), order) for start in ({**known, **learnt}, known)]
+    seen = {frozenset(trial.dialects.items()) for *_, trial in queue}
+    starts, left = len(queue), TRIALS_MAX
+    heapq.heapify(queue)
+    for number in itertools.count():
+        if not queue or not left:
+            return None
+        *_, best = heapq.heappop(queue)
+        for dialects in _next(best):
+            if not left or (key := frozenset(dialects.items())) in seen:
+                continue
+            seen.add(key)
+            left -= number >= starts
+            trial = tried(make, history, dialects)
+            if trial.states:
+                return trial
+            if trial.reached > best.reached or _is_other(trial, best):
+                heapq.heappush(queue, _ranked(trial, order))
+    return None
+
+
+def of_two_minds(make: Make, history: History, dialects: dict[str, str], since: int) -> str:
+    """A choice that explained what came before, where only its opposite explains the rest: then it was none."""
+    before = tried(make, history[:since], dialects)
+    for name in dialects:
+        states = [copy_of(state) for state in before.states]
+        for state in states:
+            state.dialects = {other: option for other, option in dialects.items() if other != name}
+        for calls, schedules in history[since:]:
+            states, _ = after(states, calls, schedules)
+        if states:
+            return name
+    return ""
+
+
+def _next(trial: Trial) -> Iterable[dict[str, str]]:
+    """One choice more, of those that the model asked for."""
+    for name, options in trial.consulted.items():
+        if name not in trial.dialects:
+            yield from ({**trial.dialects, name: option} for option in options[1:])
+
+
+def _is_other(trial: Trial, than: Trial) -> bool:
+    return trial.reached == than.reached and trial.difference != than.difference
+
+
+def _ranked(trial: Trial, order: Iterable[int]) -> tuple[int, int, int, Trial]:
+    """The farthest first, and of those the one with the fewest choices."""
+    return -trial.reached, len(trial.dialects), next(iter(order)), trial

@@ -1,0 +1,161 @@
+"""Calls that were in the air at once: every order of their parts that explains how they ended.
+
+Where two orders fit, both states stay possible until something decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import pickle
+import sys
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from busproof.models.spec import Answer, Difference, DoesNotApply, Model
+
+ROUNDING = 0.99  # of a wait that was promised
+STATES_MAX = 24
+ORDERS_MAX = 300  # of a race's parts
+
+
+@dataclass
+class Called:
+    """A call and how it ended."""
+
+    step: str
+    at: int | str
+    method: str
+    params: dict[str, Any]
+    now_ms: int
+    seen: Any = None
+    text: str = ""  # for people, where the door has one
+    held: tuple[str, ...] = ()  # conditions, where they are measured
+    took_s: float = 0.0
+
+
+Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
+
+
+def copy_of(state: Model) -> Model:
+    """Another one like it; several times as fast as copy.deepcopy."""
+    copied: Model = pickle.loads(pickle.dumps(state, pickle.HIGHEST_PROTOCOL))
+    return copied
+
+
+def distinct(states: list[Model]) -> list[Model]:
+    """Those that a later answer may tell apart, and no more of them than can be followed."""
+    if len(states) < 2:
+        return states
+    different = {state.fingerprint(): state for state in reversed(states)}
+    return list(reversed(different.values()))[:STATES_MAX]
+
+
+def after(
+    states: list[Model],
+    calls: list[Called],
+    schedules: Schedules = (),
+    consulted: dict[str, tuple[str, ...]] | None = None,
+) -> tuple[list[Model], tuple[list[str], Difference]]:
+    """The states in which these calls, in the air at once, ended as they did; and what was tried, if none.
+
+    `consulted` gathers the choices that were asked for, in what fits and in what does not.
+    """
+    tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
+    found: list[Model] = []
+    is_alone = len(states) == 1 and len(calls) == 1
+    for state in states:
+        for schedule in schedules or _schedules(state, calls):
+            model = state if is_alone else copy_of(state)
+            expected, difference = played(model, calls, schedule)
+            if consulted is not None:
+                consulted |= model.consulted
+            if difference is None:
+                found.append(model)
+            elif not tried[0]:
+                tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
+    return found, tried
+
+
+def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
+    """Every order of the calls' atomic parts. What the hand does inside the lock comes before all that wait for it."""
+    if len(calls) == 1:
+        yield ()
+        return
+    counts = {number: parts_of(state, one) for number, one in enumerate(calls)}
+    first = tuple(number for number, one in enumerate(calls) if one.at == "hand")
+    for number in first:
+        counts[number] = 0
+    yield from ((*first, *order) for order in _orders(counts))
+
+
+def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
+    """Every order in which so many parts of each call may come."""
+    if not any(counts.values()):
+        yield ()
+    for number, count in counts.items():
+        if count:
+            yield from ((number, *rest) for rest in _orders({**counts, number: count - 1}))
+
+
+def too_many_orders(state: Model, calls: list[Called]) -> bool:
+    """More than can be tried? Such a race could not be judged."""
+    counts = [parts_of(state, one) for one in calls if one.at != "hand"]
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
+
+
+def parts_of(state: Model, called: Called) -> int:
+    """How many atomic parts a call has in this state."""
+    model = copy_of(state)
+    parts = model.steps(called.step, called.at, called.method, called.params, called.now_ms)
+    return sum(1 for _ in parts)
+
+
+def each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -> bool:
+    """Is each answer right in some order, though no order makes all of them right? Then calls did not stay apart."""
+    return all(
+        any(
+            played(copy_of(state), calls, schedule, {number})[1] is None
+            for state in states
+            for schedule in schedules or _schedules(state, calls)
+        )
+        for number in range(len(calls))
+    )
+
+
+def played(
+    model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
+) -> tuple[dict[int, Answer], Difference | None]:
+    """Run the calls' parts in this order, what is left of them in turn; hold each answer (or some) against what was
+    seen."""
+    running = {
+        number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
+    }
+    expected: dict[int, Answer] = {}
+    for number in itertools.chain(schedule, itertools.cycle(range(len(calls)))):
+        if len(expected) == len(calls):
+            break
+        if number in expected:
+            continue
+        with contextlib.suppress(StopIteration):
+            try:
+                answer = next(running[number])
+            except DoesNotApply as error:  # under another choice, or in another state, than the call was judged fit in
+                return expected, Difference("reply", "a call of what the bus declares", str(error))
+            if answer is None:
+                continue
+            expected[number] = answer
+            model.last_rows = answer.rows
+            difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
+            if difference is not None and number in of:
+                return expected, difference
+    return expected, None
+
+
+def _too_soon(answer: Answer, called: Called) -> Difference | None:
+    """Lower bounds alone: no load can make a bus answer early."""
+    if called.took_s >= answer.least_s * ROUNDING:
+        return None
+    return Difference("time", f"{answer.least_s:g} s at least", f"{called.took_s:.3f} s", answer.rows)

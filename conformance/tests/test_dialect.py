@@ -1,0 +1,84 @@
+"""Choices where a seed is silent are learnt from a history, however many meet in one answer; a fault is no choice."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.explore.dialect import History, explained, of_two_minds, tried
+from busproof.explore.orders import Called
+from busproof.models.spec import Model
+
+OPTIONS = {"order": ("oldest first", "newest first"), "kept": ("all", "three"), "empty": ("a list", "null", "absent")}
+ALL_DIALECTS = [dict(zip(OPTIONS, chosen, strict=True)) for chosen in itertools.product(*OPTIONS.values())]
+PROGRAMS = st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=12)  # None: look
+
+
+class Shelf(Model):
+    """Takes numbers; only a look shows them, and so several choices at once."""
+
+    def __init__(self, dialects: dict[str, str]) -> None:
+        super().__init__(frozenset(), {}, dialects)
+        self.numbers: list[int] = []
+
+    def put(self, number: int) -> dict[str, Any]:
+        """On the shelf."""
+        self.numbers.append(number)
+        if len(self.numbers) > 3 and self.choice("kept", *OPTIONS["kept"]) == "three":
+            self.numbers.pop(0)
+        return {}
+
+    def look(self) -> dict[str, Any]:
+        """All that is there."""
+        if not self.numbers:
+            return {"list": {"numbers": []}, "null": {"numbers": None}, "absent": {}}[
+                self.choice("empty", *OPTIONS["empty"]).removeprefix("a ")
+            ]
+        newest = len(self.numbers) > 1 and self.choice("order", *OPTIONS["order"]) == "newest first"
+        return {"numbers": self.numbers[:: -1 if newest else 1]}
+
+
+def history_of(bus: Shelf, program: list[int | None]) -> History:
+    """What a bus that makes these choices answers."""
+    history: History = []
+    for step, number in enumerate(program):
+        method, params = ("look", {}) if number is None else ("put", {"number": number})
+        called = Called(str(step), 0, method, params, 0)
+        called.seen = bus.call(called.step, 0, method, params, 0).value
+        history.append(([called], ()))
+    return history
+
+
+@given(st.sampled_from(ALL_DIALECTS), PROGRAMS)
+def test_whatever_a_bus_chose_explains_what_it_did(dialects: dict[str, str], program: list[int | None]) -> None:
+    """Two choices in one answer, and one that showed only later, too."""
+    history = history_of(Shelf(dialects), [*program, None])
+    assert tried(Shelf, history, {}).states or explained(Shelf, history, {}, {})
+
+
+@given(st.sampled_from(ALL_DIALECTS), PROGRAMS)
+def test_a_number_that_nobody_put_there_is_explained_by_nothing(
+    dialects: dict[str, str], program: list[int | None]
+) -> None:
+    history = history_of(Shelf(dialects), [*program, 5, None])
+    history[-1][0][0].seen = {"numbers": [*history[-1][0][0].seen["numbers"], 10]}
+    assert explained(Shelf, history, {}, {}) is None
+
+
+def test_what_was_learnt_too_early_is_learnt_again() -> None:
+    """A choice that explained the beginning alone gives way to one that explains all."""
+    history = history_of(Shelf({"kept": "three"}), [1, 2, 3, 4, None])
+    assert explained(Shelf, history, {}, {"order": "newest first"}).dialects == {"kept": "three"}
+    assert explained(Shelf, history, {"order": "newest first"}, {}) is None  # other scripts have shown it
+
+
+def test_a_choice_that_is_made_otherwise_later_is_none() -> None:
+    history = history_of(Shelf({"order": "newest first"}), [1, 2, None])
+    history += history_of(Shelf({}), [1, 2, None])[2:]
+    assert explained(Shelf, history, {}, {}) is None
+    assert of_two_minds(Shelf, history, {"order": "newest first"}, 3) == "order"
+    history[-1][0][0].seen = {"numbers": [7]}
+    assert of_two_minds(Shelf, history, {"order": "newest first"}, 3) == ""
