@@ -12,7 +12,19 @@ from msgspec.structs import replace
 
 from busproof.checks import Facts, extract, overall
 from busproof.checks.calls import NEVER
-from busproof.checks.facts import About, Acked, Appended, Delivered, Exported, Hold, Jump, Position, Read, Stored
+from busproof.checks.facts import (
+    About,
+    Acked,
+    Appended,
+    Delivered,
+    Exported,
+    Failed,
+    Hold,
+    Jump,
+    Position,
+    Read,
+    Stored,
+)
 from busproof.fleet import Fleet, reference
 from busproof.history import read, scan
 from busproof.systems import SYSTEMS, play, run_checks
@@ -274,6 +286,34 @@ def test_a_reset_is_followed_from_where_it_led_and_ends_that_if_its_answer_is_lo
     assert SYSTEMS["topics"].checks["syncs"](replace(facts, jumps=[reset])).witnesses == []
     lost = replace(reset, end=NEVER, seq=None)
     assert SYSTEMS["topics"].checks["syncs"](replace(facts, jumps=[lost])).witnesses == []
+
+
+@pytest.mark.parametrize(("after", "is_wrong"), [(4, False), (2, False), (3, True), (1, True)])
+def test_an_ack_behind_the_cursor_leaves_it_or_puts_it_back_as_the_bus_chose(after: int, is_wrong: bool) -> None:
+    """B5. What comes then follows from there; nowhere else may the cursor be."""
+    facts = _synced(([1, 2, 3, 4], 4), ([], after), (list(range(after + 1, 11)), 10))
+    facts.reads[1] = replace(facts.reads[1], is_moving=False, ack_through=2)
+    found = SYSTEMS["topics"].checks["syncs"](facts).witnesses
+    assert {witness.kind for witness in found} == ({"cursor_moved"} if is_wrong else set())
+
+
+def test_whether_a_claim_that_ran_out_is_a_failure_is_the_bus_s_choice() -> None:
+    """C20. Two failures and a claim that nobody completed may bury a message; two failures alone may not."""
+    claims = [Hold("b", n, n + 1, "ok", "claim", "x", "b", True, n, n, n, n, False) for n in (10, 20, 30)]
+    ends = [replace(one, op="release", begin=one.begin + 5, end=one.end + 5) for one in claims[:2]]
+    failed = [Failed("b", "x", one.begin, True) for one in ends]
+    buried = Facts(
+        appended=[replace(attempt(2, "ok", "x"), addressee="b")],
+        stored=[replace(row("x"), is_dead=True)],
+        holds=[*claims, *ends],
+        failed=failed,
+        about=[About(True, 99, None)],
+    )
+    check = SYSTEMS["comms"].checks["dead_letters"]
+    assert check(buried).witnesses == []
+    assert check(replace(buried, stored=[])).witnesses == []
+    hurried = check(replace(buried, holds=[*claims[:2], *ends])).witnesses
+    assert {one.kind for one in hurried} == {"buried_too_early"}
 
 
 def test_positions_of_a_reader_that_jumped_are_not_judged() -> None:

@@ -1,7 +1,8 @@
 """dead_letters: the queue holds exactly what failed three times.
 
 A failure is a completion with an error that the bus answered `failed` or `dead`; as many count as there were claims.
-What was redriven, and completions without an answer, leave the matter open.
+What was redriven, and completions without an answer, leave the matter open. Whether a claim that ran out is a failure
+as well is the bus's choice (C20): it may have counted each claim that nobody completed.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ def check(facts: Facts) -> Verdict:
     witnesses = []
     if facts.dump_at is not None:
         claims = Counter((hold.key, hold.lane) for hold in facts.holds if hold.op == "claim" and hold.granted)
+        completed = Counter((hold.key, hold.lane) for hold in facts.holds if hold.op == "release" and hold.granted)
         letters = Counter(row.id for row in facts.stored if row.is_dead)
         due, allowed = Counter[str](), Counter[str]()
-        for key, count in possible.items():
+        for key in possible.keys() | claims.keys():
+            count = possible[key] + max(0, claims[key] - completed[key])
             allowed[key[0]] += count >= FAILURES_MAX
             due[key[0]] += min(certain[key], claims[key]) >= FAILURES_MAX
         for message in sorted({*letters, *due} - {one.key for one in facts.redriven}):

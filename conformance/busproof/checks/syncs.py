@@ -3,7 +3,8 @@
 A reader's cursor before a sync is what its last sync was answered, or the acknowledgement if that is further, or where
 it was reset to. From there the messages of others follow without a gap; within one answer they do so whatever the
 cursor was. A sync whose answer is lost may still happen at any time, but once: it explains one gap before an answer,
-and the reader is followed on from there. A reset whose answer is lost ends that.
+and the reader is followed on from there. A reset whose answer is lost ends that. An acknowledgement behind the
+cursor leaves it, or puts it back there, as the bus chose (B5) and the answer tells.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def _followed(steps: list[Read | Jump], log: Log, answers: dict[int, list[Delive
         rows = answers[step.end]
         found += _in_itself(step, rows, log)
         before = max(cursor, step.ack_through or 0)
+        if step.ack_through is not None and step.after == step.ack_through < cursor:
+            before = step.ack_through
         cursor = step.after or 0
         if not is_known:
             continue

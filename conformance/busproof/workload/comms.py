@@ -13,6 +13,7 @@ from busproof.workload.common import PHASES, Plan, Step, Workload, quiet
 NAMES = tuple(f"agent-{number:02}" for number in range(16))
 AGENTS = NAMES + NAMES[:4]
 CHANNELS = ("general", "general", "urgent", "reviews")
+TTL_S = 3600  # told, because how long a message lives that does not say so is the bus's choice (C13)
 ERROR_SHARE, ABANDON_SHARE = 0.25, 0.05
 
 
@@ -29,7 +30,7 @@ def _with_doomed(plan: Plan) -> Plan:
     """Messages that fail whenever they are claimed, sent as the first phase ends; three looks are three failures."""
     first, *others = plan
     for session, steps in enumerate(first):
-        said = {"message_type": "doomed", "payload": {}, "channel": "general", "priority": 10}
+        said = {"message_type": "doomed", "payload": {}, "channel": "general", "priority": 10, "ttl_seconds": TTL_S}
         steps.append(Step("send_message", {**said, "to_agent": NAMES[session % len(NAMES)]}))
     for phase in others:
         for steps in phase:
@@ -44,6 +45,7 @@ def _step(rng: random.Random, kind: str) -> Step:
             "payload": {"fill": "x" * rng.choice([0, 10, 200, 3000])},
             "channel": rng.choice(CHANNELS),
             "priority": rng.randint(1, 10),
+            "ttl_seconds": TTL_S,
         }
         if rng.random() < 0.9:
             # Mostly to those who have two processes: there claims meet.
