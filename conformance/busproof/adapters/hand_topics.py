@@ -22,7 +22,7 @@ class TopicsHand(Hand):
         return rows
 
     def age_cursor(self, topic_id: str, agent_name: str, seconds: float) -> dict[str, Any]:
-        """Put a reader's last sync back in time."""
+        """Put a reader's last sync back in time; or on, as if the clock had been set back since."""
         self.db.execute(
             "UPDATE cursors SET updated_at = updated_at - ? WHERE topic_id = ? AND agent_name = ?",
             (seconds, topic_id, agent_name),

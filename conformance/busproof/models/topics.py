@@ -607,7 +607,7 @@ class TopicsModel(Model):
         }
 
     def age_cursor(self, topic_id: Any, agent_name: str, seconds: float) -> dict[str, Any]:
-        """A reader that has been silent for so long."""
+        """A reader that has been silent for so long; or one of the future, where the clock was set back since."""
         cursor = self.topic(topic_id).cursors.get(agent_name)
         if cursor is not None:
             cursor.aged_s += seconds
