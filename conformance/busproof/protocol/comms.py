@@ -387,7 +387,14 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_comms:CommsParticipant",
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
-    limits={"request_timeout_ms": "of the request helper; the kit waits it out only where it is told, and short"},
+    limits={
+        "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",
+        "name_bytes_max": "names of agents, channels and artifacts",
+        "text_chars_max": "other texts of a message",
+        "priority_min": "the least priority of a message",
+        "priority_max": "the highest",
+        "request_timeout_ms": "of the request helper; the kit waits it out only where it is told, and short",
+    },
     columns={
         "send_message": _SENT,
         "send_with_retry": _SENT,

@@ -463,7 +463,12 @@ CONTRACT = Contract(
         "backend": "feature nats: `nats`, and nats_url says where the server is",
         "nats_url": "of the JetStream server",
     },
-    limits={"payload_bytes_max": "JSON text of a payload", "name_bytes_max": "names in keys"},
+    limits={
+        "payload_bytes_max": "JSON text of a payload",
+        "name_bytes_max": "names in keys",
+        "sequence_max": "the highest sequence of a request",
+        "call_timeout_ms": "of the call helper; the kit waits it out only where it is told, and short",
+    },
     columns={
         "send": _APPENDED,
         "reply": _APPENDED,

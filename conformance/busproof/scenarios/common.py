@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,36 @@ def said(refusal: Refused | None) -> str:
     if refusal is None:
         return "the call was accepted"
     return f"the answer was {refusal.code} (definite: {str(refusal.definite).lower()}): {refusal.message}"
+
+
+Sized = Callable[[int], Refused | None]  # a call with something so large in it, and how it was refused
+WAITED_OUT_MS_MAX = 5_000
+
+
+def untrue_limits(ctx: Ctx, calls: Mapping[str, tuple[Sized, str]]) -> list[str]:
+    """Where a limit that `hello` declares is none: what is at it must be taken, what is one over it refused, so."""
+    wrong = []
+    for name, (call, code) in calls.items():
+        if (limit := ctx.hello.limits.get(name)) is None:
+            continue
+        at, over = call(limit), call(limit - 1 if name.endswith("_min") else limit + 1)
+        if at is not None:
+            wrong.append(f"{name} is {limit}, and so much is refused: {said(at)}")
+        if not definite(over, code):
+            wrong.append(f"{name} is {limit}, and of one more {said(over)}, not {code}")
+    return wrong
+
+
+def untrue_timeout(ctx: Ctx, name: str, wait: Callable[[], Refused | None]) -> list[str]:
+    """A time-out that `hello` declares, waited out where it is short. Lower bounds alone: no load ends it early."""
+    limit_ms = ctx.hello.limits.get(name, WAITED_OUT_MS_MAX + 1)
+    if limit_ms > WAITED_OUT_MS_MAX:
+        return []
+    began_s = time.monotonic()
+    refused = wait()
+    took_ms = (time.monotonic() - began_s) * 1000
+    is_kept = refused is not None and refused.code == "TIMEOUT" and took_ms >= limit_ms * 0.99
+    return [] if is_kept else [f"{name} is {limit_ms}, and after {took_ms:.0f} ms {said(refused)}"]
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.adapters.base import Lost
+from busproof.adapters.base import Lost, Refused
 from busproof.protocol.comms import COMMS_METHODS
-from busproof.scenarios.common import definite, said
+from busproof.scenarios.common import Sized, definite, said, untrue_limits, untrue_timeout
 from busproof.scenarios.comms.common import receive, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -208,3 +208,25 @@ def required(method: str) -> list[str]:
     """Parameters that a call must have, but the caller's name, which the session adds."""
     fields = COMMS_METHODS[method].params.model_fields
     return [name for name, field in fields.items() if field.is_required() and name not in ("agent_id", "from_agent")]
+
+
+@scenario("limit.declared")
+def declared(ctx: Ctx) -> None:
+    """Each limit that hello tells is the limit: so much is taken, and one more is not."""
+    a = ctx.agent("a")
+
+    def sent(**params: Any) -> Refused | None:
+        return a.refusal("send_message", **{"message_type": "note", "payload": {}, **params})
+
+    calls: dict[str, tuple[Sized, str]] = {
+        "payload_bytes_max": (lambda size: sent(payload={"p": "x" * (size - len('{"p": ""}'))}), "PAYLOAD_TOO_LARGE"),
+        "name_bytes_max": (lambda size: sent(to_agent="é" * (size // 2) + "n" * (size % 2)), "INVALID_ARGUMENT"),
+        "text_chars_max": (lambda size: sent(correlation_id="é" * size), "INVALID_ARGUMENT"),
+        "priority_min": (lambda priority: sent(priority=priority), "INVALID_ARGUMENT"),
+        "priority_max": (lambda priority: sent(priority=priority), "INVALID_ARGUMENT"),
+    }
+    wrong = untrue_limits(ctx, calls)
+    if ctx.has("request"):
+        asked = {"to_agent": "nobody", "message_type": "status.query", "payload": {}}
+        wrong += untrue_timeout(ctx, "request_timeout_ms", lambda: a.refusal("request", **asked))
+    ctx.expect("comms.limit.19", not wrong, "; ".join(wrong))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 from busproof.scenarios.relay.common import bodies, hand, mode, row_of, scenario, write
 from busproof.suite import Ctx
@@ -38,6 +39,22 @@ def permissions(ctx: Ctx) -> None:
         ctx.expect("relay.limit.07", not open_, f"{open_}")
         modes = [mode(path) for path in (ctx.store / "agents" / "bob" / "inbox").iterdir()]
         ctx.expect("relay.limit.08", modes == ["600"], f"delivered files have {modes}")
+
+
+@scenario("limit.declared")
+def declared(ctx: Ctx) -> None:
+    """The size that hello tells is the limit: so many bytes are delivered, and one more are failed unread."""
+    limit = ctx.hello.limits.get("message_bytes_max")
+    bus, outcomes, head = ctx.agent("orchestrator"), dict[int, Any](), "TO: bob\n\n"
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        for size in (limit, limit + 1) if limit is not None else ():
+            file = write(ctx, agents, "ann", head + "x" * (size - len(head)))
+            bus.call("scan")
+            reason = str(row_of(ctx, file).get("last_error") or "").partition(":")[0]
+            outcomes[size] = len(bodies(agents, "bob")), reason
+    wanted = {} if limit is None else {limit: (1, ""), limit + 1: (1, "too_large")}
+    ctx.expect("relay.limit.20", outcomes == wanted, f"messages of bob, and why one failed, by size: {outcomes}")
 
 
 @scenario("limit.links")

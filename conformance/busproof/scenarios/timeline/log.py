@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from busproof.adapters.base import DoorError
-from busproof.scenarios.common import Row, definite, raced, said
+from typing import Any
+
+from busproof.adapters.base import DoorError, Refused
+from busproof.scenarios.common import Row, Sized, definite, raced, said, untrue_limits, untrue_timeout
 from busproof.scenarios.timeline.common import (
     ANY_INVOKE,
     ANY_REQUEST,
@@ -94,3 +96,23 @@ def busy(ctx: Ctx) -> None:
     ok = definite(refused, "BUSY") and numbers == [1] and not again["duplicate"] and again["number"] == 2
     why = f"{said(refused)}; meanwhile the record had {numbers}; sent again it was {again}"
     ctx.expect("timeline.log.35", ok, why)
+
+
+@scenario("log.declared_limits")
+def declared_limits(ctx: Ctx) -> None:
+    """Each limit that hello tells is the limit: so much is taken, and one more is not."""
+    writer = ctx.agent("w")
+
+    def sent(key: Row, payload: Any = None) -> Refused | None:
+        return writer.refusal("send", key=key, payload=payload)
+
+    calls: dict[str, tuple[Sized, str]] = {
+        "payload_bytes_max": (lambda size: sent(request(size), "x" * (size - 2)), "PAYLOAD_TOO_LARGE"),
+        "name_bytes_max": (lambda size: sent(request(agent="é" * (size // 2) + "n" * (size % 2))), "INVALID_ARGUMENT"),
+        "sequence_max": (lambda sequence: sent(request(sequence)), "INVALID_ARGUMENT"),
+    }
+    wrong = untrue_limits(ctx, calls)
+    if ctx.has("calls"):
+        waits = lambda: writer.refusal("call", key=request(0, agent="nobody"), payload=None)  # noqa: E731
+        wrong += untrue_timeout(ctx, "call_timeout_ms", waits)
+    ctx.expect("timeline.log.45", not wrong, "; ".join(wrong))

@@ -8,6 +8,8 @@ from typing import Any
 from busproof.adapters.base import Lost, Refused
 from busproof.adapters.stdio import StdioDoor
 from busproof.protocol.worker import WORKER_METHODS
+from busproof.scenarios.common import Sized, untrue_limits
+from busproof.scenarios.worker.blob import columns, text_of_bytes
 from busproof.scenarios.worker.common import definite, ids, poll, publish, raced, said, scenario
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -179,6 +181,32 @@ def too_large(ctx: Ctx) -> None:
         not soft and not stored,
         f"10 MB payloads, more than is declared, 1 MB names: {soft}; stored: {stored}",
     )
+
+
+@scenario("limit.declared")
+def declared(ctx: Ctx) -> None:
+    """Each limit that hello tells is the limit: so much is taken, and one more is not."""
+    a = ctx.agent("a")
+
+    def published(agent_id: str = "a", **message: Any) -> Refused | None:
+        return a.refusal("publish", agent_id=agent_id, message={"type": "t", **message})
+
+    calls: dict[str, tuple[Sized, str]] = {
+        "payload_bytes_max": (lambda size: published(payload=text_of_bytes(size)), "PAYLOAD_TOO_LARGE"),
+        "name_bytes_max": (lambda size: published(agent_id="é" * (size // 2) + "n" * (size % 2)), "INVALID_ARGUMENT"),
+        "text_chars_max": (lambda size: published(correlation_id="é" * size), "INVALID_ARGUMENT"),
+    }
+    wrong = untrue_limits(ctx, calls)
+    inline = ctx.hello.limits.get("inline_payload_bytes_max")
+    if inline is not None and ctx.has("blob", "sqlite"):
+        for name, size in (("inline", inline), ("blob", inline + 1)):
+            publish(a, id=name, payload=text_of_bytes(size))
+            payload, ref = columns(ctx, name)
+            if (payload is None, ref is None) != (name == "blob", name == "inline"):
+                wrong.append(f"inline_payload_bytes_max is {inline}; {size} bytes are in the row: {ref is None}")
+    if (now_ms_max := ctx.hello.limits.get("now_ms_max")) is not None and ctx.hello.clock == "manual":
+        a.set_clock(now_ms_max)
+    ctx.expect("worker.limit.18", not wrong, "; ".join(wrong))
 
 
 @scenario("limit.paths", needs=("states",))
