@@ -38,16 +38,16 @@ def _short(data: bytes) -> str:
 
 
 def _trail(path: Path) -> dict[str, Any]:
-    """Our numbers and messages in the audit trail, and what is no whole line."""
-    events: list[tuple[int, str, str | None]] = []
-    bad: list[str] = []
-    for number, line in enumerate(path.read_bytes().splitlines(keepends=True) if path.exists() else [], 1):
+    """What each whole line of the audit trail names, whatever its members are called; and what is no whole line."""
+    lines: list[tuple[str, list[str]]] = []
+    whole, _, rest = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+    bad = [f"the last line is not ended: {rest[:80]!r}"] if rest else []
+    for number, line in enumerate(whole.split(b"\n") if whole else [], 1):
         try:
-            if not line.endswith(b"\n"):
-                raise ValueError("not ended")
             row = json.loads(line)
-            if "audit_seq" in row:
-                events.append((row["audit_seq"], row["event"], row.get("message_id")))
-        except (ValueError, KeyError, TypeError):
+        except ValueError:
             bad.append(f"line {number}: {line[:80]!r}")
-    return {"trail": events, "bad_lines": bad[:10]}
+        else:
+            named = row.values() if isinstance(row, dict) else ()
+            lines.append((line.decode(), [value for value in named if isinstance(value, str)]))
+    return {"trail": lines, "bad_lines": bad[:10]}
