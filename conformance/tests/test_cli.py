@@ -243,6 +243,7 @@ def test_init_any_writes_a_session_that_the_reference_answers_so(tmp_path: Path,
     assert [one["method"] for one in asked][:3] == ["hello", "open", "clock.set"]
     assert answers[0]["result"]["systems"].count(system) == 1
     assert [one["error"]["code"] for one in answers if "error" in one][-1] == -32601
+    assert '"claimed": false' not in "".join(said), "what was just shown to its addressee can be claimed"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
