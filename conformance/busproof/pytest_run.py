@@ -124,7 +124,7 @@ class Run:
 
     def finish(self) -> lines.Report:
         """All parts → the report in every form. An item without its part did not run, and is said so."""
-        results = self._results()
+        results, left_out = self._results()
         hello = self._hello()
         entries = known.load(Path(self.known_file)) if self.known_file else []
         results += self._demanded_but_undeclared(hello)
@@ -144,6 +144,7 @@ class Run:
             "known": [entry.id for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
             "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
+            "left_out": left_out,
         }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
@@ -151,12 +152,17 @@ class Run:
         badge.write(report, self.out)
         return report
 
-    def _results(self) -> list[RowResult]:
+    def _results(self) -> tuple[list[RowResult], tuple[int, int]]:
+        """Those of all parts; and how many calls of the corpus the bus alone was not sent, of how many."""
         results: list[RowResult] = []
+        left_out = calls = 0
         for label, item in self.items():
             part = self.out / "parts" / f"{label}-{item}.json"
             if part.exists():
-                results += [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
+                found = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
+                if found and label == "bus":
+                    left_out, calls = left_out + found[0].left_out[0], calls + found[0].left_out[1]
+                results += found
                 continue
             results += [
                 RowResult(
@@ -168,7 +174,7 @@ class Run:
                 )
                 for row in rows_of(self.system, item)
             ]
-        return _joined(results)
+        return _joined(results), (left_out, calls)
 
     def _hello(self) -> dict[str, Any]:
         try:

@@ -57,6 +57,7 @@ class RowResult(BaseModel):
     why: str = ""
     events: list[dict[str, Any]] = []
     script: list[dict[str, Any]] = []
+    left_out: tuple[int, int] = (0, 0)  # of the corpus: how many calls this bus was not sent, of how many
 
 
 def item_names(system: str) -> list[str]:
@@ -234,7 +235,8 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
     results += [_result(row, "pass") for row in held]
     results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
-    return [result.model_copy(update={"check": CORPUS}) for result in results]
+    left_out = found.skipped, found.skipped + found.calls
+    return [result.model_copy(update={"check": CORPUS, "left_out": left_out}) for result in results]
 
 
 def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:

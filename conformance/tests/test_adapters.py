@@ -250,3 +250,18 @@ def test_a_fleet_ends_what_its_buses_left_running_and_tells_it(
     Fleet([f"exec:{program_of(tmp_path, LEAVES_ONE + serve)}"], system="worker").close()
     assert left_behind(tmp_path) == []
     assert "left 1 process running" in capfd.readouterr().err
+
+
+def test_a_server_with_a_format_of_its_own_declares_no_sqlite(tmp_path: Path) -> None:
+    """What lies at AGENT_BUS_DB is its own affair."""
+    serve = (
+        "import json, os, sys\nopen(os.environ['AGENT_BUS_DB'], 'w').write('no database\\n' * 99)\n"
+        "for line in sys.stdin:\n    r = json.loads(line)\n"
+        "    result = {'structuredContent': {}}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': r.get('id'), 'result': result}), flush=True)\n"
+    )
+    door = open_door(f"mcp:{program_of(tmp_path, serve)}")
+    try:
+        assert door.call("hello", {"system": "topics"})["features"] == []
+    finally:
+        door.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from busproof.explore import corpus
-from busproof.explore.script import Step, of_object
+from busproof.explore.script import Step, call, of_object
 from busproof.explore.search import Program, play
 from busproof.fleet import Fleet, reference
 from busproof.systems import SYSTEMS
@@ -51,6 +51,35 @@ def test_the_corpus_holds_and_reaches_every_branch_and_edge(system: str, warm: W
     possible = corpus.pairs_possible(specification)
     missing = possible - corpus.pairs_reached(found.pairs)
     assert len(missing) <= len(possible) * PAIRS_MISSING_MAX / 100, missing
+
+
+def test_a_bus_whose_file_nobody_can_read_is_sent_all_but_races_and_looks_into_the_file(tmp_path: Path) -> None:
+    """The ids are in its answers. A call that would wait for one that was left out is left out, too."""
+    (tmp_path / "serve.sh").write_text(
+        f'AGENT_BUS_DB="$AGENT_BUS_DB.elsewhere" exec {sys.executable} -m refbus.topics.mcp.server\n'
+    )
+    specification, steps = SYSTEMS["topics"].model, corpus.scripts("topics")["said_in_every_way"]
+    assert specification is not None
+    unheard = call(1, "sync", topic_id={"$": "t.topic2"}, auto_advance=False)
+    race = Step("race", calls=[call(at, "sync", topic_id={"$": "t.topic2"}, outbox=SAID) for at in (0, 1)])
+    waits = [Step("open", 0, name="0"), Step("open", 1, name="1"), call(0, "topic_create", name="t")]
+    waits += [call(at, "topic_join", agent_name=str(at), topic_id={"$": "t.topic2"}) for at in (0, 1)]
+    for number, step in enumerate(waits := [*waits, race, unheard]):
+        step.name = "t" if step.method == "topic_create" else f"w{number}"
+    with contextlib.closing(Fleet([f"mcp:sh {tmp_path / 'serve.sh'}"], system="topics")) as fleet:
+        assert fleet.hello.features == []
+        found = play(fleet, specification, steps)
+        left_out = play(fleet, specification, waits)
+    assert found.mismatch is None
+    assert {"topics.log.40", "topics.route.13", "topics.cursor.05"} <= found.seen.rows
+    assert "topics.log.44" not in found.seen.rows  # it is read in the file
+    sent = [one for one in steps if one.do == "call" and one.at != "hand"]
+    assert found.seen.calls >= len(sent)
+    assert left_out.mismatch is None
+    assert (left_out.seen.calls, left_out.seen.skipped) == (3, 3)
+
+
+SAID = [{"content_markdown": "hello"}]
 
 
 def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path) -> None:

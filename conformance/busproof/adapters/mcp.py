@@ -326,3 +326,5 @@ def _tables(path: Path) -> set[str]:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 return set()
+        except sqlite3.DatabaseError:  # a file of another format, which is the bus's own affair
+            return set()

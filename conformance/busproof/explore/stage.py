@@ -46,6 +46,7 @@ LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has l
 T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
+_EYES = {"clock", "sqlite", "dump"}  # a row needs them to be seen by a script of its own; no answer depends on them
 
 
 class Generator(Protocol):
@@ -127,7 +128,7 @@ class Seen:
     """What happened on a stage, for coverage: (method, outcome) by thing, rows, and how much."""
 
     calls: int = 0
-    skipped: int = 0
+    skipped: int = 0  # calls that were left out
     undecided: int = 0  # races with more orders than can be tried
     pairs: set[tuple[str, ...]] = field(default_factory=set)
     meetings: set[tuple[str, ...]] = field(default_factory=set)  # method and outcome, and two conditions that held
@@ -188,7 +189,7 @@ class Stage:
         try:
             getattr(self, f"_do_{step.do}")(step)
         except Unresolved:
-            self.seen.skipped += 1
+            self.seen.skipped += max(1, len(step.calls))
             return
         self.seen.tags.update(step.tags)
 
@@ -212,7 +213,9 @@ class Stage:
 
     def _do_call(self, step: Step) -> None:
         called = self._prepared(step)
-        if called is not None:
+        if called is None:
+            self.seen.skipped += 1
+        else:
             called.seen = self._send(called)
             self._judge(step, [called])
 
@@ -233,7 +236,7 @@ class Stage:
             or len({one.at for one in racing}) < len(racing)
             or "sqlite" not in self.features
         ):
-            self.seen.skipped += 1
+            self.seen.skipped += len(step.calls)
             return
         if too_many_orders(self.model, racing):
             self.seen.undecided += 1
@@ -256,7 +259,7 @@ class Stage:
         """The first call waits for something; the others, of another process or the hand's, bring it or do not."""
         waiting, *others = [self._prepared(one) for one in step.calls]
         if waiting is None or None in others or any(one and one.at == waiting.at for one in others):
-            self.seen.skipped += 1
+            self.seen.skipped += len(step.calls)
             return
         bringing = [one for one in others if one is not None]
         with Pulse() as pulse:
@@ -291,14 +294,20 @@ class Stage:
         return called if self._declares_all or self._applies(called) else None
 
     def _applies(self, called: Called) -> bool:
-        """Does the bus declare every row of the branch that this call takes?"""
+        """Does the bus declare what this call does, and does it not wait in vain for a call that was left out?"""
         trial = copy_of(self.model)
         try:
             answer = trial.call(called.step, called.at, called.method, called.params, called.now_ms)
         except DoesNotApply:
             return False
-        return all(
-            {row.noun, *row.needs} - {"clock"} <= self.features for row in map(self._rows.get, answer.rows) if row
+        needs = {need for name in answer.rows if (row := self._rows.get(name)) for need in (row.noun, *row.needs)}
+        return needs - _EYES <= self.features and answer.least_s < self.specification.answer_s_max
+
+    def _declared(self, rows: Iterable[str]) -> tuple[str, ...]:
+        """Those that can be told of this bus: it declares all that they need."""
+        known = {name: self._rows.get(name) for name in rows}
+        return tuple(
+            name for name, row in known.items() if row is None or {row.noun, *row.needs} - {"clock"} <= self.features
         )
 
     def _send(self, called: Called) -> Any:
@@ -362,7 +371,7 @@ class Stage:
             called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
             called.seen = self._send(called)
             self._judge(step, [called])
-        elif self.hand.LOOK:
+        elif self.hand.LOOK and "sqlite" in self.features:
             self._do_call(Step("call", "hand", self.hand.LOOK, name=step.name + ".look"))
 
     # -- judging
@@ -376,6 +385,7 @@ class Stage:
             is_isolation = len(calls) > 1 and each_alone(self.states, calls, schedules)
             if is_isolation:
                 difference = replace(difference, rows=(*difference.rows, *self.model.ISOLATED))
+            difference = replace(difference, rows=self._declared(difference.rows) or difference.rows)
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self.model.in_words()
             if is_isolation and not self.learnt:
@@ -387,7 +397,7 @@ class Stage:
         wanted = self.model.wants_look()
         if wanted == "dump":
             self._look(step)
-        elif wanted is not None:
+        elif wanted is not None and "sqlite" in self.features:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
 
     def _closer(self, mismatch: Mismatch) -> Mismatch:
@@ -464,4 +474,4 @@ class Stage:
                     self.seen.pairs.add((kind, before, said))
                 self._last[kind, name] = said
         for state in self.states[:1]:
-            self.seen.rows.update(state.last_rows)
+            self.seen.rows.update(self._declared(state.last_rows))

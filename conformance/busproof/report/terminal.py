@@ -56,6 +56,9 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus: {counts}"]
     if footer["known_failed"]:
         lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
+    left_out, calls = header.get("left_out", (0, 0))
+    if left_out:
+        lines += [f"The corpus left out {left_out:,} of {calls:,} calls: they need what this bus does not declare."]
     chaos = header.get("chaos_rows", 0)
     if chaos:
         command = f"busproof chaos {header['system']}{_bus(header)}".replace("'faketime:", "'")
