@@ -1,13 +1,15 @@
 """A closer look at what is suspect: its facts come to this process, and the check itself says what they are.
 
-Of leases only the suspect keys come; of other checks the streams that they look at. Small runs come together, so that
-hundreds of them cost one query a stream.
+Small runs come together, so that hundreds of them cost one query a stream. Of a large one only what can matter comes
+(`narrow`), where its streams are files of this machine. Where they are not, of leases the suspect keys come, and of
+other checks the streams that they look at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -27,6 +29,8 @@ from busproof.checks import (
     syncs,
 )
 from busproof.checks.facts import FACTS, About, Malformed
+from busspark.narrow.database import opened
+from busspark.narrow.judge import can_judge, look
 from busspark.screen import rows as r
 from busspark.screen.edges import KEYS_MAX, Suspicion
 from busspark.screen.rows import Streams
@@ -53,9 +57,13 @@ class Closer:
     """Looks at runs, each with what is known and suspected of it."""
 
     def __init__(
-        self, streams: Streams, checks: Mapping[str, Check], runs: Mapping[str, tuple[About, Suspicion]]
+        self,
+        streams: Streams,
+        checks: Mapping[str, Check],
+        runs: Mapping[str, tuple[About, Suspicion]],
+        here: Path | None,
     ) -> None:
-        self._streams, self._checks, self._runs = streams, checks, runs
+        self._streams, self._checks, self._runs, self._here = streams, checks, runs, here
         self._small = [run for run, (about, _) in runs.items() if about.lines * len(runs) <= EVENTS_AT_ONCE]
 
     @cached_property
@@ -76,6 +84,9 @@ class Closer:
         about, suspicion = self._runs[run]
         if run in self._small:
             facts = self._facts.get(run, Facts())
+        elif self._here is not None and can_judge([check]):
+            with opened(self._here, run, about) as db:
+                return look(db, check)
         else:
             streams = {name: self._streams[name].where(F.col("run") == run) for name in LOOKS_AT.get(check, _ALL)}
             if check in (lease.check, lease.check_deliveries):

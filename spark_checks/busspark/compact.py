@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from busproof.checks.extract import extract_into
@@ -27,7 +28,8 @@ from busproof.checks.integrity import Integrity
 from busproof.history import Event, HistoryError, merged, scan
 from busproof.systems import SYSTEMS
 
-ROWS_HELD = 50_000  # of one stream, before they go to disk
+ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
+TABLES_HELD = 10  # of those as columns, before they go to disk together
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
@@ -88,11 +90,12 @@ def written(folder: Path) -> Iterator[Streams]:
 
 
 class Streams:
-    """A sink of facts that holds at most ROWS_HELD rows of each stream."""
+    """A sink of facts that holds at most ROWS_HELD * TABLES_HELD rows of each stream."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._run = folder, ""
         self._rows: dict[type[Fact], list[Fact]] = {fact: [] for fact in FACTS.values()}
+        self._tables: dict[str, list[pa.Table]] = {name: [] for name in FACTS}
         self._runs: list[str] = []
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._of_state: dict[str, list[Path]] = defaultdict(list)  # files of this run's last state
@@ -111,6 +114,7 @@ class Streams:
         about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
         for name in FACTS:
             self._flush(name)
+            self._write(name)
         damage = next((one.damage for one in watched if one.damage), "")
         source = json.dumps([str(part.absolute()) for part in parts])
         about = msgspec.structs.replace(about, damage=damage, source=source, counts=json.dumps(self._counts))
@@ -131,6 +135,7 @@ class Streams:
                 self._counts[name] -= pq.read_metadata(path).num_rows
                 path.unlink()
             self._rows[FACTS[name]].clear()
+            self._tables[name].clear()
 
     def finish(self) -> None:
         """The row about each run comes last."""
@@ -151,9 +156,18 @@ class Streams:
         rows = self._rows[FACTS[name]]
         if not rows:
             return
-        table = _table(name, self._run, rows)
-        self._counts.update({name: len(rows), **_special(name, rows)})
+        tables = self._tables[name]
+        tables.append(_table(name, self._run, rows))
         rows.clear()
+        if len(tables) >= TABLES_HELD:
+            self._write(name)
+
+    def _write(self, name: str) -> None:
+        if not self._tables[name]:
+            return
+        table = pa.concat_tables(self._tables[name])
+        self._tables[name].clear()
+        self._counts.update({name: len(table), **_special(name, table)})
         if name in STATES:
             self._of_state[name].append(self._new_file(name))
             pq.write_table(table, self._of_state[name][-1], **_HOW)
@@ -167,22 +181,29 @@ class Streams:
         return self._folder / name / f"part-{self._parts:06}.parquet"
 
 
-def _special(name: str, rows: list[Any]) -> dict[str, int]:
+def _special(name: str, table: pa.Table) -> dict[str, int]:
     """Of these the checks tell how many they looked at."""
     if name == "appended":
-        told = (one for one in rows if one.outcome == "ok" and one.seq is not None and one.message is not None)
-        return {"acknowledged": sum(1 for _ in told)}
+        is_told = (pc.field("name").is_valid() | pc.field("id").is_valid()) & pc.field("seq").is_valid()
+        return {"acknowledged": len(table.filter((pc.field("outcome") == "ok") & is_told))}
     if name == "holds":
-        return {"claims": sum(1 for one in rows if one.op == "claim" and one.granted is True)}
+        return {"claims": len(table.filter((pc.field("op") == "claim") & pc.field("granted")))}
     return {}
 
 
 def _table(name: str, run: str, rows: list[Fact]) -> pa.Table:
     schema = _SCHEMAS[name]
     told = zip(*map(msgspec.structs.astuple, rows), strict=True)
-    columns = [pa.array(column, kind) for column, kind in zip(told, schema.types[1:], strict=True)]
-    runs = pa.repeat(run, len(rows)).cast(pa.string())
-    return pa.table([runs, *columns], schema=schema)
+    columns = [_column(column, kind) for column, kind in zip(told, schema.types[1:], strict=True)]
+    return pa.table([pa.repeat(run, len(rows)), *columns], schema=schema)
+
+
+def _column(told: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    """Many columns say one thing: each system uses only some of them."""
+    first = told[0]
+    if first is told[-1] and told.count(first) == len(told):
+        return pa.nulls(len(told), kind) if first is None else pa.repeat(pa.scalar(first, kind), len(told))
+    return pa.array(told, kind)
 
 
 def is_compact(folder: Path) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,9 +27,9 @@ from busproof.checks import (
     untold,
 )
 from busproof.checks.facts import FACTS, About, Export, Fact
-from busproof.checks.verdict import NOTHING
 from busproof.systems import SYSTEMS
 from busspark.closer import Closer
+from busspark.counted import of_all
 from busspark.schema import fact_schema
 from busspark.screen.edges import Suspicion, suspicions
 from busspark.screen.rows import (
@@ -52,19 +51,19 @@ from busspark.screen.window import and_sums, screened
 Run = tuple[str, str]  # system, run
 PARTITIONS = "spark.sql.shuffle.partitions"
 EVENTS_OF_A_PARTITION = 1_000_000
-# check → the suspicions that call for it; what it counts, of the counts of streams
-CALLED_BY: dict[Check, tuple[int, str]] = {
-    order.check: (ORDER, "acknowledged"),
-    order.check_dense: (ORDER, "acknowledged"),
-    durable.check: (DURABLE | UNINVITED, "appended"),
-    polls.check: (READS, "reads"),
-    syncs.check: (READS, "reads"),
-    receives.check: (READS, "reads"),
-    acks.check: (ACKS, "acked"),
-    lease.check: (LEASE, "holds"),
-    lease.check_deliveries: (LEASE, "claims"),
-    export.check: (EXPORT, "exported"),
-    dead_letters.check: (LETTERS, "failed"),
+# check → the suspicions that call for it
+CALLED_BY: dict[Check, int] = {
+    order.check: ORDER,
+    order.check_dense: ORDER,
+    durable.check: DURABLE | UNINVITED,
+    polls.check: READS,
+    syncs.check: READS,
+    receives.check: READS,
+    acks.check: ACKS,
+    lease.check: LEASE,
+    lease.check_deliveries: LEASE,
+    export.check: EXPORT,
+    dead_letters.check: LETTERS,
 }
 
 
@@ -74,7 +73,8 @@ def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda 
     for system in systems_in(spark, folder):
         ours = _of_our_own(spark)
         streams = streams_of(ours, folder, system)
-        for run, verdicts in _judge_system(ours, streams, SYSTEMS[system].checks, say):
+        here = None if "://" in folder else Path(folder) / system
+        for run, verdicts in _judge_system(ours, streams, SYSTEMS[system].checks, here, say):
             judged[system, run] = verdicts
     return judged
 
@@ -111,7 +111,7 @@ def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataF
 
 
 def _judge_system(
-    spark: SparkSession, streams: Streams, checks: Mapping[str, Check], say: Callable[[str], None]
+    spark: SparkSession, streams: Streams, checks: Mapping[str, Check], here: Path | None, say: Callable[[str], None]
 ) -> Iterator[tuple[str, list[Verdict]]]:
     hashes: dict[str, int] = {}
     known: dict[str, About] = {}
@@ -125,27 +125,25 @@ def _judge_system(
     found = _screened(streams, set(checks.values()))
     suspected = {run: found[hashed] for run, hashed in hashes.items()}
     exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}
-    closer = Closer(streams, checks, {run: (about, suspected[run]) for run, about in known.items() if not about.damage})
+    whole_runs = {run: (about, suspected[run]) for run, about in known.items() if not about.damage}
+    closer = Closer(streams, checks, whole_runs, here)
     for run, about in known.items():
         whole = integrity.check(Facts(malformed=closer.malformed.get(run, []), about=[about]))
         if about.damage:
             yield run, [whole, *untold(checks)]
             continue
-        counts = json.loads(about.counts)
         verdicts = [whole]
         for name, check in checks.items():
             if check not in CALLED_BY:  # of this the screen knows nothing
                 verdicts.append(closer.look(run, check))
                 continue
-            bits, counted = CALLED_BY[check]
-            count = counts.get(counted, 0) + (check is export.check and run in exports)  # the look counts
-            if check is export.check and run not in exports:
-                bits = 0  # there is nothing to compare
-            if suspected[run].bits & bits:
+            # Without an export there is nothing to compare.
+            is_suspect = suspected[run].bits & CALLED_BY[check] and not (check is export.check and run not in exports)
+            if is_suspect:
                 say(f"spark: {name}: something is suspect in {run}")
-                verdicts.append(replace(closer.look(run, check), counted=count))
-            else:
-                verdicts.append(_clean(check, count, about, exports.get(run)))
+            looked = [exports[run]] if run in exports else []
+            said = closer.look(run, check) if is_suspect else check(Facts(about=[about], exports=looked))
+            verdicts.append(of_all(said, check, about, has_export=bool(looked)))
         yield run, verdicts
 
 
@@ -169,11 +167,3 @@ def _told(frame: DataFrame) -> Iterator[SimpleNamespace]:
         columns = batch.to_pydict()
         for row in zip(*columns.values(), strict=True):
             yield SimpleNamespace(**dict(zip(columns, row, strict=True)))
-
-
-def _clean(check: Check, counted: int, about: About, looked: Export | None) -> Verdict:
-    """Of nothing suspect: valid, unless something keeps that check from saying so."""
-    exports = [looked] if looked else []
-    said = check(Facts(about=[about], exports=exports))
-    is_valid = counted and said.reason in ("", NOTHING)
-    return Verdict(said.check, "valid", [], counted) if is_valid else replace(said, counted=counted)

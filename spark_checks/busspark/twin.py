@@ -1,4 +1,7 @@
-"""The Python engine: the checks of `busproof.checks` on compact streams, one run after the other."""
+"""The Python engine: the checks of `busproof.checks` on compact streams, one run after the other.
+
+A small run is judged in memory. Of a large one the checks are shown only what can matter (`narrow`).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,22 @@ from busproof.checks import Facts, Verdict, judge_facts
 from busproof.checks.facts import FACTS
 from busproof.systems import SYSTEMS
 from busspark.compact import runs_of, systems_of
+from busspark.narrow.judge import can_judge
+from busspark.narrow.judge import judge as narrow
 
+EVENTS_IN_MEMORY = 200_000
 Run = tuple[str, str]  # system, run
 
 
 def judge(folder: Path) -> Iterator[tuple[Run, list[Verdict]]]:
     """Integrity and all checks, run by run."""
     for system in systems_of(folder):
-        for run in runs_of(folder, system):
-            yield (system, run), judge_facts(facts_of(folder, system, run), SYSTEMS[system].checks)
+        checks = SYSTEMS[system].checks
+        for run, about in runs_of(folder, system).items():
+            if about.damage or about.lines < EVENTS_IN_MEMORY or not can_judge(checks.values()):
+                yield (system, run), judge_facts(facts_of(folder, system, run), checks)
+            else:
+                yield (system, run), narrow(folder / system, run, about, checks)
 
 
 def facts_of(folder: Path, system: str, run: str) -> Facts:

@@ -19,6 +19,7 @@ from busproof.systems import run_checks as run_in_python
 from busspark import twin
 from busspark.compact import compact
 from busspark.judge import judge
+from busspark.narrow import parts
 
 SYSTEMS = ("worker", "comms", "topics")
 DAMAGED = 25  # of each system
@@ -91,6 +92,16 @@ def test_the_twin_says_the_same_from_compact_streams(worlds: dict[str, Path], in
     """What is compact lacks nothing."""
     twins = by_name(worlds, dict(twin.judge(streams)))
     assert [name for name, said in in_python.items() if twins[name] != said] == []
+
+
+def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
+    worlds: dict[str, Path], in_python: Said, streams: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a run that is too large for memory."""
+    monkeypatch.setattr(twin, "EVENTS_IN_MEMORY", 0)
+    monkeypatch.setattr(parts, "ROWS_OF_A_PART", 50)
+    narrowed = by_name(worlds, dict(twin.judge(streams)))
+    assert [name for name, said in in_python.items() if narrowed[name] != said] == []
 
 
 def test_real_histories_are_valid_and_mutants_are_found(in_python: Said) -> None:

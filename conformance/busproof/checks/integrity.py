@@ -13,6 +13,8 @@ from busproof.checks.facts import Facts
 from busproof.checks.verdict import Verdict, Witness, judged
 from busproof.history import Broken, Event
 
+_NO_CALL = object()
+
 
 class Integrity:
     """Watches the lines of a history go by; `damage` is why it cannot be judged, with the first line that shows it."""
@@ -27,15 +29,14 @@ class Integrity:
 
     def watch(self, lines: Iterable[Event | Broken]) -> Iterator[Event]:
         """The events among them."""
-        for line in lines:
-            self.lines += 1
+        fault = self._fault
+        for self.lines, line in enumerate(lines, 1):
             if type(line) is Broken:
                 if not line.is_last:
                     self._damaged(f"line {line.line} is no event")
                 continue
-            assert isinstance(line, Event)
-            why = self._fault(line)
-            if why:
+            assert type(line) is Event
+            if why := fault(line):
                 self._damaged(f"line {self.lines}: {why}")
             yield line
         if self._footer is not None and _counts(self._footer) != (self.lines - 1, self._states):
@@ -45,21 +46,25 @@ class Integrity:
         self.damage = self.damage or why
 
     def _fault(self, event: Event) -> str:
-        first = self._first = self._first or event
+        first = self._first
+        if first is None:
+            first = self._first = event
         if event.index != self.lines - 1:
             return f"its index is {event.index}"
         if event.run != first.run or event.system != first.system:
             return "it is of another run"
         if self._footer is not None:
             return "it stands after the footer"
-        if event.type == "footer":
-            self._footer = event
-        elif event.type == "state":
-            self._states += 1
-        elif event.type == "invoke":
+        kind = event.type
+        if kind == "invoke":
             self._open[event.process] = event.op
-        elif event.type in ("ok", "fail", "info") and self._open.pop(event.process, object()) != event.op:
-            return "it answers no call"
+        elif kind in ("ok", "fail", "info"):
+            if self._open.pop(event.process, _NO_CALL) != event.op:
+                return "it answers no call"
+        elif kind == "state":
+            self._states += 1
+        elif kind == "footer":
+            self._footer = event
         return ""
 
 

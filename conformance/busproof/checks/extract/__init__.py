@@ -42,6 +42,9 @@ def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
     return reading.about()
 
 
+_NO_TIME = -1
+
+
 class _Reading:
     def __init__(self, source: Source, sink: Sink) -> None:
         self._source, self._sink = source, sink
@@ -49,24 +52,27 @@ class _Reading:
         self._is_whole, self._lines = False, 0
         self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
         self._odd_rows: dict[str, list[Malformed]] = {}  # of those
-        self._newest_ms: int | None = None
+        self._newest_ms = _NO_TIME
 
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
-        for event in events:
-            self._lines += 1
-            if event.type == "footer":
+        asks, see = self._source.asks, self._following.see
+        for self._lines, event in enumerate(events, 1):
+            if event.op in asks:
+                see(event)
+            elif event.type == "footer":
                 self._is_whole = True
-            self._following.see(event)
             yield event
 
     def take(self, call: Call) -> None:
         source, sink = self._source, self._sink
-        if call.op != "clock.set":  # the first one is not on the clock that it sets
-            self._newest_ms = max(self._newest_ms or 0, call.at_ms)
+        at_ms, add, lacks = call.at_ms, sink.add, source.lacks
+        # The first clock.set is not on the clock that it sets.
+        if at_ms > self._newest_ms and call.op != "clock.set":
+            self._newest_ms = at_ms
         if call.is_malformed or (call.outcome == "ok" and source.has_wrong_number(call)):
-            sink.add(Malformed(call.end))
+            add(Malformed(call.end))
         for fact in self._following.of_call(source.of_call(call)):
-            sink.add(Malformed(call.end) if source.lacks(fact) else fact)
+            add(Malformed(call.end) if lacks(fact) else fact)
         if call.op in STATE_OPS and call.outcome == "ok" and call.ended is not None:
             self._states[call.op], self._odd_rows[call.op] = call.ended, []
             self._following.restart()
@@ -92,4 +98,5 @@ class _Reading:
             for row in rows:
                 self._sink.add(row)
         dump_at = self._states["dump"].index if "dump" in self._states else None
-        return About(self._is_whole, dump_at, self._newest_ms, self._lines)
+        newest_ms = None if self._newest_ms == _NO_TIME else self._newest_ms
+        return About(self._is_whole, dump_at, newest_ms, self._lines)

@@ -27,13 +27,12 @@ class Following:
         self._line: int | None = None
 
     def see(self, event: Event) -> None:
-        """A cursor may move from the moment that it is asked for."""
-        if event.op in self._asks:
-            asking = self._asking[event.agent or ""]
-            if event.type == "invoke" and event.seq is not None:
-                asking[event.process] = event.seq
-            elif event.type != "invoke":
-                asking.pop(event.process, None)
+        """A call that asks to move a cursor: it may move from now on."""
+        asking = self._asking[event.agent or ""]
+        if event.type == "invoke" and event.seq is not None:
+            asking[event.process] = event.seq
+        elif event.type != "invoke":
+            asking.pop(event.process, None)
 
     def restart(self) -> None:
         """A state begins."""

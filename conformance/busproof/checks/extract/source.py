@@ -47,10 +47,11 @@ class Source:
     def has_wrong_number(self, call: Call) -> bool:
         """The answer holds something else where a number belongs."""
         reply = call.reply
-        numbers = self.numbers.get(call.op)
-        if numbers is None:
-            return False
-        return any(reply.get(name) is not None and number(reply[name]) is None for name in numbers)
+        for name in self.numbers.get(call.op, ()):
+            value = reply.get(name)
+            if value is not None and number(value) is None:
+                return True
+        return False
 
 
 @cache
@@ -65,12 +66,15 @@ def number(value: Any) -> int | None:
 
 def text(value: Any) -> str | None:
     """A string; of anything else its JSON, as Spark reads it."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return value if type(value) is str or value is None else json.dumps(value, separators=(",", ":"))
 
 
 def first(*values: str | None) -> str | None:
     """The first that is there."""
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None
 
 
 def flag(value: Any) -> bool | None:
@@ -80,9 +84,9 @@ def flag(value: Any) -> bool | None:
 
 def as_row(value: Any) -> dict[str, Any]:
     """An object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    return value if type(value) is dict else {}
 
 
 def as_list(value: Any) -> list[Any]:
     """A list, else an empty one."""
-    return value if isinstance(value, list) else []
+    return value if type(value) is list else []

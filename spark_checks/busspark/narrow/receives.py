@@ -1,0 +1,25 @@
+"""receives: answers in which anything is odd, with the sends of what they hold."""
+
+from __future__ import annotations
+
+from busspark.narrow.database import Database
+
+_SENT = "outcome <> 'fail'"
+
+
+def narrowed(db: Database) -> dict[str, str]:
+    """An answer is looked at alone, but for who sent what is in it."""
+    db.make(
+        "odd",
+        f"""SELECT "end" FROM reads WHERE "rows" > "limit"
+            UNION SELECT "end" FROM delivered WHERE addressee <> reader OR NOT is_asked
+                OR (place > 0 AND NOT coalesce(priority < prev_priority
+                    OR (priority = prev_priority AND sent_at >= prev_sent_at), FALSE))
+            UNION SELECT "end" FROM delivered
+                WHERE id IS NULL OR id NOT IN (SELECT message FROM appended WHERE {_SENT} AND message IS NOT NULL)
+            UNION SELECT "end" FROM delivered GROUP BY "end", id HAVING count(*) > 1""",
+    )
+    reads, delivered = (f'SELECT * FROM {name} WHERE "end" IN (FROM odd)' for name in ("reads", "delivered"))
+    of_these = f"SELECT * FROM appended WHERE {_SENT} AND message IN (SELECT id FROM ({delivered}))"
+    nameless = f"SELECT * FROM appended WHERE {_SENT} AND message IS NULL LIMIT 1"
+    return {"reads": reads, "delivered": delivered, "appended": f"({of_these}) UNION ALL ({nameless})"}
