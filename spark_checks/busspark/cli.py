@@ -1,4 +1,4 @@
-"""`busproof audit PATH…`: verify recorded histories, with Spark or in Python."""
+"""`busproof audit PATH…`: verify recorded histories, with Spark or in Python; and what a bus left, by itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 
 from busproof.checks import Verdict, overall
 from busproof.history import HistoryError
+from busproof.oddities.examine import Findings
 from busproof.words import say
 from busspark import telling
-from busspark.compact import runs_of, systems_of
+from busspark.compact import is_compact, runs_of, systems_of
 from busspark.errors import EngineError
 from busspark.sources import IS_URI, as_streams
+from busspark.states import state_at
 from busspark.twin import Run
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -28,8 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit 0 valid, 1 invalid, 2 unknown, not a history, or an engine that could not judge it."""
     args = _parser().parse_args(argv)
     try:
-        with as_streams(args.paths) as streams:
-            return _audit(args, streams)
+        states = {path: state for path in args.paths if (state := _state(path))}
+        args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
+        codes = [_tell_state(state) for state in args.states]
+        if args.paths:
+            with as_streams(args.paths) as streams:
+                codes.append(_audit(args, streams))
+        elif args.out:
+            telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
+        return next(code for code in (1, 2, 0) if code in codes)
     except (HistoryError, EngineError, OSError) as error:
         _say(f"busproof: {error}")
     except MemoryError:
@@ -37,9 +46,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
+def _state(path: str) -> Findings | None:
+    """Compact streams and histories are none."""
+    if IS_URI in path or is_compact(Path(path)):
+        return None
+    return state_at(Path(path))
+
+
+def _tell_state(state: Findings) -> int:
+    code = state.tell()
+    print(f"{'INVALID' if code else 'VALID'} as a state  {state.place}")
+    print("It was judged without a history: that nothing was lost, doubled or out of order only one tells.")
+    return code
+
+
+_PATHS = "histories, folders of them, compact streams, or what a bus left: its database, folder or export"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="busproof audit", description=__doc__)
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="histories, folders of them, or compact streams")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=_PATHS)
     parser.add_argument("--engine", choices=("auto", "spark", "python", "both"), default="auto")
     parser.add_argument("--master", metavar="URL", help="Spark's master; without it, this machine")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
@@ -63,7 +89,7 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
         print("Spark and Python agree: the same verdicts, the same witnesses.")
     verdict = overall([one for verdicts in judged.values() for one in verdicts])
     if args.out:
-        telling.write(args.out, args.paths, verdict, judged)
+        telling.write(args.out, args.paths, verdict, judged, args.states)
     print(f"{verdict.upper()}  {' '.join(args.paths)}")
     if verdict == "invalid" and told:
         print("Next: look at the events above in their history; the plan of a run stands in its first line.")

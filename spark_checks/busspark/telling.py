@@ -10,6 +10,7 @@ from pathlib import Path
 from busproof.checks import Verdict, Witness
 from busproof.checks.facts import About
 from busproof.history import Event, merged, scan
+from busproof.oddities.examine import Findings
 from busproof.words import one_line, say
 from busspark.compact import runs_of
 from busspark.twin import Run
@@ -83,8 +84,8 @@ def _first(witnesses: list[Witness]) -> Iterator[Witness]:
             yield witness
 
 
-def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Verdict]]) -> None:
-    """As JSON: every verdict and count, and the first witnesses of each kind."""
+def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Verdict]], states: list[Findings]) -> None:
+    """As JSON: every verdict and count, the first witnesses of each kind, and what is odd in states."""
     runs = [
         {
             "system": system,
@@ -104,4 +105,6 @@ def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Ver
         for (system, run), verdicts in judged.items()
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"paths": paths, "verdict": verdict, "runs": runs}, indent=2) + "\n", encoding="utf-8")
+    odd = [{"place": str(one.place), "said": one.said, "odd": one.odd, "notes": one.notes} for one in states]
+    told = {"paths": paths, "verdict": verdict, "runs": runs, "states": odd}
+    path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from busproof.checks import Verdict
 from busproof.history import scan
 from busproof.systems import run_checks
-from busspark import twin
+from busspark import closer, twin
 from busspark.compact import compact
 from busspark.generate.stage import Fault, generate
 from busspark.generate.topics import Topics
@@ -44,7 +44,11 @@ def missed(verdicts: list[Verdict], truth: list[Fault]) -> list[Fault]:
 def test_what_was_planted_is_found_and_nothing_else(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixty faults in 60,000 events, one call in a hundred unanswered, slices so small that all meet their edges."""
+    """Sixty faults in 60,000 events, one call in a hundred unanswered, slices so small that all meet their edges.
+
+    Spark looks at what is suspect as it would in a run of any size, and the Python engine at all, in memory.
+    """
+    monkeypatch.setattr(closer, "EVENTS_AT_ONCE", 0)
     for name in ("SLICE_OF_LOG", "SLICE_OF_VIEW", "SLICE_OF_TIME"):
         monkeypatch.setattr(f"busspark.screen.rows.{name}", 64)
     truth = generate(Worker(), 60_000, tmp_path / "faulty.jsonl", faults=60, seed=1)

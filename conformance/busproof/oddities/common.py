@@ -12,7 +12,7 @@ Look = Callable[[sqlite3.Connection, Path, int], Iterable[str]]
 SHOWN = 5
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[object]) -> str:
     """How many, and the first few."""
     more = ", …" if len(names) > SHOWN else ""
     return f"{len(names)} ({', '.join(map(str, names[:SHOWN]))}{more})"

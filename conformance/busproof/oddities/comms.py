@@ -16,6 +16,7 @@ from pathlib import Path
 
 from busproof.adapters.sqlite_comms import DELIVERIES, FAILURES_MAX, VISIBILITY_MS, iso
 from busproof.oddities.common import SHOWN, some
+from busproof.oddities.lines import odd_lines
 
 SILENT_MS = 90_000  # three of the seed's heartbeats
 BUCKET_CAPACITY, REFILL_PER_S = 100, 10
@@ -132,6 +133,13 @@ def _artifacts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[st
             yield f"message {message} refers to {told}, which is not there"
 
 
+def _trail(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
+    """Each event stands once, among the lines of others."""
+    path = folder.parent / "audit-trail.jsonl"
+    if path.is_file():
+        yield from odd_lines(path, "audit_seq", is_shared=True)
+
+
 def _dead_letters(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     reasons = db.execute(
         "SELECT error, count(*) AS times, max(moved_at) AS newest FROM dead_letter_queue GROUP BY error"
@@ -196,5 +204,5 @@ def _references(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
             yield row[0], row[1]
 
 
-ODDITIES = (_version, _rows, _stuck, _broadcasts, _dead_or_alive, _counters, _artifacts)
+ODDITIES = (_version, _rows, _stuck, _broadcasts, _dead_or_alive, _counters, _artifacts, _trail)
 NOTES = (_dead_letters, _expired, _buckets, _silent)

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from busproof.oddities import library
@@ -23,21 +24,61 @@ def _places() -> Iterator[str]:
         yield from (str(PurePosixPath(*parts[begin:])) for begin in range(len(parts)))
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What was found in one place."""
+
+    place: Path
+    said: str  # what it is taken for
+    odd: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def tell(self) -> int:
+        """Print it. Exit 0: nothing odd; 1: something is."""
+        say(f"{self.place}, {self.said}")
+        for oddity in self.odd:
+            say(f"  ODD    {one_line(oddity)}")
+        for note in self.notes:
+            say(f"  note   {one_line(note)}")
+        say(f"{self.place}: {f'{len(self.odd)} oddities' if self.odd else 'nothing odd'}")
+        return 1 if self.odd else 0
+
+
 def examine(path: Path, system: str | None = None, now_ms: int | None = None) -> int:
     """Print what is found. Exit 0: nothing odd; 1: something is; 2: there is no such file."""
-    if path.is_dir():
-        places = [path / place for place in _places()]
-        path = next((place for place in places if place.is_file()), places[0])
-    if not path.is_file():
-        say(f"there is no {path}")
+    place = store_in(path) or path
+    if not place.is_file():
+        say(f"there is no {path / next(_places()) if path.is_dir() else path}")
         return 2
+    return in_store(place, system, now_ms).tell()
+
+
+def examine_folder(folder: Path, now_ms: int | None = None) -> int:
+    """The same of a folder of `relay`, which an agent may have made before there is a ledger."""
+    if (folder / CONTRACTS["relay"].store).is_file():
+        return examine(folder, "relay", now_ms)
+    if not (folder / "agents").is_dir():
+        say(f"there is no folder of agents in {folder}")
+        return 2
+    return in_files(folder, now_ms).tell()
+
+
+def store_in(path: Path) -> Path | None:
+    """The file of a bus that this is, or this folder holds."""
+    places = [path / place for place in _places()] if path.is_dir() else [path]
+    return next((place for place in places if place.is_file()), None)
+
+
+def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -> Findings:
+    """Of a database, and of what lies beside it."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     found: list[str] = []
     noted: list[str] = []
+    said = "which is no database"
     try:
         with tempfile.TemporaryDirectory(prefix="busproof-") as folder, _copy(path, Path(folder)) as db:
             system = system or _system_of(db)
-            say(f"{path}, as a {system} bus")
+            said = f"as a {system} bus"
             found += _health(db)
             found += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
             for looks, told in ((SYSTEMS[system].oddities, found), (SYSTEMS[system].notes, noted)):
@@ -49,40 +90,44 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
                             raise
     except sqlite3.DatabaseError as error:
         found.append(f"it cannot be read as an SQLite database: {error}")
-    for oddity in found:
-        say(f"  ODD    {one_line(oddity)}")
-    for note in [*noted, *library.warnings([path])]:
-        say(f"  note   {one_line(note)}")
-    say(f"{path}: {f'{len(found)} oddities' if found else 'nothing odd'}")
-    return 1 if found else 0
+    return Findings(path, said, found, [*noted, *library.warnings([path])])
 
 
-def examine_folder(folder: Path, now_ms: int | None = None) -> int:
-    """The same of a folder of `relay`, which an agent may have made before there is a ledger."""
-    if (folder / CONTRACTS["relay"].store).is_file():
-        return examine(folder, "relay", now_ms)
-    if not (folder / "agents").is_dir():
-        say(f"there is no folder of agents in {folder}")
-        return 2
-    say(f"{folder}, as files of agents, without a ledger")
+def in_files(folder: Path, now_ms: int | None = None) -> Findings:
+    """Of agents' files without a ledger."""
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     found: list[str] = []
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(CONTRACTS["relay"].tables)
         for look in SYSTEMS["relay"].oddities:
-            found += look(db, folder, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
-    for oddity in found:
-        say(f"  ODD    {one_line(oddity)}")
-    say(f"{folder}: {f'{len(found)} oddities' if found else 'nothing odd'}")
-    return 1 if found else 0
+            found += look(db, folder, now_ms)
+    return Findings(folder, "as files of agents, without a ledger", found)
 
 
 def _copy(path: Path, folder: Path) -> closing[sqlite3.Connection]:
-    for name in (path.name, f"{path.name}-wal"):
-        if (path.parent / name).exists():
-            shutil.copyfile(path.parent / name, folder / name)
+    """As of one moment, though others write meanwhile: SQLite's own backup. What it cannot read is copied as it is."""
+    if not _backed_up(path, folder / path.name):
+        for name in (path.name, f"{path.name}-wal"):
+            if (path.parent / name).exists():
+                shutil.copyfile(path.parent / name, folder / name)
     db = sqlite3.connect(folder / path.name)
     db.row_factory = sqlite3.Row
     return closing(db)
+
+
+def _backed_up(path: Path, copy: Path) -> bool:
+    if library.has_log(path) and not path.with_name(f"{path.name}-wal").exists():
+        return False  # nobody has it open, and to open it would leave files beside it
+    try:
+        with (
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as live,
+            closing(sqlite3.connect(copy)) as into,
+        ):
+            live.backup(into)
+    except sqlite3.DatabaseError:
+        copy.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def _tables(db: sqlite3.Connection) -> set[str]:

@@ -16,7 +16,7 @@ Version = tuple[int, int, int]
 _SINCE, _REPAIRED = (3, 7, 0), (3, 51, 3)
 _REPAIRED_BRANCHES = ((3, 44, 6), (3, 50, 7))
 _MAGIC, _AT_MODE, _AT_WRITER = b"SQLite format 3\0", 18, 96
-_WAL = 2
+_WAL, _HEADER = 2, 100
 
 
 def resets_wrongly(version: Version) -> bool:
@@ -31,12 +31,27 @@ def parsed(text: str) -> Version:
     return major, minor, patch
 
 
+def is_database(path: Path) -> bool:
+    """Does it begin as one?"""
+    return _header(path).startswith(_MAGIC)
+
+
+def has_log(path: Path) -> bool:
+    """Is it a database with a write-ahead log?"""
+    header = _header(path)
+    return header.startswith(_MAGIC) and len(header) == _HEADER and header[_AT_MODE] == _WAL
+
+
+def _header(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEADER)
+
+
 def writer(path: Path) -> Version | None:
     """The version that wrote a database with a write-ahead log last; None for any other file."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    if not header.startswith(_MAGIC) or len(header) < 100 or header[_AT_MODE] != _WAL:
+    if not has_log(path):
         return None
+    header = _header(path)
     number = int.from_bytes(header[_AT_WRITER:], "big")
     return number // 1_000_000, number // 1000 % 1000, number % 1000
 

@@ -1,4 +1,4 @@
-"""What is odd in a bus.db of `worker`, and in the blobs beside it."""
+"""What is odd in a bus.db of `worker`, and in the blobs and the export beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from busproof.oddities.common import some
+from busproof.oddities.lines import numbered, odd_lines
 
 
 def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -19,6 +23,34 @@ def _deaf_agents(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[
     newest = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'").fetchone()[0]
     for row in db.execute("SELECT agent_id, last_acked_seq FROM cursors WHERE last_acked_seq > ?", (newest,)):
         yield f"agent {row[0]} has acknowledged {row[1]}, above the newest seq {newest}: it is deaf until then"
+
+
+def _numbers(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
+    """A seq is given once, from 1 up, and neither cursor nor export is beyond."""
+    for what, query in _NUMBERS.items():
+        if found := [row[0] for row in db.execute(query)]:
+            yield f"{what}: {some(found)}"
+
+
+_GIVEN = "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages')"
+_NUMBERS = {
+    "messages above the last seq that was given": f"SELECT seq FROM messages WHERE seq > {_GIVEN}",
+    "seqs below 1": "SELECT seq FROM messages WHERE seq < 1",
+    "cursors below 0": "SELECT agent_id FROM cursors WHERE last_acked_seq < 0",
+    "an export that is said to be beyond the last seq": f"SELECT last_seq FROM export_state WHERE last_seq > {_GIVEN}",
+    "leases that were over before they began": "SELECT task_id FROM task_claims WHERE lease_until_ms < claimed_at_ms",
+}
+
+
+def _export(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
+    path = folder / "bus.jsonl"
+    if not path.is_file():
+        return
+    yield from odd_lines(path, "seq")
+    ids = dict(db.execute("SELECT seq, id FROM messages").fetchall())
+    with suppress(ValueError):  # that was told
+        if others := [seq for seq, told in numbered(path, "seq") if ids.get(seq, told.get("id")) != told.get("id")]:
+            yield f"seqs under which bus.jsonl has another message: {some(others)}"
 
 
 def _payloads(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -37,5 +69,5 @@ def _blob(seq: int, ref: str, blobs: Path) -> Iterator[str]:
         yield f"the blob of seq {seq} is not what was stored: {ref}"
 
 
-ODDITIES = (_version, _deaf_agents, _payloads)
+ODDITIES = (_version, _deaf_agents, _numbers, _payloads, _export)
 NOTES = ()

@@ -1,0 +1,45 @@
+"""What a bus left, without a history: its database, live or a copy, agents' folders, an export.
+
+Only what a state shows by itself can be judged: numbers unique, dense where that is promised, cursors and exports not
+beyond them, references that lead somewhere (`busproof.oddities`, which `busproof doctor` asks, too). Whether a message
+was lost, delivered in order or given to two at once, only a history tells.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from busproof.oddities.examine import Findings, in_files, in_store, store_in
+from busproof.oddities.library import is_database
+from busproof.oddities.lines import odd_lines
+from busproof.protocol import CONTRACTS
+
+NUMBERS = {"seq": "as an export of a worker bus", "audit_seq": "as the audit trail of a comms bus"}
+
+
+def state_at(path: Path) -> Findings | None:
+    """What is odd there; None if it is no state of a bus."""
+    if path.is_dir():
+        store = store_in(path)
+        if store is not None:
+            return in_store(store, "relay" if store == path / CONTRACTS["relay"].store else None)
+        return in_files(path) if (path / "agents").is_dir() else None
+    if not path.is_file():
+        return None
+    if is_database(path):
+        return in_store(path)
+    key = next((key for key in NUMBERS if key in _first_line(path)), None)
+    if key is None:
+        return None
+    return Findings(path, NUMBERS[key], list(odd_lines(path, key, is_shared=key == "audit_seq")))
+
+
+def _first_line(path: Path) -> dict[str, object]:
+    """Of a file of JSON Lines that is no history."""
+    try:
+        with path.open("rb") as file:
+            told = json.loads(file.readline())
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) and "mono_ns" not in told else {}
