@@ -15,6 +15,7 @@ from busproof.words import say
 from busspark import telling
 from busspark.compact import is_compact, runs_of, systems_of
 from busspark.errors import EngineError
+from busspark.follow import follow
 from busspark.sources import IS_URI, as_streams
 from busspark.states import state_at
 from busspark.twin import Run
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit 0 valid, 1 invalid, 2 unknown, not a history, or an engine that could not judge it."""
     args = _parser().parse_args(argv)
     try:
+        if args.follow:
+            return _follow(args)
         states = {path: state for path in args.paths if (state := _state(path))}
         args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
         codes = [_tell_state(state) for state in args.states]
@@ -44,6 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         _say("busproof: this history is too big for the memory of the Python engine; --engine spark needs less")
     return 2
+
+
+def _follow(args: argparse.Namespace) -> int:
+    if len(args.paths) != 1 or args.engine not in ("auto", "python"):
+        raise EngineError("--follow takes one history, and the Python engine")
+    verdicts = follow(Path(args.paths[0]))
+    for one in verdicts:
+        telling.tell_verdict(one)
+    verdict = overall(verdicts)
+    print(f"{verdict.upper()}  {args.paths[0]}")
+    return EXIT_CODES[verdict]
 
 
 def _state(path: str) -> Findings | None:
@@ -69,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine", choices=("auto", "spark", "python", "both"), default="auto")
     parser.add_argument("--master", metavar="URL", help="Spark's master; without it, this machine")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument("--follow", action="store_true", help="a history that is being written, until its last line")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the verdicts as JSON")
     return parser
 

@@ -39,16 +39,35 @@ def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
     return found
 
 
-def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
+def tell_verdict(one: Verdict) -> None:
+    """A line."""
     reason = f": {one.reason}" if one.reason else ""
     say(f"{one.verdict:<8} {one.check:<18} {one.counted} operations{one_line(reason)}")
+
+
+def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
+    tell_verdict(one)
     for witness in one.witnesses[:SHOWN]:
-        say(f"    {witness.kind}: {one_line(witness.why)}")
-        for index in witness.events:
-            say(f"      {_line(index, events.get(index))}")
+        _tell_witness(witness, events)
     if len(one.witnesses) > SHOWN:
         counts = Counter(witness.kind for witness in one.witnesses)
         print("    in all " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+
+
+def tell_new(found: list[tuple[str, Witness]], about: About) -> None:
+    """What checks found since they were last asked, each kind's first few with their events."""
+    shown = list(_first([witness for _, witness in found], SHOWN))
+    events = _events(about, {index for witness in shown for index in witness.events}) if shown else {}
+    for witness in shown:
+        _tell_witness(witness, events)
+    if len(found) > len(shown):
+        print(f"    and {len(found) - len(shown)} more", flush=True)
+
+
+def _tell_witness(witness: Witness, events: dict[int, Event]) -> None:
+    say(f"    {witness.kind}: {one_line(witness.why)}")
+    for index in witness.events:
+        say(f"      {_line(index, events.get(index))}")
 
 
 def _events(about: About, wanted: set[int]) -> dict[int, Event]:
@@ -75,12 +94,12 @@ def _line(index: int, event: Event | None) -> str:
     return one_line(f"event {index}: {who} {event.op} {event.type} {value[:200]}")
 
 
-def _first(witnesses: list[Witness]) -> Iterator[Witness]:
-    """A hundred of each kind: a broken bus has millions."""
+def _first(witnesses: list[Witness], most: int = WRITTEN) -> Iterator[Witness]:
+    """Some of each kind: a broken bus has millions."""
     seen: Counter[str] = Counter()
     for witness in witnesses:
         seen[witness.kind] += 1
-        if seen[witness.kind] <= WRITTEN:
+        if seen[witness.kind] <= most:
             yield witness
 
 
