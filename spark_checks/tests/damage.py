@@ -139,6 +139,14 @@ def far_cursor(events: Events) -> Events:
     return events
 
 
+def without_cursor(events: Events) -> Events:
+    """A sync that was answered with messages, and does not say where the cursor is."""
+    events = copy.deepcopy(events)
+    syncs = (event for event in events if event.get("op") == "sync" and event["type"] == "ok")
+    next(event for event in syncs if event["value"]["received"])["value"].pop("cursor")
+    return events
+
+
 def left_out_after_a_lost_answer(events: Events) -> tuple[Events, int]:
     """A sync without its answer, and a message left out long afterwards; and the event that lacks it."""
     events = copy.deepcopy(events)

@@ -43,6 +43,7 @@ def worlds(recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFac
             keep(f"damaged-{system}-{seed}", Damage(events, seed).done())
     keep("malformed", damage.malformed(events_of(recorded("worker"))))
     keep("far-cursor", damage.far_cursor(events_of(recorded("topics"))))
+    keep("without-cursor", damage.without_cursor(events_of(recorded("topics"))))
     keep("left-out", damage.left_out_after_a_lost_answer(events_of(recorded("topics")))[0])
     for system, mutant in MUTANTS:
         fleet = Fleet([mutants(system)[mutant].spec()], system=system)
@@ -121,6 +122,13 @@ def test_malformed_answers_are_violations_and_never_a_crash(in_python: Said) -> 
     integrity, *_ = in_python["malformed"]
     assert integrity.verdict == "invalid"
     assert [witness.kind for witness in integrity.witnesses] == ["malformed_answer"] * 11
+
+
+def test_messages_of_a_malformed_answer_are_not_looked_at(in_python: Said) -> None:
+    """The answer is a violation, and no crash; what comes after it is not blamed for it."""
+    integrity, *others = in_python["without-cursor"]
+    assert [witness.kind for witness in integrity.witnesses] == ["malformed_answer"]
+    assert {verdict.verdict for verdict in others} == {"valid"}
 
 
 def test_a_reader_that_lost_an_answer_is_followed_on(recorded: Callable[[str], Path], in_python: Said) -> None:

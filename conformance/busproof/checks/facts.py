@@ -257,10 +257,11 @@ class Facts(msgspec.Struct):
         return self.known.dump_at
 
     def answers(self) -> dict[int, list[Delivered]]:
-        """The messages of each read, in their order, by its end."""
+        """The messages of each read, in their order, by its end; of a malformed one nothing is looked at."""
         found: dict[int, list[Delivered]] = {read.end: [] for read in self.reads}
         for row in sorted(self.delivered, key=lambda row: (row.end, row.place)):
-            found[row.end].append(row)
+            if row.end in found:
+                found[row.end].append(row)
         return found
 
     def add(self, *facts: Any) -> None:

@@ -23,11 +23,14 @@ def of_call(call: Call) -> Iterator[Fact]:
         yield from _items(call, topic)
         if call.outcome == "ok" and not call.is_malformed:
             yield from _read(call, topic, is_moving)
-        elif call.outcome != "fail":
+        if call.outcome != "fail" and _cursor(call) is None:  # nobody knows how far it went
             yield Jump(topic, call.agent, call.begin, call.end, None, is_back=False)
     elif call.op == "cursor_reset" and call.outcome != "fail":
-        to = number(as_row(call.reply.get("cursor")).get("last_seq"))
-        yield Jump(topic, call.agent, call.begin, call.end, to, is_back=True)
+        yield Jump(topic, call.agent, call.begin, call.end, _cursor(call), is_back=True)
+
+
+def _cursor(call: Call) -> int | None:
+    return number(as_row(call.reply.get("cursor")).get("last_seq"))
 
 
 def _name(sender: str | None, key: str | None) -> str | None:
@@ -65,7 +68,7 @@ def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
         call.end,
         count,
         number(params.get("max_items")) or ITEMS_MAX,
-        number(as_row(call.reply.get("cursor")).get("last_seq")),
+        _cursor(call),
         is_moving,
         number(params.get("ack_through")),
         bool(flag(params.get("include_self"))),
