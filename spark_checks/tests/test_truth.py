@@ -7,38 +7,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from busproof.checks import Verdict
 from busproof.history import scan
 from busproof.systems import run_checks
 from busspark import closer, twin
 from busspark.compact import compact
-from busspark.generate.stage import Fault, generate
+from busspark.generate.stage import generate
 from busspark.generate.topics import Topics
+from busspark.generate.truth import missed, unexplained
 from busspark.generate.worker import Worker
 from busspark.judge import judge
 
 BUSES = (Worker, Topics)
-
-
-def unexplained(verdicts: list[Verdict], truth: list[Fault]) -> list[str]:
-    """Violations that nobody planted."""
-    events = {(kind, fault.event) for fault in truth for kind in (fault.kind, *fault.also)}
-    seqs = {(kind, fault.seq) for fault in truth for kind in (fault.kind, *fault.also) if fault.seq}
-    return [
-        f"{witness.kind} {witness.events} {witness.a} {witness.b}"
-        for verdict in verdicts
-        for witness in verdict.witnesses
-        if not any((witness.kind, event) in events for event in witness.events)
-        and not any((witness.kind, number) in seqs for number in (witness.a, witness.b, witness.a + 1))
-    ]
-
-
-def missed(verdicts: list[Verdict], truth: list[Fault]) -> list[Fault]:
-    """Planted faults that nobody found."""
-    witnesses = [witness for verdict in verdicts for witness in verdict.witnesses]
-    shown = {(witness.kind, event) for witness in witnesses for event in witness.events}
-    told = {(witness.kind, number) for witness in witnesses for number in (witness.a, witness.b, witness.a + 1)}
-    return [f for f in truth if (f.kind, f.event) not in shown and not (f.seq and (f.kind, f.seq) in told)]
 
 
 def test_what_was_planted_is_found_and_nothing_else(
