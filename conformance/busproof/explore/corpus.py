@@ -75,29 +75,26 @@ def _revised(
     found: Replay,
     learnt: dict[str, tuple[str, Program]],
 ) -> Program:
-    """Without a choice that another script taught, does this one come farther?
+    """Does it contradict a choice that another script taught?
 
     Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and
     what was excused counts. Not where it only stumbled: what does not come again says nothing of its choices.
     """
     assert program.mismatch is not None
-    if _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
+    name = program.mismatch.contradicts
+    if name not in learnt or _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
         return program
-    for name, (script, excused) in learnt.items():
-        others = {other: option for other, option in found.dialects.items() if other != name}
-        again = play(fleet, specification, steps, others)
-        is_farther = _far(again) > _far(program)
-        if not is_farther and program.mismatch.contradicts != name:
-            continue
-        del learnt[name]
-        if is_farther and _far(play(fleet, specification, excused.steps, others)) >= _far(excused):
-            found.dialects = others
-            return again
-        del found.dialects[name]
-        excused.mismatch = excused.learnt.pop(name)
-        found.broken[script] = excused
-        return again if is_farther else program
-    return program
+    script, excused = learnt.pop(name)
+    others = {other: option for other, option in found.dialects.items() if other != name}
+    again = play(fleet, specification, steps, others)
+    is_farther = _far(again) > _far(program)
+    if is_farther and _far(play(fleet, specification, excused.steps, others)) >= _far(excused):
+        found.dialects = others
+        return again
+    del found.dialects[name]
+    excused.mismatch = excused.learnt.pop(name)
+    found.broken[script] = excused
+    return again if is_farther else program
 
 
 def _far(program: Program) -> tuple[int, bool]:

@@ -50,6 +50,9 @@ def explained(make: Make, history: History, known: dict[str, str], learnt: dict[
     """Choices that explain all of it: what is known stays, what was learnt from this history alone may be wrong."""
     order = itertools.count()
     queue = [_ranked(tried(make, history, start), order) for start in ({**known, **learnt}, known)]
+    for *_, trial in queue:
+        if trial.states:
+            return trial
     seen = {frozenset(trial.dialects.items()) for *_, trial in queue}
     starts, left = len(queue), TRIALS_MAX
     heapq.heapify(queue)

@@ -445,7 +445,7 @@ class Stage:
         known = {name: option for name, option in self.dialects.items() if name not in learnt}
         trial = explained(self._new_model, self.history, known, learnt)
         if trial is None:
-            name = of_two_minds(self._new_model, self.history, self.dialects, since)
+            name = self._doubted(known, learnt) or of_two_minds(self._new_model, self.history, self.dialects, since)
             if name in self.learnt:
                 del self.dialects[name]
                 raise self.learnt.pop(name)
@@ -457,6 +457,15 @@ class Stage:
             if self.dialects.get(name) != option:
                 self.dialects[name], self.learnt[name] = option, mismatch
         return trial.states
+
+    def _doubted(self, known: dict[str, str], learnt: dict[str, str]) -> str:
+        """A choice that other scripts have shown, and without which all of this one is explained."""
+        asked = {name for state in self.states for name in state.consulted}
+        for name in filter(asked.__contains__, known):
+            others = {other: option for other, option in known.items() if other != name}
+            if explained(self._new_model, self.history, others, learnt):
+                return name
+        return ""
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)
