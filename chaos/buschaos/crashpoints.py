@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import Change, Continue, Fail
+from buschaos.nemeses.syscalls import Change, Continue, Fail, Watch
 from buschaos.operations import Operation, applicable, prepare_store
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.scratch import scratch
@@ -188,6 +189,8 @@ class CrashPoints:
             if not outcome.answered:
                 raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
             after = stage.look()
+            if _is_named(outcome.watch):
+                stage.dismiss()  # who finds its number must find nobody
         assert outcome.base is not None
         assert outcome.ledger is not None
         ledger = replace(outcome.ledger, is_changed=before not in (None, after))
@@ -245,3 +248,9 @@ class CrashPoints:
             return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
+
+
+def _is_named(watch: Watch) -> bool:
+    """Did a process write its number into the store, as a holder of locks does? Who comes may ask whether it lives."""
+    numbers = [str(process).encode() for process in watch.processes]
+    return any(number in step.data or number in os.fsencode(step.path) for step in watch.tape for number in numbers)

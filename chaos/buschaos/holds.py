@@ -169,7 +169,7 @@ class Holds:
 
 def is_playable(operation: Operation, hello: HelloReply) -> bool:
     """Can a process that has its store open be held in it?"""
-    is_session = operation.method in ("open", "close") or operation.empty_store or bool(operation.options)
+    is_session = operation.method in ("open", "close") or operation.empty_store
     return applicable(operation, hello) and not is_session
 
 
@@ -311,13 +311,13 @@ class _Duet:
     # -- who comes, and what is found
 
     def _door(self) -> Door:
-        return self._ground.fleet.door(1, self._store, {})
+        return self._ground.fleet.door(1, self._store, dict(self._operation.options))
 
     def _come(
         self, door: Door, number: int, agent: str, now_ms: int, *, is_victim: bool = False, is_nobody: bool = False
     ) -> Session:
         if is_victim:
-            door.call("open", {"store": str(self._store), "options": {}})
+            door.call("open", {"store": str(self._store), "options": dict(self._operation.options)})
         session = Session(door, self._recorder, process=number, agent=agent)
         self._sessions.append(session)
         tell_time(session, self._ground.fleet.hello, now_ms)

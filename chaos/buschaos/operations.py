@@ -47,6 +47,8 @@ class Operation:
     ages: Callable[[Path], None] = lambda _: None  # makes the store as an older program left it
     shows: tuple[str, ...] = ()  # what its reply shows of the state: after an error, that or a refusal
     options: tuple[tuple[str, Any], ...] = ()  # with which its store is opened
+    # A transaction for each message that waits: in a session it comes before all that may bring another.
+    comes_first: bool = False
     # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 

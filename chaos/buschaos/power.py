@@ -150,6 +150,7 @@ class PowerLoss:
         operations = list(self._operations)
         if number:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
+            operations.sort(key=lambda op: not op.comes_first)
         result = PowerResult(self._durability)
         with (
             scratch("power") as work,

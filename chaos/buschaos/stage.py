@@ -424,6 +424,11 @@ class Stage:
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
         return kept
 
+    def dismiss(self) -> None:
+        """End the victim in the end, too: images of its run are of a time when it was dead."""
+        if self._victim is not None:
+            self._victim.retired = True
+
     def close(self) -> None:
         """Give the processes back, remove the folder."""
         self._let_survivor_go()

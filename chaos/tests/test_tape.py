@@ -140,3 +140,14 @@ def test_a_write_beyond_the_end_leaves_zeros_before_it() -> None:
     """As a file system does."""
     steps = [Step("create", "f"), Step("write", "f", offset=3, data=b"x"), Step("cut", "f", offset=6)]
     assert Disk(image.Image({})).play(steps).image().files == {"f": b"\0\0\0x\0\0"}
+
+
+def test_a_folder_that_is_not_empty_stays() -> None:
+    """A program tries to remove it, or to put another in its place, and is refused: the step did nothing."""
+    base = image.Image({"lock/pid": b"1"}, frozenset({"lock", "mine"}))
+    tape = [Step("rmdir", "lock"), Step("rename", "lock", source="mine")]
+    left = image.replay(base, tape)
+    assert left.folders == {"lock", "mine"}
+    assert left.files == {"lock/pid": b"1"}
+    emptied = image.replay(base, [*tape, Step("unlink", "lock/pid"), Step("rmdir", "lock")])
+    assert emptied.folders == {"mine"}

@@ -143,7 +143,7 @@ class Disk:
                 if self.names[step.source] == self.names.get(step.path):
                     return  # two names of one file: POSIX leaves both
                 self.names[step.path] = self.names.pop(step.source)
-            case "rename" if step.source in self._folders:
+            case "rename" if step.source in self._folders and not self._holds(step.path):
                 self._move_folder(step.source, step.path)
             case "link" if step.source in self.names:
                 self.names[step.path] = self.names[step.source]
@@ -152,7 +152,7 @@ class Disk:
                 self._links.pop(step.path, None)
             case "mkdir":
                 self._folders.add(step.path)
-            case "rmdir":
+            case "rmdir" if not self._holds(step.path):  # a program may try before it has emptied the folder
                 self._folders.discard(step.path)
             case "symlink":
                 self._links[step.path] = step.source
@@ -169,6 +169,10 @@ class Disk:
         if isinstance(data, bytes):
             data = self._data[number] = bytearray(data)
         change(data, step)
+
+    def _holds(self, folder: str) -> bool:
+        """Is there anything in it?"""
+        return any(path.startswith(folder + "/") for path in (*self.names, *self._folders, *self._links))
 
     def _move_folder(self, old: str, new: str) -> None:
         def moved(path: str) -> str:

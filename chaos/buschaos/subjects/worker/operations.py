@@ -161,7 +161,9 @@ OPERATIONS = (
         ("signing", "backpressure"),
         options=(("signing_key", "5a" * 32), ("unread_max", 100)),
     ),
-    Operation("process_loop", "cursor", "process_loop", lambda _: {"agent_id": "fred"}, ("process_loop",)),
+    Operation(
+        "process_loop", "cursor", "process_loop", lambda _: {"agent_id": "fred"}, ("process_loop",), comes_first=True
+    ),
     Operation(
         "process_loop to the dead letters",
         "retry",
@@ -261,7 +263,7 @@ PEERS = (
         "publish",
         lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
         # Not another loop of the same agent: both may handle what neither has acknowledged (at least once).
-        (*_WRITERS, "export_to_jsonl", "archive", "ack", "process_loop"),
+        (*_WRITERS, "export_to_jsonl", "archive", "ack", "process_loop", "process_loop to the dead letters"),
     ),
     PeerCall(
         "a publish of the same message",
