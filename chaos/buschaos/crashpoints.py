@@ -27,7 +27,6 @@ from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Watch
 from buschaos.operations import Operation, applicable, prepare_store
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
-from buschaos.scratch import scratch
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -36,6 +35,7 @@ from buschaos.tape.cuts import BLOCKS, PowerCuts
 from buschaos.tape.image import Image
 from busproof.fleet import Fleet
 from busproof.history import Event, read
+from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
@@ -119,7 +119,7 @@ class CrashPoints:
         also = bpf.READS if self._reads else ()
         victims = Victims(self._fleet.specs[0], self._fleet.system, start_ahead=start_ahead, also=also)
         try:
-            with Inspector(self._fleet.system) as inspector, scratch("points") as work:
+            with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
                 history = work / "prepared.jsonl"
                 prepared = prepare_store(
                     self._fleet, work / "prepared", history, self._subject.prepare, is_alone=self._subject.is_alone

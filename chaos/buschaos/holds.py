@@ -29,7 +29,6 @@ from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, watched_child
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
-from buschaos.scratch import scratch
 from buschaos.stage import Ground, Victims
 from buschaos.state import Evidence, Problem, difference, short, tables
 from buschaos.subjects import SUBJECTS
@@ -38,6 +37,7 @@ from busproof.adapters.base import Door, DoorError, Refused
 from busproof.fleet import Fleet
 from busproof.history import Event, Recorder, merged, read, write
 from busproof.protocol import HelloReply
+from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.session import Session
 
 _VICTIM, _PEER, _WITNESS = 2, 3, 4
@@ -96,7 +96,7 @@ class Holds:
     def run(self) -> Iterator[PairResult]:
         """One result a pair, as they come."""
         with (
-            scratch("holds") as work,
+            scratch("holds", room_bytes=ROOM_OF_FEW_BYTES) as work,
             Inspector(self._fleet.system) as inspector,
             contextlib.closing(
                 Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False, also=bpf.LOCKS)

@@ -31,7 +31,6 @@ from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
-from buschaos.scratch import scratch
 from buschaos.sessions import Durability, PowerResult, Sessions
 from buschaos.snapshots import ends
 from buschaos.stage import Ground, Stage, Victims
@@ -44,6 +43,7 @@ from buschaos.tape.step import Step
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import Fleet
 from busproof.history import Recorder, read
+from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.session import Session
 
 IMAGES = 400  # distinct ones that are checked
@@ -153,7 +153,7 @@ class PowerLoss:
             operations.sort(key=lambda op: not op.comes_first)
         result = PowerResult(self._durability)
         with (
-            scratch("power") as work,
+            scratch("power", room_bytes=ROOM_OF_FEW_BYTES) as work,
             contextlib.ExitStack() as lookers,
             contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False)) as victims,
         ):

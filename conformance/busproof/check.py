@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from busproof.protocol import CONTRACTS, HelloReply
 from busproof.pytest_run import Run
 from busproof.report import lines, terminal
 from busproof.report.live import Live
+from busproof.scratch import scratch
 from busproof.words import reason, say
 
 LOOK_S = 0.25
@@ -179,8 +179,8 @@ def _unplayable(args: argparse.Namespace) -> str:
 def _first_answers(fleet: Fleet) -> HelloReply:
     """What the bus declares, if it can open and leave a store: of one that cannot, no row says anything."""
     try:
-        with tempfile.TemporaryDirectory(prefix="busproof-") as store:
-            fleet.give_back(fleet.door(0, Path(store), {}), retired=False)
+        with scratch() as store:
+            fleet.give_back(fleet.door(0, store, {}), retired=False)
     finally:
         fleet.close()
     return fleet.hello

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +13,7 @@ from busproof.adapters.base import Door, DoorError
 from busproof.adapters.child import Household
 from busproof.adapters.doors import BusSpecError, open_door
 from busproof.protocol import CONTRACTS, HelloReply
+from busproof.scratch import scratch
 from busproof.warm import Warm
 
 __all__ = ["BudgetSpent", "BusSpecError", "Fleet", "open_door", "reference"]
@@ -53,7 +54,8 @@ class Fleet:
         self.ends_at: float | None = None  # Unix seconds; after it `door` raises BudgetSpent
         self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
         self._spec_of: dict[int, str] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._lasts = contextlib.ExitStack()
+        self._shared: Path | None = None
         try:
             self.hellos = [self._say_hello(spec) for spec in specs]
         except BaseException:
@@ -88,9 +90,9 @@ class Fleet:
 
     def shared_store(self) -> Path:
         """A store that the scenarios of one fleet share, for a system whose lanes are strangers to each other."""
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="busproof-shared-")
-        return Path(self._folder.name)
+        if self._shared is None:
+            self._shared = self._lasts.enter_context(scratch("shared"))
+        return self._shared
 
     def give_back(self, door: Door, *, retired: bool) -> None:
         """Close the store and keep the process for the next run, or kill it if it is retired."""
@@ -113,9 +115,8 @@ class Fleet:
         if left:
             them = "1 process" if len(left) == 1 else f"{len(left)} processes"
             print(f"busproof: the bus left {them} running, now ended: {left[0][:200]!a}", file=sys.__stderr__)
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        self._lasts.close()
+        self._shared = None
 
     def _idle_on(self, spec: str, store: Path) -> Door | None:
         """A warm door; best one that has this store open already."""

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +26,7 @@ from typing import Any, Literal
 from busproof.catalogue import Requirement, catalogue
 from busproof.fleet import Fleet
 from busproof.history import Event, Recorder, read
+from busproof.scratch import scratch
 from busproof.session import Session
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
@@ -152,21 +151,18 @@ def scenario(
 
 
 @contextlib.contextmanager
-def stage(
-    fleet: Fleet, *, run: str, options: dict[str, Any] | None = None, root: Path | None = None, alone: bool = True
-) -> Iterator[Ctx]:
+def stage(fleet: Fleet, *, run: str, options: dict[str, Any] | None = None, alone: bool = True) -> Iterator[Ctx]:
     """A fresh store and recorder; both are removed afterwards. Not `alone`: on the fleet's shared store."""
-    folder = Path(tempfile.mkdtemp(prefix="busproof-", dir=root))
-    store = folder / "store" if alone else fleet.shared_store()
-    store.mkdir(exist_ok=True)
-    recorder = Recorder(folder / "history.jsonl", run=run, system=fleet.system)
-    ctx = Ctx(fleet, store, recorder, options or {})
-    try:
-        yield ctx
-    finally:
-        ctx.close()
-        recorder.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    with scratch() as folder:
+        store = folder / "store" if alone else fleet.shared_store()
+        store.mkdir(exist_ok=True)
+        recorder = Recorder(folder / "history.jsonl", run=run, system=fleet.system)
+        ctx = Ctx(fleet, store, recorder, options or {})
+        try:
+            yield ctx
+        finally:
+            ctx.close()
+            recorder.close()
 
 
 def rows_of(system: str, item: str) -> list[Requirement]:

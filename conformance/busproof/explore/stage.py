@@ -10,14 +10,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-import shutil
 import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from busproof.adapters.base import Door, DoorError, Lost, Refused
@@ -40,6 +37,7 @@ from busproof.explore.script import Step, Unresolved, numbered, resolve
 from busproof.fleet import NOW_MS_MAX, Fleet
 from busproof.models.spec import Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
+from busproof.scratch import scratch
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
 LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has looked again, at its end at the latest
@@ -158,6 +156,7 @@ class Stage:
         self.now_ms = T0_MS
         self.seen = Seen()
         self._last: dict[tuple[str, str], str] = {}
+        self._lasts = contextlib.ExitStack()
         self._doors: dict[int, Door] = {}
         self._options: dict[int, dict[str, Any]] = {}
         self._clocks: dict[int, int] = {}
@@ -167,7 +166,7 @@ class Stage:
         self._declares_all = self.features | hello.limits.keys() >= specification.model.EVERYTHING
 
     def __enter__(self) -> Stage:
-        self.folder = Path(tempfile.mkdtemp(prefix="busproof-"))
+        self.folder = self._lasts.enter_context(scratch())
         self.store = self.folder / "store"
         self.store.mkdir()
         self.hand = self.specification.hand(self.store)
@@ -177,7 +176,7 @@ class Stage:
         self.hand.close()
         for at in list(self._doors):
             self._leave(at)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lasts.close()
 
     @property
     def model(self) -> Model:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import Fleet
 from busproof.history import Recorder
+from busproof.scratch import scratch
 from busproof.session import Session
 from busproof.suite import T0_MS
 
@@ -49,9 +49,14 @@ def play(workload: Workload, fleet: Fleet, *, seed: int, calls: int, into: Path)
     plan = workload.draw(seed, calls, nouns)
     header = {"workload": {"seed": seed, "calls": calls}, "bus": fleet.hello.model_dump()}
     recorder = Recorder(into, run=f"workload-{seed}", system=fleet.system, header=header)
-    folder = Path(tempfile.mkdtemp(prefix="busproof-"))
-    store = folder / "store"
-    store.mkdir()
+    with scratch() as folder, contextlib.closing(recorder):
+        store = folder / "store"
+        store.mkdir()
+        _play(workload, fleet, plan, seed, store, recorder)
+    return into
+
+
+def _play(workload: Workload, fleet: Fleet, plan: Plan, seed: int, store: Path, recorder: Recorder) -> None:
     sessions: list[Session] = []
     try:
         for number, agent in enumerate(workload.agents):
@@ -63,13 +68,10 @@ def play(workload: Workload, fleet: Fleet, *, seed: int, calls: int, into: Path)
                     session.set_clock(now_ms)
             _together(workload, sessions, parts, seed * PHASES + phase)
             now_ms += PHASE_MS[phase % len(PHASE_MS)]
-        workload.finish(sessions[0], sessions, recorder, store, nouns)
+        workload.finish(sessions[0], sessions, recorder, store, {*fleet.hello.nouns, *fleet.hello.features})
     finally:
         for session in sessions:
             fleet.give_back(session.door, retired=session.retired)
-        recorder.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    return into
 
 
 def _together(workload: Workload, sessions: list[Session], parts: list[list[Step]], seed: int) -> None:
