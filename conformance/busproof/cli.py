@@ -221,7 +221,8 @@ def _parser() -> argparse.ArgumentParser:
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
-    doctor.add_argument("--bus", required=True, metavar="SPEC", help="what to look at: an adapter's bus, or a file")
+    what = "what to look at: an adapter's bus, a file, a folder, or a server (nats://HOST:PORT)"
+    doctor.add_argument("--bus", required=True, metavar="SPEC", help=what)
     doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", **_SYSTEM, help="%(choices)s")

@@ -21,9 +21,9 @@ from busproof.adapters.child import Household
 from busproof.adapters.doors import open_door
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.stdio import StdioDoor
-from busproof.oddities import library
+from busproof.oddities import jetstream, library
+from busproof.oddities.examine import Findings, examine_folder
 from busproof.oddities.examine import examine as examine_store
-from busproof.oddities.examine import examine_folder
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 from busproof.words import faults, one_line, say
 
@@ -45,6 +45,8 @@ def examine(spec: str, system: str | None = None) -> int:
         return examine_store(Path(spec.removeprefix("sqlite:")).expanduser(), system)
     if spec.startswith("files:") and (folder := Path(spec.removeprefix("files:")).expanduser()).is_dir():
         return examine_folder(folder)
+    if (server := jetstream.server_of(spec)) is not None:
+        return _examine_server(*server)
     household = Household()
     try:
         system = system or _system_of(spec, household)
@@ -59,6 +61,15 @@ def examine(spec: str, system: str | None = None) -> int:
             say(f"  note   it left a process running, which was ended: {command[:200]!a}")
     say(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
     return 0
+
+
+def _examine_server(url: str, creds: str | None) -> int:
+    try:
+        found, noted = jetstream.look(url, creds)
+    except jetstream.Unreachable as error:
+        say(f"there is nothing to look at: {one_line(error)}")
+        return 2
+    return Findings(url, "as the JetStream of a timeline bus", found, noted).tell()
 
 
 def _system_of(spec: str, household: Household) -> str:

@@ -28,7 +28,7 @@ def _places() -> Iterator[str]:
 class Findings:
     """What was found in one place."""
 
-    place: Path
+    place: Path | str
     said: str  # what it is taken for
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

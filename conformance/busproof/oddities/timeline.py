@@ -9,6 +9,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from busproof.oddities.common import some
 
@@ -30,7 +31,7 @@ def _chain(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
             yield f"{where} follows number {number}"
         if before is not None and row["previous"] != before:
             yield f"{where} does not follow the hash of the one before it"
-        if row["hash"] != _hash(row):
+        if row["hash"] != digest(row):
             yield f"{where} is not what was recorded: its hash is that of other fields"
         place[lane] = row["number"], row["hash"]
     for row in db.execute("SELECT * FROM timelines"):
@@ -38,7 +39,8 @@ def _chain(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
             yield f"timeline {row['timeline']} says that it ends at {row['number']}, and its last message is another"
 
 
-def _hash(row: sqlite3.Row) -> str:
+def digest(row: sqlite3.Row | dict[str, Any]) -> str:
+    """The hash of a message, over the fields that it covers, each with its length."""
     names = ("previous", "number", "subject", "nonce", "state", "payload", "time_us")
     parts = ["" if row[name] is None else str(row[name]) for name in names]
     data = b"".join(len(part).to_bytes(8, "big") + part for part in (one.encode("utf-8", "replace") for one in parts))

@@ -1,0 +1,188 @@
+"""`busproof doctor --bus nats://HOST:PORT`: what is odd in the JetStream of a `timeline` bus.
+
+The stream is read once, by an ordered consumer that the server forgets again, into the tables that a `timeline.db` has;
+what looks at a file then looks at it. Of the server itself: what it would delete, has deleted or has lost, and work
+that nobody fetches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from busproof.oddities import timeline
+from busproof.protocol import CONTRACTS
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+    from nats.js import JetStreamContext
+    from nats.js.api import ConsumerInfo, StreamInfo
+
+STREAM, SUBJECTS = "VLINDER", "vlinder.>"
+ANSWER_S = 5.0
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+_URL = re.compile(r"(?:nats:)?((?:nats|tls)://\S+)")
+_TABLE = "CREATE TABLE copy AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE copy RENAME TO messages"
+_INSERT = (
+    "INSERT INTO messages (position, timeline, number, submission, type, subject, nonce, state, payload, time_us,"
+    " previous, hash) VALUES (:position, :timeline, :number, :submission, :type, :subject, :nonce, :state, :payload,"
+    " :time_us, :previous, :hash)"
+)
+
+
+class Unreachable(Exception):
+    """No server, or no stream, to look at."""
+
+
+def server_of(spec: str) -> tuple[str, str | None] | None:
+    """URL and credentials, of a URL or of a store folder whose config.toml names one; None: it is another spec."""
+    if found := _URL.fullmatch(spec):
+        return found[1], None
+    config = Path(spec.removeprefix("nats:")).expanduser() / "config.toml"
+    if not spec.startswith("nats:") or not config.is_file():
+        return None
+    queue = tomllib.loads(config.read_text(encoding="utf-8")).get("queue", {})
+    creds = queue.get("nats_creds")
+    return (queue["nats_url"], creds and str(Path(creds).expanduser())) if "nats_url" in queue else None
+
+
+def look(url: str, creds: str | None) -> tuple[list[str], list[str]]:
+    """What is odd, and what is worth a note. Raises Unreachable."""
+    try:
+        import nats
+    except ImportError as error:
+        raise Unreachable(f"{error.name} is missing: pip install '.[nats]' in busproof's folder") from error
+    with tempfile.TemporaryDirectory(prefix="busproof-") as folder, closing(sqlite3.connect(f"{folder}/copy.db")) as db:
+        db.row_factory = sqlite3.Row
+        db.executescript(CONTRACTS["timeline"].tables)
+        db.executescript(_TABLE)  # without its constraints: what stands twice is for a look to say
+        try:
+            info, consumers, strange = asyncio.run(_read(url, creds, db))
+        except (nats.errors.Error, OSError, TimeoutError) as error:
+            raise Unreachable(f"{url}: {type(error).__name__}: {error}") from error
+        found, noted = list(_of_the_stream(info)), [*_strangers(strange), *_of_the_consumers(consumers)]
+        for looks, told in ((timeline.ODDITIES, found), (timeline.NOTES, noted)):
+            for one in looks:
+                told += one(db, Path(folder), 0)
+        return found, noted
+
+
+async def _read(url: str, creds: str | None, db: sqlite3.Connection) -> tuple[StreamInfo, list[ConsumerInfo], int]:
+    import nats
+
+    async def ignore(_: Exception) -> None:
+        """Whoever asked is told."""
+
+    connection = await nats.connect(
+        url, user_credentials=creds, connect_timeout=3, allow_reconnect=False, error_cb=ignore
+    )
+    try:
+        jetstream = connection.jetstream(timeout=ANSWER_S)
+        info = await jetstream.stream_info(STREAM)
+        consumers = await jetstream.consumers_info(STREAM)
+        strange = await _copy(jetstream, db) if info.state.messages else 0
+        return info, consumers, strange
+    finally:
+        await connection.close()
+
+
+async def _copy(jetstream: JetStreamContext, db: sqlite3.Connection) -> int:
+    """Each message into its row; the number of those that their sender did not chain."""
+    strange = 0
+    ends: dict[str, dict[str, Any]] = {}
+    subscription = await jetstream.subscribe(SUBJECTS, stream=STREAM, ordered_consumer=True)
+    is_last = False
+    while not is_last:
+        message = await subscription.next_msg(ANSWER_S)
+        is_last = message.metadata.num_pending == 0
+        parts = message.subject.split(".")
+        if len(parts) < 4:
+            strange += 1
+            continue
+        end = ends.get(parts[1])
+        row = _chained(message, end)
+        strange += "Timeline-Hash" not in (message.headers or {})
+        db.execute(_INSERT, row)
+        parent, at = (end["parent"], end["at"]) if end else _origin(row)
+        ends[parts[1]] = {**row, "parent": parent, "at": at}
+    db.executemany("INSERT INTO timelines VALUES (:timeline, :parent, :at, :number, :hash)", ends.values())
+    db.commit()
+    return strange
+
+
+def _chained(message: Msg, end: dict[str, Any] | None) -> dict[str, Any]:
+    """A message's row: as its sender recorded it; one that knows only the subjects is chained by whoever reads."""
+    headers = message.headers or {}
+    _, name, submission, kind, *_ = message.subject.split(".")
+    row = {
+        "position": message.metadata.sequence.stream,
+        "timeline": name,
+        "submission": submission,
+        "type": kind,
+        "subject": message.subject,
+        "nonce": headers.get("Timeline-Nonce"),
+        "state": headers.get("Timeline-State"),
+        "payload": message.data.decode("utf-8", "replace"),
+    }
+    try:
+        row |= {"number": int(headers["Timeline-Number"]), "time_us": int(headers["Timeline-Time-Us"])}
+        return row | {"previous": headers["Timeline-Previous"], "hash": headers["Timeline-Hash"]}
+    except (KeyError, ValueError):
+        row |= {"number": end["number"] + 1 if end else 1, "previous": end["hash"] if end else timeline.START}
+        row["time_us"] = (message.metadata.timestamp - _EPOCH) // _MICROSECOND
+        return row | {"hash": timeline.digest(row)}
+
+
+def _origin(row: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Where a timeline began, by its first message."""
+    if row["type"] != "fork":
+        return None, None
+    try:
+        said = json.loads(row["payload"])
+        return _token(said["parent"]), int(said["at"])
+    except (ValueError, TypeError, KeyError):
+        return None, None
+
+
+def _token(name: str) -> str:
+    """As a dimension stands in a subject."""
+    return quote(name, safe="~-_").replace(".", "%2E")
+
+
+def _strangers(number: int) -> Iterator[str]:
+    if number:
+        yield f"{number} messages were not chained by their senders, who know only the subjects: no change shows"
+
+
+def _of_the_stream(info: StreamInfo) -> Iterator[str]:
+    config, state = info.config, info.state
+    if config.retention != "limits":
+        yield f"the stream's retention is {config.retention}: a message goes when it is read, and cannot be replayed"
+    if config.storage != "file":
+        yield f"the stream is kept in {config.storage}: the record ends with the server"
+    limits = {"max_age": config.max_age, "max_msgs": config.max_msgs, "max_bytes": config.max_bytes}
+    if set_ := [name for name, value in limits.items() if value and value > 0]:
+        yield f"the stream has {' and '.join(set_)}: the oldest of the record will be deleted"
+    if state.num_deleted or (state.messages and state.first_seq > 1):
+        yield f"{(state.num_deleted or 0) + state.first_seq - 1} messages of the record were deleted"
+    if state.lost:
+        yield f"the server has lost {state.lost}"
+
+
+def _of_the_consumers(consumers: Sequence[ConsumerInfo]) -> Iterator[str]:
+    for one in consumers:
+        if one.name and (one.num_pending or one.num_ack_pending) and not one.num_waiting and one.config.durable_name:
+            yield (
+                f"consumer {unquote(one.name)}: {one.num_pending} messages wait and {one.num_ack_pending} are held,"
+                " and nobody fetches at the moment: has it workers?"
+            )
