@@ -27,7 +27,6 @@ from buschaos import reading, state
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.inspector import Inspector
 from buschaos.operations import WHEN_MS, applicable, prepare_store, tell_time
-from buschaos.scratch import scratch
 from buschaos.stage import Ground, Stage, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
@@ -35,6 +34,7 @@ from buschaos.tape.image import Image
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import BusSpecError, Fleet, reference
 from busproof.history import Recorder, read
+from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.session import Session
 from busproof.words import say
 
@@ -202,7 +202,7 @@ def damaging(spec: str, system: str) -> Iterator[Damage]:
     must_be_a_process(spec)
     subject = SUBJECTS[system]
     with (
-        scratch("damage") as work,
+        scratch("damage", room_bytes=ROOM_OF_FEW_BYTES) as work,
         contextlib.closing(Fleet([spec], system=system)) as fleet,
         contextlib.closing(Victims(spec, system, start_ahead=False)) as victims,
         Inspector(system) as inspector,

@@ -1,5 +1,6 @@
 """The doors: what a call can end in, over a process, in this process, and on the file itself."""
 
+import copy
 import os
 import shlex
 import signal
@@ -9,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters.base import Lost, Malformed, Refused
+from busproof.adapters.base import NESTED_MAX, Lost, Malformed, Refused, parsed
 from busproof.adapters.child import Household
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.adapters.stdio import StdioDoor
+from busproof.explore.script import resolve
 from busproof.fleet import BusSpecError, Fleet, open_door, reference
 from busproof.history import Recorder, read
+from busproof.models.spec import same_json
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
@@ -265,3 +268,22 @@ def test_a_server_with_a_format_of_its_own_declares_no_sqlite(tmp_path: Path) ->
         assert door.call("hello", {"system": "topics"})["features"] == []
     finally:
         door.close()
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a": ', "}")])
+def test_an_answer_is_let_in_as_deep_as_it_can_be_judged(opens: str, closes: str) -> None:
+    """And no deeper: comparing, copying and resolving go as deep as the door."""
+
+    def nested(depth: int) -> bytes:
+        return (opens * depth + "1" + closes * depth).encode()
+
+    value = parsed(nested(NESTED_MAX))
+    assert same_json(value, resolve(copy.deepcopy(value), {}))
+    for depth in (NESTED_MAX + 1, 100_000):
+        with pytest.raises(ValueError, match="nested too deep"):
+            parsed(nested(depth))
+
+
+def test_a_long_answer_is_not_a_deep_one() -> None:
+    """However many members it has."""
+    assert parsed(b"[" + b"[1]," * 3000 + b"{}]")[-1] == {}

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from busproof.adapters.child import Child
+
+NESTED_MAX = 512  # twice what the reference takes
+# Whatever a door lets in can be compared, copied and shown: three or four frames a level, above those of a test run.
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 8 * NESTED_MAX))
 
 
 class DoorError(Exception):
@@ -47,11 +52,25 @@ class Lost(DoorError):
 
 
 def parsed(line: bytes) -> Any:
-    """A line of JSON. ValueError of anything else: NaN is none, and no answer is nested a thousand deep."""
+    """A line of JSON. ValueError of anything else: NaN is none, and no answer is nested deeper than NESTED_MAX."""
     try:
-        return json.loads(line, parse_constant=_no_constant)
+        value = json.loads(line, parse_constant=_no_constant)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    if line.count(b"[") + line.count(b"{") > NESTED_MAX and _is_deep(value):
+        raise ValueError("nested too deep")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(NESTED_MAX + 1):
+        level = [one for outer in level for one in _members(outer)]
+    return bool(level)
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _no_constant(name: str) -> None:
