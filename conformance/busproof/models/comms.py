@@ -18,7 +18,7 @@ from busproof.models.comms_parts import (
     Trail,
     delivery_key,
     in_words,
-    is_text_of,
+    is_kept_as,
     is_text_of_both,
     letter_key,
 )
@@ -28,13 +28,27 @@ from busproof.models.comms_values import (
     STANDARD,
     breaks_standard,
     envelope_faults,
+    has_big_number,
     is_name,
     is_text,
     is_uuid,
     json_fault,
 )
-from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, us_of
-from busproof.models.spec import Cited, DoesNotApply, Fits, Free, FreshId, Json, Model, Refuse, Told, plain, same_json
+from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, is_iso_8601, us_of
+from busproof.models.spec import (
+    ANY_CODE,
+    Cited,
+    DoesNotApply,
+    Fits,
+    Free,
+    FreshId,
+    Json,
+    Model,
+    Refuse,
+    Told,
+    plain,
+    same_json,
+)
 from busproof.protocol.comms import CONTRACT
 
 S = 1_000_000
@@ -47,6 +61,8 @@ STATUSES = ("active", "idle", "degraded", "failed")
 ARTIFACTS = ".claude/artifacts/"
 ERROR_CHARS_MAX = 65_536
 YEARS_10_S = 10 * 365 * 24 * 3600
+TTL_S_MAX = 2**32  # a later end may be no time of four digits a year
+LIMIT_SURE = 2**31 - 1
 ARGUMENTS = ("comms.limit.15",)
 CONTENT = {
     "type",
@@ -173,6 +189,8 @@ class CommsModel(Model):
         self.json(payload)
         if breaks_standard(kind, payload):
             self.refuse("INVALID_ARGUMENT", "comms.log.89")
+        if kind == "vote.initiate" and not is_iso_8601(payload["deadline"]):
+            self.may_refuse("a time in a form that is not of ISO 8601", "comms.log.47")
         if name is not None and not is_uuid(name):
             self.refuse("INVALID_ARGUMENT", "comms.log.64")
         self.row(STANDARD[kind][0] if kind in STANDARD else "comms.log.51")
@@ -239,8 +257,10 @@ class CommsModel(Model):
         elif ttl_seconds is None:
             self.row("comms.log.42")
             return None
-        elif type(ttl_seconds) is not int or not 0 <= ttl_seconds <= YEARS_10_S:
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        elif self.whole(ttl_seconds, 0, TTL_S_MAX) == 0:
+            self.may_refuse("ttl_seconds 0", *ARGUMENTS)
+        elif ttl_seconds > YEARS_10_S:
+            self.may_refuse("ttl_seconds above ten years", *ARGUMENTS, reference_refuses=True)
         return self.now_us + int(ttl_seconds) * S
 
     def validate_message(self, message: Any) -> dict[str, Any]:
@@ -324,7 +344,10 @@ class CommsModel(Model):
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
         for channel in channels:
             self.text(channel)
-        self.whole(limit)
+        if self.whole(limit) == 0:
+            self.may_refuse("limit 0", *ARGUMENTS)
+        elif limit > LIMIT_SURE:
+            self.may_refuse("limit above 2^31 - 1", *ARGUMENTS)
         if timeout_seconds is not None:
             self.seconds(timeout_seconds)
         if timeout_seconds and limit and channels:
@@ -426,8 +449,8 @@ class CommsModel(Model):
             self.json(error)
         if agent_id is not None:
             self.name(agent_id)
-        if delivery_count is not None:
-            self.whole(delivery_count, 1)
+        if delivery_count is not None and self.whole(delivery_count) == 0:
+            self.may_refuse("delivery_count 0", *ARGUMENTS, reference_refuses=True)
         message = self.by_id(message_id)
         if message is None:
             if any(plain(letter.id) == message_id for letter in self.letters):
@@ -731,8 +754,10 @@ class CommsModel(Model):
         """The content."""
         self.text(artifact_path, "comms.blob.10")
         parts = artifact_path.removeprefix(ARTIFACTS).split("/")
-        if not artifact_path.startswith(ARTIFACTS) or len(parts) != 3:
+        if not artifact_path.startswith(ARTIFACTS):
             self.refuse("INVALID_ARGUMENT", "comms.blob.10")
+        if len(parts) != 3:
+            self.refuse(ANY_CODE, "comms.blob.10")
         for part in parts:
             self.name(part, "comms.blob.10")
         if artifact_path in self.linked:
@@ -751,10 +776,14 @@ class CommsModel(Model):
         state, failures, failed_ms, answers = "closed", 0, 0, list[Any]()
         closed_by = "comms.limit.08"  # why failures that came before do not count
         for event in events:
-            good = type(event) is dict and event.keys() == {"at_ms", "event"}
+            good = type(event) is dict and event.keys() >= {"at_ms", "event"}
             if not good or event["event"] not in ("call", "success", "failure"):
                 self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
-            at_ms, kind = self.whole(event["at_ms"], 0, 2**53), event["event"]
+            if len(event) > 2:
+                self.may_refuse("more members in an event of the breaker", *ARGUMENTS, reference_refuses=True)
+            at_ms, kind = self.whole(event["at_ms"], -(2**63)), event["event"]
+            if not 0 <= at_ms <= 2**53:
+                self.may_refuse("at_ms below 0 or above 2^53", *ARGUMENTS, reference_refuses=True)
             admitted: Any = None
             if kind == "call":
                 probes = state == "open" and at_ms - failed_ms > BREAKER_MS
@@ -905,7 +934,9 @@ class CommsModel(Model):
         mine = Delivery() if message.to is None else message.deliveries.get(message.to, Delivery())
         expires = None if message.expires_us is None else Instant(message.expires_us)
         row: dict[str, Any] = {
-            **self.envelope(message, Fits("the payload as JSON", lambda text: is_text_of(text, message.payload))),
+            **self.envelope(
+                message, Fits("the payload, or its JSON text", lambda seen: is_kept_as(seen, message.payload))
+            ),
             "status": Cited(self.status_of(mine), ("comms.lease.04", "comms.lease.08", "comms.retry.01")),
             "created_at": Cited(Stamp(message.created_us), ("comms.log.58",)),
             "expires_at": Cited(expires, ("comms.log.42",)),
@@ -964,6 +995,12 @@ class CommsModel(Model):
         self._rows = list(rows)
         raise Refuse(code)
 
+    def may_refuse(self, what: str, *rows: str, reference_refuses: bool = False) -> None:
+        """A bound that no sentence sets: a bus may take it or refuse it, and no row says which (docs/spec/comms.md)."""
+        options = ("is refused", "is taken") if reference_refuses else ("is taken", "is refused")
+        if self.choice(what, *options) == "is refused":
+            self.refuse("INVALID_ARGUMENT", *rows)
+
     # -- arguments
 
     def by_id(self, message_id: Any) -> Message | None:
@@ -1006,3 +1043,5 @@ class CommsModel(Model):
         fault = json_fault(value)
         if fault:
             self.refuse(fault, "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17")
+        if has_big_number(value):
+            self.may_refuse("a whole number beyond 64 bits", "comms.log.33")

@@ -192,9 +192,10 @@ def delivery_key(row: dict[str, Any]) -> Any:
     return bare(row.get("message_id")), bare(row.get("agent_id"))
 
 
-def is_text_of(text: Any, value: Any) -> bool:
+def is_kept_as(seen: Any, value: Any) -> bool:
+    """The value, or the JSON text of a column that holds it?"""
     try:
-        return isinstance(text, str) and same_json(json.loads(text), value)
+        return same_json(json.loads(seen) if isinstance(seen, str) else seen, value)
     except ValueError:
         return False
 

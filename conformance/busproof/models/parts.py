@@ -31,6 +31,18 @@ def us_of(value: Any) -> int | None:
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(microseconds=1)
 
 
+_ISO_8601 = re.compile(
+    r"(\d{4}-\d\d-\d\d|\d{4}-W\d\d-\d)T\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:\d\d)?)"
+    r"|(\d{8}|\d{4}W\d{3})T\d{4}(\d\d([.,]\d+)?)?(Z|[+-]\d\d(\d\d)?)",
+    re.ASCII,
+)
+
+
+def is_iso_8601(text: str) -> bool:
+    """Is a time that Python reads in a form of the standard? It reads others, too: a blank for T or before Z."""
+    return _ISO_8601.fullmatch(text) is not None
+
+
 def text_of(at_us: int) -> str:
     """ISO 8601 in UTC with microseconds and Z."""
     return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,92 @@
+"""What no sentence of comms bounds is free: a bus that takes it and a bus that refuses it are both right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from busproof.explore.dialect import History, explained, tried
+from busproof.explore.orders import Called
+from busproof.models.comms import CommsModel
+from busproof.models.parts import is_iso_8601
+from busproof.models.spec import Answer, Model, Refusal
+
+NOW_MS = 1_768_053_600_000
+REFUSED = Refusal("INVALID_ARGUMENT", definite=True)
+SEND: dict[str, Any] = {"from_agent": "a", "to_agent": "b", "message_type": "note", "payload": {}}
+VOTE = {"topic": "t", "options": ["x", "y"], "deadline": "2026-01-10T15:00:00 Z"}
+
+
+def make(dialects: dict[str, str]) -> Model:
+    """A bus that declares everything."""
+    return CommsModel(CommsModel.EVERYTHING, {}, dialects)
+
+
+def answers(method: str, params: dict[str, Any]) -> list[Answer]:
+    """Of the reference, and of a bus that chose otherwise wherever the model asks."""
+    first = make({})
+    told = [first.call("1", 0, method, dict(params), NOW_MS)]
+    for name, options in first.consulted.items():
+        told += [make({name: option}).call("1", 0, method, dict(params), NOW_MS) for option in options[1:]]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("send_message", {**SEND, "ttl_seconds": 0}),
+        ("send_message", {**SEND, "ttl_seconds": 2**31}),
+        ("send_message", {**SEND, "payload": {"n": [2**63]}}),
+        ("send_message", {**SEND, "message_type": "vote.initiate", "payload": VOTE}),
+        ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": 0}),
+        ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": 2**31}),
+        ("circuit_breaker", {"events": [{"at_ms": -1, "event": "call"}]}),
+        ("circuit_breaker", {"events": [{"at_ms": 0, "event": "call", "why": "x"}]}),
+        ("write_artifact", {"agent_id": "a", "task_id": "t", "content": -(2**63) - 1}),
+    ],
+)
+def test_it_may_be_taken_and_it_may_be_refused(method: str, params: dict[str, Any]) -> None:
+    """And a refusal that a bus chose breaks no row: the choice bears no row's name."""
+    told = answers(method, params)
+    assert {answer.refused for answer in told} == {None, "INVALID_ARGUMENT"}
+    called = Called("1", 0, method, params, NOW_MS, seen=REFUSED)
+    history: History = [([called], ())]
+    trial = tried(make, history, {})
+    assert trial.states or (trial := explained(make, history, {}, {}))
+    assert not any(name.startswith("comms.") for name in trial.dialects)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("send_message", {**SEND, "ttl_seconds": 1}),
+        ("send_message", {**SEND, "ttl_seconds": -1}),
+        ("send_message", {**SEND, "payload": {"n": 2**63 - 1}}),
+        ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": 1}),
+        ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": -1}),
+    ],
+)
+def test_within_the_bounds_there_is_no_choice(method: str, params: dict[str, Any]) -> None:
+    assert len(answers(method, params)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-10T14:01Z", "2026-01-10T14:01:00,5+02", "20260110T140100Z", "2026-W02-6T14:01:00-05:30"]
+)
+def test_forms_of_the_standard(text: str) -> None:
+    assert is_iso_8601(text)
+
+
+@pytest.mark.parametrize("text", ["2026-01-10T14:01:00 Z", "2026-01-10 14:01Z", "20260110T14:01Z", "2026-01-10T14:01"])
+def test_forms_that_python_reads_and_the_standard_lacks(text: str) -> None:
+    assert not is_iso_8601(text)
+
+
+def test_a_dump_may_show_a_payload_as_the_columns_text_or_as_its_value() -> None:
+    model = make({})
+    name = "550e8400-e29b-41d4-a716-446655440000"
+    model.call("1", 0, "send_message", {**SEND, "payload": {"n": 1}, "message_id": name}, NOW_MS)
+    for payload, fits in (({"n": 1}, True), ('{"n":1}', True), ({"n": 2}, False), ("{", False)):
+        row = model.call("2", 0, "dump", {}, NOW_MS).value["messages"].expected[0]
+        assert row["payload"].value.test(payload) is fits
