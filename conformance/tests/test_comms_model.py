@@ -16,6 +16,17 @@ from busproof.models.spec import Refusal
 T0_MS = 1_768_053_600_000
 ID = "550e8400-e29b-41d4-a716-446655440000"
 NOTE: dict[str, Any] = {"message_type": "note", "payload": {"n": 1}}
+ENVELOPE: dict[str, Any] = {
+    "type": "note",
+    "version": "1.0",
+    "timestamp": text_of(T0_MS * 1000),
+    "correlation_id": None,
+    "from_agent": "a",
+    "to_agent": "b",
+    "channel": "general",
+    "priority": 5,
+    "payload": {"n": 1},
+}
 
 
 class Project:
@@ -48,6 +59,34 @@ class Project:
         answer = self.answer("complete_message", agent_id=agent, message_id=name, error="it broke")
         self.now_ms += 10_000
         return answer.value["status"].value
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("looks", [("cleanup_expired_messages", {}), ("get_agent_health", {"agent_id": "a"})])
+def test_a_claim_that_was_over_until_the_clock_was_set_back_is_as_the_bus_keeps_it(
+    looks: tuple[str, dict[str, Any]], is_kept: bool
+) -> None:
+    """As pending, or by comparing times alone: what was shown once is followed."""
+    project = Project()
+    name = project.sent()
+    project.answer("send_heartbeat", agent_id="a", status="idle")
+    project.claims("b", name)
+    project.now_ms += 60_000
+    project.answer(looks[0], **looks[1])
+    project.now_ms -= 1
+    listed = [{**ENVELOPE, "id": name}] if is_kept else []
+    shown = project.answer("receive_messages", agent_id="b", channels=["general"])
+    assert shown.differs({"messages": listed}) is None
+    assert project.claims("b", name) is is_kept
+
+
+def test_a_claim_that_no_call_saw_over_goes_on_when_the_clock_is_set_back() -> None:
+    project = Project()
+    name = project.sent()
+    project.claims("b", name)
+    project.now_ms += 60_000
+    project.now_ms -= 1
+    assert project.claims("b", name) is False
 
 
 def test_a_claim_ends_exactly_with_its_visibility_time_out() -> None:

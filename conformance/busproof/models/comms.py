@@ -122,6 +122,9 @@ class CommsModel(Model):
             required = {name for name, member in known.items() if member.is_required()}
             if not required <= params.keys() <= known.keys():
                 self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+        if self.at != "hand":
+            for delivery in (one for message in self.messages for one in message.deliveries.values()):
+                delivery.is_looked_at(self.now_us)
         return params
 
     def wants_look(self) -> str | None:
@@ -288,8 +291,16 @@ class CommsModel(Model):
         return {"deleted": Cited(len(gone), ("comms.log.39",))}
 
     def is_to_go(self, message: Message) -> bool:
-        held = (d.status == "processing" and d.there(self.now_us) is False for d in message.deliveries.values())
-        return message.is_expired(self.now_us) and not any(held)
+        return message.is_expired(self.now_us) and not any(map(self.is_held, message.deliveries.values()))
+
+    def is_held(self, delivery: Delivery) -> bool:
+        there = delivery.there(self.now_us)
+        if delivery.kept() != "processing" or there:
+            return False
+        if there is None:  # a claim was over, until the clock was set back
+            choice = self.choice("a claim that was over", "is as it is kept", "goes on", "stays over")
+            return choice == "goes on" or (choice == "is as it is kept" and delivery.status == "processing")
+        return True
 
     def remove(self, message: Message) -> None:
         self.messages.remove(message)
@@ -420,7 +431,7 @@ class CommsModel(Model):
         delivery = message.of(agent_id)
         there = delivery.there(self.now_us)
         self.row(*CLAIM_ROWS[delivery.status])
-        if there is None:  # pragma: no cover  (of a bus that has no dump to tell)
+        if there is None:
             return {"claimed": Either(self, message, agent_id)}
         return self.grant(message, agent_id) if there else {"claimed": False}
 
@@ -429,6 +440,7 @@ class CommsModel(Model):
         delivery = message.of(agent)
         delivery.status, delivery.error, delivery.is_strangers = "processing", None, False
         delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
+        delivery.was_due = False
         message.claimed_us = self.now_us
         self.tell("claimed", agent, message.id)
         return {
@@ -463,8 +475,14 @@ class CommsModel(Model):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery_count not in (None, delivery.count):
             self.refuse("NOT_CLAIMED", "comms.lease.17")
-        if delivery.status == "pending" and (delivery.error is not None or delivery.is_strangers):
+        if delivery.status == "pending" and delivery.is_strangers:
             self.refuse("NOT_CLAIMED", "comms.lease.23")
+        if delivery.kept() == "failed" and (delivery.status == "pending" or delivery.there(self.now_us) is not False):
+            choice = self.choice("completing what is due again", "as it is kept", "is refused", "changes nothing")
+            if choice == "is refused" or (choice == "as it is kept" and delivery.status == "pending"):
+                self.refuse("NOT_CLAIMED", "comms.lease.23")
+            self.row("comms.lease.07")
+            return {"status": ANYTHING}
         if delivery.status in ("failed", "done", "dead"):
             self.row("comms.lease.07")
             return {"status": Told(delivery.status)}
@@ -485,7 +503,7 @@ class CommsModel(Model):
 
     def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:
         delivery, row = message.of(agent), self.agents.setdefault(agent, Agent())
-        delivery.error, delivery.is_strangers = error, False
+        delivery.error, delivery.is_strangers, delivery.was_due = error, False, False
         if error is None:
             self.row("comms.lease.06", "comms.lease.08")
             row.processed += 1
@@ -706,7 +724,7 @@ class CommsModel(Model):
         return self.health(agent_id, surely := self.pending(agent_id, True), surely + self.pending(agent_id, None))
 
     def sweep(self, agent: str | None) -> None:
-        """What is due again is pending from now on, even for a clock that is set back."""
+        """What is due again is pending from now on; for a clock that is set back, if the bus has kept it so."""
         for message in self.messages:
             delivery = None if message.to is None else message.deliveries.get(message.to)
             who = (None,) if delivery is None or delivery.is_strangers else (None, message.to)
@@ -918,17 +936,23 @@ class CommsModel(Model):
 
     def stored_pending(self, agent: str) -> int:
         """What is pending whether anybody looked or not."""
-        return sum(m.to == agent and m.deliveries.get(agent, Delivery()).status == "pending" for m in self.messages)
+        return sum(m.to == agent and m.deliveries.get(agent, Delivery()).kept() == "pending" for m in self.messages)
 
     def maybe_pending(self, agent: str) -> int:
         """What is due again, and pending once somebody looks."""
         mine = [m.deliveries.get(agent, Delivery()) for m in self.messages if m.to == agent]
-        return sum(d.status in ("processing", "failed") and d.there(self.now_us) is not False for d in mine)
+        return sum(self.may_be_pending(d) for d in mine)
+
+    def may_be_pending(self, delivery: Delivery) -> bool:
+        """Is it due again, or was it, when somebody looked?"""
+        is_open = delivery.kept() in ("processing", "failed")
+        return is_open and (delivery.status == "pending" or delivery.there(self.now_us) is not False)
 
     def status_of(self, delivery: Delivery) -> Any:
-        if delivery.status in ("processing", "failed") and delivery.there(self.now_us) is not False:
-            return Fits(f"{delivery.status} or pending", lambda seen: seen in (delivery.status, "pending"))
-        return delivery.status
+        kept = delivery.kept()
+        if self.may_be_pending(delivery):
+            return Fits(f"{kept} or pending", lambda seen: seen in (kept, "pending"))
+        return kept
 
     def message_row(self, message: Message) -> dict[str, Any]:
         mine = Delivery() if message.to is None else message.deliveries.get(message.to, Delivery())

@@ -61,20 +61,34 @@ class Delivery:
     due: int | Due = 0  # in µs: when a claim runs out, or a retry delay
     error: str | None = None
     is_strangers: bool = False  # claimed by the seed's tables alone, which tell nothing of deliveries
+    was_due: bool | None = False  # None: a call has seen it due again, and may have kept it as pending; True: it has
 
     def there(self, now_us: int) -> bool | None:
-        """Can it be claimed? None: the jitter decides, and nothing has told it."""
-        if self.status == "pending":
-            return True
+        """Can it be claimed? None: the jitter decides, or what the bus keeps once its clock is set back."""
         if self.status in ("done", "dead"):
             return False
         if isinstance(self.due, Due):
-            return True if now_us >= self.due.high_us else False if now_us < self.due.low_us else None
-        return now_us >= self.due
+            is_due = True if now_us >= self.due.high_us else False if now_us < self.due.low_us else None
+        else:
+            is_due = now_us >= self.due
+        return is_due or (is_due if self.was_due is False else self.was_due)
+
+    def kept(self) -> str:
+        """The status, unless somebody has looked since it was due again: a bus may then keep it as pending, or not."""
+        if self.status == "pending" and self.count:
+            return "processing" if self.error is None else "failed"
+        return self.status
+
+    def is_looked_at(self, now_us: int) -> None:
+        """By some call, with this clock."""
+        if self.count and self.was_due is False and self.there(now_us):
+            self.was_due = None
 
     def shows(self, there: bool, now_us: int) -> None:
         """What was seen narrows the moment."""
-        if isinstance(self.due, Due):
+        if self.was_due is None:
+            self.was_due = there
+        elif isinstance(self.due, Due):
             if there:
                 self.due.high_us = min(self.due.high_us, now_us)
             else:
