@@ -248,7 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="as JSON, with every field")
     add("completion", lambda _: _completion(commands.choices), "print what makes a shell complete these commands")
     explaining = add("explain", _explain, "say what a requirement demands, what decides it, and which buses break it")
-    explaining.add_argument("row", metavar="ROW", help="its id, such as worker.lease.12")
+    explaining.add_argument("row", metavar="ROW", nargs="+", help="its id, such as worker.lease.12")
     return parser
 
 
@@ -350,9 +350,11 @@ def _list(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from busproof import explain
 
-    try:
-        print("\n".join(explain.explain(args.row)))
-    except KeyError:
-        say(f"busproof: no requirement has the id {args.row}; `busproof list SYSTEM` shows them all", sys.stderr)
-        return 2
-    return 0
+    unknown = 0
+    for number, row in enumerate(args.row):
+        try:
+            print("\n".join([*([""] if number else []), *explain.explain(row)]))
+        except KeyError:
+            unknown = 2
+            say(f"busproof: no requirement has the id {row}; `busproof list SYSTEM` shows them all", sys.stderr)
+    return unknown
