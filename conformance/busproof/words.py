@@ -34,6 +34,18 @@ def one_line(text: object) -> str:
     return printable(text, newlines=False)
 
 
+def shortened(value: object, text_chars_max: int = 80, members_max: int = 40) -> object:
+    """A JSON value for people: long texts and lists in it are cut, so that everything beside them is seen."""
+    if isinstance(value, str) and len(value) > text_chars_max:
+        return f"{value[: text_chars_max - 20]}… ({len(value):,} characters)"
+    if isinstance(value, dict):
+        return {shortened(key): shortened(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        more = [f"… ({len(value):,} members)"] if len(value) > members_max else []
+        return [shortened(one) for one in value[:members_max]] + more
+    return value
+
+
 def say(text: object = "", out: IO[str] | None = None) -> None:
     """Print for people, at once."""
     print(printable(text), file=out or sys.stdout, flush=True)

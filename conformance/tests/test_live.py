@@ -8,10 +8,12 @@ import json
 import os
 import pty
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from busproof import check, cli
+from busproof.report import live as live_view
 from busproof.report.live import Live
 from busproof.report.terminal import causes
 from busproof.systems import SYSTEMS
@@ -33,7 +35,7 @@ def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(t
         part(tmp_path, "mixed-a", ("worker.log.02", "fail"))
         live.look()
         assert live.line().startswith("2 of 3 items, 1 rows pass, 2 fail; ")
-    assert out.getvalue() == "fail worker.log.02: it\\x1b[2J was\\nso\n"
+    assert out.getvalue() == "fail worker.log.02: it\\x1b[2J was so\n"
 
 
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
@@ -46,7 +48,21 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
         while "1 of 2 items, 0 rows pass, 1 fail" not in told:  # it is drawn twelve times a second
             told += os.read(reader, 65536).decode()
     os.close(reader)
-    assert "fail worker.log.02: it\\x1b[2J was\\nso" in told
+    assert "fail worker.log.02: it\\x1b[2J was so" in told
+
+
+def test_what_is_left_is_told_at_the_rate_of_the_last_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first were slow, the last are fast; what takes longer than they all did is waited for without a figure."""
+    now = [0.0]
+    monkeypatch.setattr(live_view, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with Live(tmp_path, 40, out=io.StringIO()) as live:
+        for number in range(20):
+            now[0] += 50 if number < 5 else 1
+            part(tmp_path, f"bus-{number}", ("worker.log.01", "pass"))
+            live.look()
+        assert live.line().endswith("; 4 min, about 20 s left")
+        now[0] += 13
+        assert live.line().endswith("; 5 min, waiting for long items")
 
 
 def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,6 +100,8 @@ def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     for words in ("renew is refused once retaken", "W9", "lease/anyone_renews.py", "--only lease.renew_after_retake"):
         assert words in told
+    assert cli.main(["explain", "worker.lease.12", "x", "comms.lease.01"]) == 2
+    assert "comms.lease.01  MUST" in capsys.readouterr().out
     assert cli.main(["explain", "worker.lease.99"]) == cli.main(["explain", "x"]) == 2
     assert "no requirement has the id" in capsys.readouterr().err
 

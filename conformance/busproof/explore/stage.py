@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
-from busproof.explore.dialect import explained, of_two_minds
+from busproof.explore.dialect import explained, of_two_minds, tried
 from busproof.explore.orders import (
     Called,
     Schedules,
@@ -38,6 +38,7 @@ from busproof.fleet import NOW_MS_MAX, Fleet
 from busproof.models.spec import Difference, DoesNotApply, Model, Refusal
 from busproof.protocol import CONTRACTS
 from busproof.scratch import scratch
+from busproof.words import one_line, shortened
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
 LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has looked again, at its end at the latest
@@ -114,11 +115,11 @@ class Mismatch(Exception):
         for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
             assert isinstance(one, Called)
             lines += [
-                f"process {one.at}: {one.method} {one.params!a:.600} at {one.now_ms} ms",
-                f"  model: {expected}",
-                f"  bus:   {one.seen!s:.900}",
+                f"process {one.at}: {one.method} {shortened(one.params)!a:.2000} at {one.now_ms} ms",
+                f"  model: {one_line(expected)}",
+                f"  bus:   {one_line(shortened(one.seen)):.900}",
             ]
-        return "\n".join([*lines, f"  {self.difference}"])
+        return "\n".join([*lines, f"  {one_line(self.difference)}"])
 
 
 @dataclass
@@ -386,7 +387,7 @@ class Stage:
                 difference = replace(difference, rows=(*difference.rows, *self.model.ISOLATED))
             difference = replace(difference, rows=self._declared(difference.rows) or difference.rows)
             mismatch = Mismatch(step, calls, difference, expected)
-            mismatch.state = self.model.in_words()
+            mismatch.state = self._before(since)
             if is_isolation and not self.learnt:
                 raise mismatch  # each answer is one that was to be expected: no other choice explains them
             states = self._under_another_dialect(self._closer(mismatch), since)
@@ -398,6 +399,14 @@ class Stage:
             self._look(step)
         elif wanted is not None and "sqlite" in self.features:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
+
+    def _before(self, since: int) -> str:
+        """The state that the call met, in words: the model that answered it may have gone on."""
+        states = tried(self._new_model, self.history[:since], self.dialects).states
+        if not states:
+            return ""
+        states[0].now_ms = self.now_ms
+        return states[0].in_words()
 
     def _closer(self, mismatch: Mismatch) -> Mismatch:
         """What a call left behind may tell more than its reply: a number is wrong, but which thing is it?"""

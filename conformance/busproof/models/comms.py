@@ -120,8 +120,9 @@ class CommsModel(Model):
         if self.at != "hand" and method != "open":
             known = CONTRACT.methods[method].params.model_fields
             required = {name for name, member in known.items() if member.is_required()}
-            if not required <= params.keys() <= known.keys():
-                self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+            wrong = sorted((required - params.keys()) | (params.keys() - known.keys()))
+            if wrong:
+                self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=f"missing or unknown: {', '.join(wrong):.200}")
         if self.at != "hand":
             for delivery in (one for message in self.messages for one in message.deliveries.values()):
                 delivery.is_looked_at(self.now_us)
@@ -169,6 +170,12 @@ class CommsModel(Model):
         self.row("comms.log.01", "comms.log.02", "comms.log.13")
         new = self.drafted(from_agent, to_agent, message_type, payload, channel, priority, correlation_id, message_id)
         new.expires_us = self.expiry(channel, ttl_seconds)
+        self.bound("RATE_LIMITED", "comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
+        self.bound("INVALID_ARGUMENT", STANDARD[message_type][0] if message_type in STANDARD else "comms.log.51")
+        if correlation_id is not None:
+            self.bound("INVALID_ARGUMENT", "comms.log.35")
+        if ttl_seconds is not UNSAID:
+            self.bound("INVALID_ARGUMENT", "comms.log.42")
         return {"message_id": self.known(new) or self.post(new)}
 
     def drafted(
@@ -183,7 +190,8 @@ class CommsModel(Model):
         self.text(kind, "comms.log.32")
         self.text(channel, "comms.log.32")
         if type(priority) is not int or not 1 <= priority <= 10:
-            self.refuse("INVALID_ARGUMENT", "comms.log.33" if type(priority) is bool else "comms.log.30")
+            row = "comms.log.33" if type(priority) is bool else "comms.log.30"
+            self.refuse("INVALID_ARGUMENT", row, why="priority is 1 to 10")
         if link is not None:
             self.text(link)
             self.row("comms.log.35")
@@ -191,7 +199,7 @@ class CommsModel(Model):
             self.refuse("INVALID_ARGUMENT", "comms.log.31")
         self.json(payload)
         if breaks_standard(kind, payload):
-            self.refuse("INVALID_ARGUMENT", "comms.log.89")
+            self.refuse("INVALID_ARGUMENT", "comms.log.89", why=f"the payload breaks the schema of {kind}")
         if kind == "vote.initiate" and not is_iso_8601(payload["deadline"]):
             self.may_refuse("a time in a form that is not of ISO 8601", "comms.log.47")
         if name is not None and not is_uuid(name):
@@ -310,8 +318,10 @@ class CommsModel(Model):
 
     def open_vote(self, new: Message) -> None:
         options, deadline_us = new.payload["options"], us_of(new.payload["deadline"]) or 0
-        if len(set(options)) < max(2, len(options)) or deadline_us <= self.now_us:
-            self.refuse("INVALID_ARGUMENT", "comms.log.59")
+        if len(set(options)) < max(2, len(options)):
+            self.refuse("INVALID_ARGUMENT", "comms.log.59", why="a vote has two options or more, each once")
+        if deadline_us <= self.now_us:
+            self.refuse("INVALID_ARGUMENT", "comms.log.59", why="the deadline is over")
         self.row("comms.log.47")
         self.votes.append(Vote(new.id, options, deadline_us))
 
@@ -1014,16 +1024,16 @@ class CommsModel(Model):
             told["payload"] = ANYTHING
         return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
 
-    def refuse(self, code: str, *rows: str) -> NoReturn:
+    def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
         """A refusal is the row that asks for it, not those of the way there."""
         self._rows = list(rows)
-        raise Refuse(code)
+        raise Refuse(code, why=why)
 
     def may_refuse(self, what: str, *rows: str, reference_refuses: bool = False) -> None:
         """A bound that no sentence sets: a bus may take it or refuse it, and no row says which (docs/spec/comms.md)."""
         options = ("is refused", "is taken") if reference_refuses else ("is taken", "is refused")
         if self.choice(what, *options) == "is refused":
-            self.refuse("INVALID_ARGUMENT", *rows)
+            self.refuse("INVALID_ARGUMENT", *rows, why=what)
 
     # -- arguments
 
@@ -1034,17 +1044,20 @@ class CommsModel(Model):
     def text(self, value: Any, *rows: str) -> None:
         """Free text."""
         if not is_text(value):
-            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS))
+            self.refuse(
+                "INVALID_ARGUMENT", *(rows or ARGUMENTS), why=f"no text of 1 to 1,024 characters: {value!a:.80}"
+            )
 
     def name(self, value: Any, *rows: str) -> None:
         """A name."""
         if not is_name(value):
-            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS))
+            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS), why=f"no name: {value!a:.80}")
 
     def whole(self, value: Any, low: int = 0, high: int = 2**63 - 1) -> int:
         """A whole number; true is none."""
         if type(value) is not int or not low <= value <= high:
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+            why = f"no whole number from {low} to {high}: {value!a:.80}"
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=why)
         return int(value)
 
     def number(self, value: Any) -> None:
@@ -1060,12 +1073,15 @@ class CommsModel(Model):
         """Up to a day."""
         self.number(value)
         if not 0 <= value <= 24 * 3600:
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
+            self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=f"not within 0 and a day: {value!a:.80}")
 
     def json(self, value: Any) -> None:
         """A JSON value of a size that the bus carries."""
         fault = json_fault(value)
         if fault:
-            self.refuse(fault, "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17")
+            row = "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17"
+            self.refuse(
+                fault, row, why="NaN, an infinity, half a surrogate, or too deep" if row == "comms.log.33" else ""
+            )
         if has_big_number(value):
             self.may_refuse("a whole number beyond 64 bits", "comms.log.33")

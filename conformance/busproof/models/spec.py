@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -211,9 +211,9 @@ class DoesNotApply(Exception):
 class Refuse(Exception):
     """The model refuses a call: definitely, for it changed nothing, unless it says otherwise."""
 
-    def __init__(self, code: str, *, definite: bool = True) -> None:
+    def __init__(self, code: str, *, definite: bool = True, why: str = "") -> None:
         super().__init__(code)
-        self.code, self.definite = code, definite
+        self.code, self.definite, self.why = code, definite, why
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,10 @@ class Answer:
     rows: tuple[str, ...]
     definite: bool = True
     least_s: float = 0.0  # a promise to wait: no answer may come sooner
+    why: str = ""  # of a refusal
+    bounds: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # a code → what a bus breaks that refuses with it
 
     def differs(self, seen: Any) -> Difference | None:
         """Hold what came against it: a reply, or a `Refusal`."""
@@ -235,14 +239,20 @@ class Answer:
                 return Difference("error", str(self), str(seen), self.rows)
             if seen.code == self.refused or (self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")):
                 return None
-        return Difference("reply", str(self), str(seen) if isinstance(seen, Refusal) else _told(seen), self.rows)
+        if isinstance(seen, Refusal):
+            rows = self.rows if self.refused is not None else self.bounds.get(seen.code, self.rows)
+            return Difference("reply", str(self), str(seen), rows)
+        return Difference("reply", str(self), _told(seen), self.rows)
 
     def __str__(self) -> str:
         if self.refused is None:
             return _told(self.value)
+        why = f" ({self.why})" if self.why else ""
         if not self.definite:
-            return f"an indefinite refusal {self.refused}"
-        return f"a definite refusal {self.refused}" if self.refused else "a definite refusal with a code of its own"
+            return f"an indefinite refusal {self.refused}{why}"
+        return (
+            f"a definite refusal {self.refused}" if self.refused else "a definite refusal with a code of its own"
+        ) + why
 
 
 @dataclass(frozen=True)
@@ -258,7 +268,20 @@ class Refusal:
 
 
 _OF_THE_CALL = frozenset(
-    {"last_rows", "_rows", "_step", "_births", "least_s", "at", "now_ms", "consulted", "frees", "secrets", "confided"}
+    {
+        "last_rows",
+        "_rows",
+        "_bounds",
+        "_step",
+        "_births",
+        "least_s",
+        "at",
+        "now_ms",
+        "consulted",
+        "frees",
+        "secrets",
+        "confided",
+    }
 )
 
 
@@ -281,6 +304,7 @@ class Model:
         self.confided: set[tuple[int | str, Any]] = set()  # (process, secret): who may be told
         self.last_rows: tuple[str, ...] = ()
         self._rows: list[str] = []
+        self._bounds: dict[str, tuple[str, ...]] = {}
         self._step, self._births = "", 0
         self.least_s = 0.0
         self.at: int | str = 0
@@ -296,7 +320,7 @@ class Model:
         self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int
     ) -> Iterator[Answer | None]:
         """The same, with a None wherever another call may come in between. The last is the answer."""
-        self._rows, self._births, self.least_s = [], 0, 0.0
+        self._rows, self._bounds, self._births, self.least_s = [], {}, 0, 0.0
         self._step, self.at, self.now_ms = step, at, now_ms
         value = None
         try:
@@ -308,14 +332,15 @@ class Model:
                 except StopIteration as end:
                     value = end.value
                 else:
-                    rows, births = self._rows, self._births
+                    rows, bounds, births = self._rows, self._bounds, self._births
                     yield None
-                    self._rows, self._births, self.least_s = rows, births, 0.0
+                    self._rows, self._bounds, self._births, self.least_s = rows, bounds, births, 0.0
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
-            yield Answer(None, refusal.code, tuple(dict.fromkeys(self._rows)), refusal.definite, self.least_s)
+            broken = tuple(dict.fromkeys(self._rows))
+            yield Answer(None, refusal.code, broken, refusal.definite, self.least_s, refusal.why)
             return
-        yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s)
+        yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s, bounds=self._bounds)
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters as the method takes them; refuses missing and unknown ones."""
@@ -356,10 +381,14 @@ class Model:
         """This branch is these rows."""
         self._rows += rows
 
-    def refuse(self, code: str, *rows: str) -> NoReturn:
-        """End the call, with nothing changed."""
+    def bound(self, code: str, *rows: str) -> None:
+        """A bus that refuses this call with the code breaks these rows, and not all of the branch's."""
+        self._bounds[code] = (*self._bounds.get(code, ()), *rows)
+
+    def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
+        """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""
         self._rows += rows
-        raise Refuse(code)
+        raise Refuse(code, why=why)
 
     def choice(self, name: str, *options: str) -> str:
         """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from busproof.words import one_line
 _TOLD = ("fail", "warn", "could-not-run", "inconclusive")
 TELL_S = 60.0  # how often a pipe hears how far the run is
 ESTIMATE_AFTER = 0.05  # of the items; before that a rate says little
+RECENT = 12  # items that the rate is of: the first ones may have been faster, or the machine less busy
 
 
 class Live:
@@ -30,6 +31,7 @@ class Live:
         self._is_terminal = self._out.isatty() and not quiet
         self._began = self._told = time.monotonic()
         self._seen: set[str] = set()
+        self._done = deque([(self._began, 0)], maxlen=RECENT + 1)  # when how many items were done
         self._outcomes: Counter[str] = Counter()
         self._broken: set[str] = set()
         self._status: Any = None
@@ -55,6 +57,8 @@ class Live:
                 for row in rows:
                     self._count(row)
         now = time.monotonic()
+        if len(self._seen) > self._done[-1][1]:
+            self._done.append((now, len(self._seen)))
         if self._status is not None:
             from rich.markup import escape
 
@@ -71,15 +75,22 @@ class Live:
             f"{outcomes[name]} {name}" for name in ("fail", "warn", "could-not-run", "inconclusive") if outcomes[name]
         ]
         done, spent_s = len(self._seen) / max(self._items, 1), time.monotonic() - self._began
-        left = f", about {_duration(spent_s / done - spent_s)} left" if ESTIMATE_AFTER < done < 1 else ""
+        left = self._left() if ESTIMATE_AFTER < done < 1 else ""
         return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(spent_s)}{left}"
+
+    def _left(self) -> str:
+        """At the rate of the last items; nothing once more time has passed without one than they took together."""
+        (first_at, first), (last_at, last) = self._done[0], self._done[-1]
+        if last == first or time.monotonic() - last_at > last_at - first_at:
+            return ", waiting for long items"
+        return f", about {_duration((last_at - first_at) / (last - first) * (self._items - last))} left"
 
     def _count(self, row: dict[str, Any]) -> None:
         self._outcomes[row["outcome"]] += 1
         if row["outcome"] != "fail" or row["requirement"] in self._broken or self._quiet:
             return
         self._broken.add(row["requirement"])
-        text = one_line(f"fail {row['requirement']}: {row['why']}")
+        text = one_line(f"fail {row['requirement']}: {' '.join(row['why'].split())}")
         text = text if len(text) <= 160 else text[:159] + "…"
         if self._status is not None:
             from rich.text import Text

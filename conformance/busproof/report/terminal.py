@@ -11,10 +11,11 @@ from typing import IO, Any
 
 from busproof.catalogue import CORPUS, catalogue
 from busproof.report.lines import Report
-from busproof.words import one_line
+from busproof.words import one_line, printable
 
 WIDTH = 100
 IDS_SHOWN = 24
+IN_LINES = (CORPUS, "explore")  # whose words of a difference are lines of ours, with what the bus said escaped
 _COLOURS = {
     "invalid": "31",
     "fail": "31",
@@ -31,7 +32,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
 
     Colours only for a terminal without NO_COLOR. What the bus said has none, and no lines of its own.
     """
-    report = Report(_told(report.header), _told(report.rows), _told(report.footer))
+    report = Report(_told(report.header), [_row(row) for row in report.rows], _told(report.footer))
     out = out or sys.stdout
     has_colour = out.isatty() and "NO_COLOR" not in os.environ
 
@@ -90,6 +91,14 @@ def _same_cause(rows: list[dict[str, Any]]) -> list[str]:
     return [f"     the same of {len(ids)} more:", *(f"       {line}" for line in textwrap.wrap(told, WIDTH)), ""]
 
 
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its texts fit for a terminal; only what the kit itself wrote in lines has lines."""
+    told: dict[str, Any] = _told(row)
+    if row["check"] in IN_LINES and row["outcome"] != "warn":
+        told["why"] = printable(row["why"])
+    return told
+
+
 def _told(value: Any) -> Any:
     """A value of the report with every text in it fit for a terminal."""
     match value:
@@ -108,7 +117,7 @@ def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str
     lines = [
         f"{paint(row['outcome'], row['outcome'])} {row['requirement']} {requirement.level}{where}: {requirement.text}",
         f"     {requirement.source}; decided by {row['check']}",
-        f"     {row['why']}",
+        *(f"     {line}" for line in row["why"].split("\n")),
     ]
     lines += [f"     {_event(event)}" for event in row["events"][-6:]]
     if row["script"] and not row["events"]:

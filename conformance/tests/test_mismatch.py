@@ -1,0 +1,67 @@
+"""A difference as it is told: the argument that counts is seen, the state is the one before, nothing passes as ours."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from busproof.explore.comms import SPECIFICATION
+from busproof.explore.orders import Called
+from busproof.explore.script import call
+from busproof.explore.stage import Mismatch, Stage
+from busproof.models.comms import CommsModel
+from busproof.models.spec import Difference, Refusal
+from busproof.words import shortened
+
+NOW_MS = 1_768_053_600_000
+SEND: dict[str, Any] = {"from_agent": "a", "to_agent": "b", "message_type": "note", "payload": {}}
+
+
+def answer(**more: Any) -> Any:
+    """What the model says to a send."""
+    return CommsModel(CommsModel.EVERYTHING, {}, {}).call("1", 0, "send_message", {**SEND, **more}, NOW_MS)
+
+
+def test_long_texts_are_cut_inside_the_values() -> None:
+    params = {"payload": {"text": "x" * 1000, "list": list(range(100))}, "ttl_seconds": 2**31}
+    called = Called("1", 0, "send_message", params, NOW_MS, seen={})
+    told = Mismatch(call(0, "send_message", params), [called], Difference("reply", "a", "b"), ["a refusal"]).told()
+    assert "'ttl_seconds': 2147483648" in told and "(1,000 characters)" in told and "(100 members)" in told
+    assert shortened({"short": ["x" * 80, 1]}) == {"short": ["x" * 80, 1]}
+
+
+def test_what_a_bus_says_makes_no_line_of_its_own() -> None:
+    seen = Refusal("X", definite=True, message="so\nVALID")
+    called = Called("1", 0, "dump", {}, NOW_MS, seen=seen)
+    told = Mismatch(call(0, "dump", {}), [called], Difference("reply", "a", str(seen)), ["a\nb"]).told()
+    assert len(told.split("\n")) == 4
+
+
+def test_a_refusal_of_the_model_says_why() -> None:
+    assert "no whole number from 0 to" in str(answer(ttl_seconds=-1)) and "-1" in str(answer(ttl_seconds=-1))
+    assert "missing or unknown: x" in str(answer(x=1))
+
+
+def test_a_refusal_is_blamed_on_the_row_of_the_bound_and_not_on_all_of_sending() -> None:
+    """A vote that is refused says nothing of buckets; an empty bucket nothing of votes."""
+    vote = {"topic": "t", "options": ["x", "y"], "deadline": "20260110T150000Z"}
+    asked = answer(message_type="vote.initiate", payload=vote)
+    assert asked.differs(Refusal("INVALID_ARGUMENT", definite=True)).rows == ("comms.log.47",)
+    assert asked.differs(Refusal("RATE_LIMITED", definite=True)).rows[0] == "comms.limit.01"
+    assert "comms.log.01" in asked.differs({"message_id": 5}).rows
+
+
+def test_the_state_that_is_told_is_the_one_before_the_call() -> None:
+    features = sorted(CommsModel.EVERYTHING)
+    hello = SimpleNamespace(nouns=features, features=[], limits={}, clock="manual")
+    stage = Stage(cast(Any, SimpleNamespace(hello=hello)), SPECIFICATION)
+    name = "550e8400-e29b-41d4-a716-446655440000"
+    sent = Called("1", 0, "send_message", {**SEND, "message_id": name}, NOW_MS, seen={"message_id": name})
+    stage._judge(call(0, "send_message"), [sent])
+    claim = Called("2", 0, "claim_message", {"agent_id": "b", "message_id": name}, NOW_MS, seen={"claimed": False})
+    with pytest.raises(Mismatch) as found:
+        stage._judge(call(0, "claim_message"), [claim])
+    assert name in found.value.state and "processing" not in found.value.state
+    assert "processing" in stage.model.in_words()
