@@ -71,7 +71,11 @@ class Damage:
         self._left = image.of(ground.template)
         self.problems: list[str] = []
         operations = [op for op in ground.subject.operations if applicable(op, ground.fleet.hello)]
-        self._operation = next(op for op in operations if ground.subject.ids(op.method, op.params(ground.prepared)))
+        stores = (op for op in operations if ground.subject.ids(op.method, op.params(ground.prepared)))
+        operation = next(stores, None)
+        if operation is None:
+            raise RunFailed("no operation of this system stores something under an id of its own, to be looked for")
+        self._operation = operation
 
     # -- bits
 
