@@ -11,6 +11,8 @@ from busproof.explore.orders import Called
 from busproof.models.comms import CommsModel
 from busproof.models.parts import is_iso_8601
 from busproof.models.spec import Answer, Model, Refusal
+from busproof.models.timeline import TimelineModel
+from busproof.models.worker import WorkerModel
 
 NOW_MS = 1_768_053_600_000
 REFUSED = Refusal("INVALID_ARGUMENT", definite=True)
@@ -90,3 +92,12 @@ def test_a_dump_may_show_a_payload_as_the_columns_text_or_as_its_value() -> None
     for payload, fits in (({"n": 1}, True), ('{"n":1}', True), ({"n": 2}, False), ("{", False)):
         row = model.call("2", 0, "dump", {}, NOW_MS).value["messages"].expected[0]
         assert row["payload"].value.test(payload) is fits
+
+
+@pytest.mark.parametrize("model", [WorkerModel, TimelineModel])
+def test_a_number_beyond_64_bits_is_free_in_the_other_systems_too(model: type[Model]) -> None:
+    """A bus whose numbers are signed and of 64 bits keeps no other, and says so."""
+    for number, choices in ((2**63, 1), (2**63 - 1, 0)):
+        judge: Any = model(model.EVERYTHING, {}, {})
+        judge.json([{"n": number}])
+        assert sum("64 bits" in name for name in judge.consulted) == choices

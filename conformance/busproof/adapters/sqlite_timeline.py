@@ -278,7 +278,9 @@ def key_of(written: Any) -> Row:
             key: Row = {"type": type_}
             for name, part in zip(("timeline", "submission", *names), [*parts[1:3], *parts[4:]], strict=True):
                 text = unquote(part, errors="replace")
-                key[name] = int(text) if name == "sequence" and text.isdigit() and len(text) < 17 else text
+                key[name] = (
+                    int(text) if name == "sequence" and text.isascii() and text.isdigit() and len(text) < 17 else text
+                )
             if subject(checked(key)) == written:
                 return key
     raise refuse("INVALID_ARGUMENT", f"no subject: {written!a:.80}")
@@ -325,7 +327,7 @@ def consumer(written: str, group: Any) -> str:
 def parts_of(delivery: Any) -> tuple[str, int, int]:
     """Consumer, position and count of a delivery."""
     parts = delivery.rsplit(":", 2) if isinstance(delivery, str) else []
-    if len(parts) != 3 or not (parts[1].isdigit() and parts[2].isdigit()):
+    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts[1:]):
         raise refuse("INVALID_ARGUMENT", f"no delivery: {delivery!a:.80}")
     return parts[0], int(parts[1]), int(parts[2])
 

@@ -28,13 +28,28 @@ from busproof.models.comms_values import (
     STANDARD,
     breaks_standard,
     envelope_faults,
-    has_big_number,
     is_name,
     is_text,
     is_uuid,
     json_fault,
 )
-from busproof.models.parts import ANYTHING, Between, InAnyOrder, Instant, Near, Rows, Stamp, Whole, is_iso_8601, us_of
+from busproof.models.parts import (
+    ANYTHING,
+    BIG_LIMIT,
+    BIG_NUMBER,
+    LIMIT_SURE,
+    NO_LIMIT,
+    Between,
+    InAnyOrder,
+    Instant,
+    Near,
+    Rows,
+    Stamp,
+    Whole,
+    has_big_number,
+    is_iso_8601,
+    us_of,
+)
 from busproof.models.spec import (
     ANY_CODE,
     Cited,
@@ -62,7 +77,6 @@ ARTIFACTS = ".claude/artifacts/"
 ERROR_CHARS_MAX = 65_536
 YEARS_10_S = 10 * 365 * 24 * 3600
 TTL_S_MAX = 2**32  # a later end may be no time of four digits a year
-LIMIT_SURE = 2**31 - 1
 ARGUMENTS = ("comms.limit.15",)
 CONTENT = {
     "type",
@@ -366,9 +380,9 @@ class CommsModel(Model):
         for channel in channels:
             self.text(channel)
         if self.whole(limit) == 0:
-            self.may_refuse("limit 0", *ARGUMENTS)
+            self.may_refuse(NO_LIMIT, *ARGUMENTS)
         elif limit > LIMIT_SURE:
-            self.may_refuse("limit above 2^31 - 1", *ARGUMENTS)
+            self.may_refuse(BIG_LIMIT, *ARGUMENTS)
         if timeout_seconds is not None:
             self.seconds(timeout_seconds)
         if timeout_seconds and limit and channels:
@@ -1029,12 +1043,6 @@ class CommsModel(Model):
         self._rows = list(rows)
         raise Refuse(code, why=why)
 
-    def may_refuse(self, what: str, *rows: str, reference_refuses: bool = False) -> None:
-        """A bound that no sentence sets: a bus may take it or refuse it, and no row says which (docs/spec/comms.md)."""
-        options = ("is refused", "is taken") if reference_refuses else ("is taken", "is refused")
-        if self.choice(what, *options) == "is refused":
-            self.refuse("INVALID_ARGUMENT", *rows, why=what)
-
     # -- arguments
 
     def by_id(self, message_id: Any) -> Message | None:
@@ -1084,4 +1092,4 @@ class CommsModel(Model):
                 fault, row, why="NaN, an infinity, half a surrogate, or too deep" if row == "comms.log.33" else ""
             )
         if has_big_number(value):
-            self.may_refuse("a whole number beyond 64 bits", "comms.log.33")
+            self.may_refuse(BIG_NUMBER, "comms.log.33")

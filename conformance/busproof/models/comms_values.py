@@ -86,13 +86,6 @@ def json_fault(value: Any) -> str | None:
     return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > PAYLOAD_BYTES_MAX else None
 
 
-def has_big_number(value: Any) -> bool:
-    """Does a whole number in it lie beyond a signed 64-bit one?"""
-    if isinstance(value, dict | list):
-        return any(map(has_big_number, value.values() if isinstance(value, dict) else value))
-    return type(value) is int and not -(2**63) <= value < 2**63
-
-
 def _is_json(value: Any, levels: int) -> bool:
     if isinstance(value, dict):
         inner = [*value, *value.values()]

@@ -12,6 +12,10 @@ from busproof.models.spec import Cited, Difference, Fits, Part, Told, differs, p
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+# What a bus may take or refuse.
+BIG_NUMBER, NO_LIMIT, BIG_LIMIT = "a whole number beyond 64 bits", "limit 0", "limit above 2^31 - 1"
+LIMIT_SURE = 2**31 - 1
+
 ANYTHING = Fits("anything", lambda _: True)
 
 
@@ -29,6 +33,13 @@ def us_of(value: Any) -> int | None:
     except (ValueError, TypeError):
         return None
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def has_big_number(value: Any) -> bool:
+    """Does a whole number in it lie beyond a signed 64-bit one?"""
+    if isinstance(value, dict | list):
+        return any(map(has_big_number, value.values() if isinstance(value, dict) else value))
+    return type(value) is int and not -(2**63) <= value < 2**63
 
 
 _ISO_8601 = re.compile(

@@ -385,6 +385,12 @@ class Model:
         """A bus that refuses this call with the code breaks these rows, and not all of the branch's."""
         self._bounds[code] = (*self._bounds.get(code, ()), *rows)
 
+    def may_refuse(self, what: str, *rows: str, reference_refuses: bool = False) -> None:
+        """A bound that no sentence sets: a bus may take it or refuse it, and no row says which (docs/spec)."""
+        options = ("is refused", "is taken") if reference_refuses else ("is taken", "is refused")
+        if self.choice(what, *options) == "is refused":
+            self.refuse("INVALID_ARGUMENT", *rows, why=what)
+
     def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
         """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""
         self._rows += rows

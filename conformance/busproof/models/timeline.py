@@ -14,6 +14,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
+from busproof.models.parts import BIG_NUMBER, has_big_number
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Model, Refuse, Told, plain
 from busproof.models.timeline_keys import (
     REPLY_TYPES,
@@ -181,6 +182,8 @@ class TimelineModel(Model):
         text = text_of(value)
         if len(text) > self.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX):
             self.refuse("PAYLOAD_TOO_LARGE", "timeline.log.33")
+        if has_big_number(value):
+            self.may_refuse(BIG_NUMBER, "timeline.log.33")
         return text
 
     # -- keys

@@ -204,7 +204,7 @@ class WorkerModel(WorkerState):
     def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
         """Redriven messages first, then what is unread, in seq order. Never moves the cursor."""
         self.name(agent_id)
-        self.whole(limit)
+        self.limit(limit)
         self.whole(wait_ms, 0, WAIT_MS_MAX)
         self.row("worker.cursor.01", "worker.cursor.03", "worker.cursor.04", "worker.cursor.05")
         self.row("worker.route.02" if self.unread(agent_id) else "worker.cursor.20")
@@ -468,7 +468,7 @@ class WorkerModel(WorkerState):
 
     def status(self, limit: Any = 100) -> dict[str, Any]:
         """The newest heartbeats and state changes in the log, the newest first."""
-        self.whole(limit)
+        self.limit(limit)
         self.row("worker.presence.18", "worker.presence.19")
         newest = [row for row in reversed(self.log) if row.type in ("heartbeat", "state_change")][:limit]
         rows = []
@@ -531,7 +531,7 @@ class WorkerModel(WorkerState):
     def search(self, query: Any, limit: Any = 100) -> dict[str, Any]:
         """Messages that hold every word, in type or payload, archived ones too, in seq order (0005, 0009)."""
         words = [tokens(word) for word in self.text(query).split()]
-        self.whole(limit)
+        self.limit(limit)
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
         found = []
         for row in self.everything():

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+from busproof.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
 from busproof.models.spec import INT_MAX, DoesNotApply, Model
 from busproof.protocol.worker import CONTRACT
 
@@ -68,6 +69,13 @@ class Values(Model):
             self.refuse("INVALID_ARGUMENT", "worker.limit.05")
         return value
 
+    def limit(self, value: Any) -> None:
+        """Of how many a list may have."""
+        if self.whole(value) == 0:
+            self.may_refuse(NO_LIMIT, "worker.limit.05")
+        elif value > LIMIT_SURE:
+            self.may_refuse(BIG_LIMIT, "worker.limit.05")
+
     def json(self, value: Any) -> str:
         """The text of a JSON value, as the seed's listing writes it."""
         try:
@@ -82,6 +90,8 @@ class Values(Model):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         if len(text) > PAYLOAD_BYTES_MAX:
             self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
+        if has_big_number(value):
+            self.may_refuse(BIG_NUMBER, "worker.limit.05")
         if self.choice("JSON text", "as json.dumps", "compact") == "compact":
             return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
         return text
