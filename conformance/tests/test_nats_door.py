@@ -15,7 +15,10 @@ from busproof.runner import run_item
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
-SCRIPTS = ("a_fork_goes_on", "sent_twice", "consumers_have_one_name", "program_01")
+SCRIPTS = (
+    *("a_fork_goes_on", "sent_twice", "consumers_have_one_name", "program_01"),
+    *("settled_after_a_nak", "given_back_eleven_times"),
+)
 
 
 def _is_neutral(mutant: Mutant) -> bool:

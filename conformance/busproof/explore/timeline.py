@@ -36,7 +36,7 @@ NAMES = (
     *("n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
-GROUPS = ("g", "G", "g.h", "\u00e9")
+GROUPS = ("g", "G", "g.h", "g_h", "\u00e9")
 PAYLOADS: tuple[Any, ...] = (
     *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
     *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, "a\x1f, b"),
@@ -87,6 +87,7 @@ class TimelineGenerator:
         self.tags: list[str] = []
         self.serial = 0
         self.heads: list[tuple[str, str]] = []
+        self.fetched: list[dict[str, Any]] = []
 
     def start(self) -> Iterator[Step]:
         """Processes on one store."""
@@ -117,6 +118,8 @@ class TimelineGenerator:
             return self._tampered()
         if what < 0.17 + VOLUMES:
             return self._volume()
+        if what > 0.93 and self.fetched:
+            return self._step(self._process(), "fetch", self._again())
         step = self._call(self._process())
         if self.r.random() < 0.03:
             self._spoil(step)
@@ -458,7 +461,15 @@ class TimelineGenerator:
             if params["wait_ms"] in BAD_NUMBERS:
                 self._tag("bad number")
         self._note_fetch(params)
+        if "bad filter" not in self.tags:
+            self.fetched.append(dict(params))
         return self._step(at, "fetch", params)
+
+    def _again(self) -> dict[str, Any]:
+        """What was asked for lately, for whoever asks: is what one has, or had, in nobody else's hands?"""
+        params = {name: one for name, one in self.r.choice(self.fetched[-3:]).items() if name != "wait_ms"}
+        self._note_fetch(params)
+        return params
 
     def _note_fetch(self, params: dict[str, Any]) -> None:
         one = params["filter"]

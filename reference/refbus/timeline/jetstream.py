@@ -26,12 +26,17 @@ from refbus.timeline.config import Config
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained, follow
 from refbus.timeline.queue import Branch, Delivery, Origin
-from refbus.timeline.stream import PATIENCE_S, STREAM, Raw, Stream, fault
+from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fault
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
 WRONG_LAST = 10071
 _LAST = "Nats-Expected-Last-Subject-Sequence"
-_DELIVERY = re.compile(r"\$JS\.ACK\.[^\s*>]{1,900}", re.ASCII)
+# $JS.ACK.[domain.account.]stream.consumer.delivered.stream_seq.consumer_seq.time.pending[.random]
+_DELIVERY = re.compile(
+    r"\$JS\.ACK\.(?:[^\s*>.]+\.[^\s*>.]+\.)?[^\s*>.]+\.([^\s*>.]+)"
+    r"\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.\d+\.\d+(?:\.[^\s*>.]+)?",
+    re.ASCII,
+)
 
 
 class JetStreamQueue:
@@ -43,6 +48,7 @@ class JetStreamQueue:
         self.client = self.stream.client
         self._marks: dict[tuple[str, str | None], tuple[int, int]] = {}  # where reading stopped: number, sequence
         self._consumers: set[str] = set()
+        self._mine: dict[str, float] = {}  # deliveries that this session has, oldest first, and until when
 
     def append(self, draft: Draft, origin: Origin | None = None, start: Place | None = None) -> tuple[Node, bool]:
         """See Queue. Tries again until it is known what happened, or patience is over: then UNREACHABLE."""
@@ -142,7 +148,8 @@ class JetStreamQueue:
                 time.sleep(0.02)
                 continue
             if found is not None:
-                deliveries, seq = _counts(found.reply)
+                _, deliveries, seq, _ = _parts(found.reply)
+                self._remember(found.reply)
                 raw = Raw(seq, found.subject, dict(found.headers or {}), found.data, 0)
                 return Delivery(self._placed(raw), found.reply, deliveries)
             if time.monotonic() >= deadline:
@@ -153,8 +160,9 @@ class JetStreamQueue:
         self._settle(delivery, b"+ACK")
 
     def nak(self, delivery: str) -> None:
-        """See Queue."""
-        self._settle(delivery, b"-NAK")
+        """See Queue. Nothing where another may have it by now: then it comes again when its time is over."""
+        if self._is_last(delivery):
+            self._settle(delivery, b"-NAK")
 
     def held(self) -> list[dict[str, object]]:
         """See Queue. The server tells how many, not which."""
@@ -182,6 +190,28 @@ class JetStreamQueue:
     def close(self) -> None:
         """See Queue."""
         self.client.close()
+
+    def _is_last(self, delivery: str) -> bool:
+        """Was the message surely not delivered again since? The server would give back what another has.
+
+        It tells only of all deliveries. The newest is the last of its message, and so is a first one while nothing was
+        delivered twice. Beyond that: what this session took, did not settle, and has time for.
+        """
+        consumer, deliveries, _, place = _parts(delivery)
+        try:
+            info = self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
+        except NotThere:
+            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}") from None
+        is_first = deliveries == 1 and not info["num_redelivered"]
+        mine_until = self._mine.get(delivery, 0.0)
+        return info["delivered"]["consumer_seq"] == place or is_first or mine_until > time.monotonic()
+
+    def _remember(self, delivery: str) -> None:
+        """That it is this session's, for the time that is its own; a tenth is left for the way of its nak."""
+        now_s = time.monotonic()
+        while self._mine and next(iter(self._mine.values())) <= now_s:
+            del self._mine[next(iter(self._mine))]
+        self._mine[delivery] = now_s + 0.9 * self.ack_wait_ms / 1000
 
     # -- the chain
 
@@ -242,8 +272,8 @@ class JetStreamQueue:
             after = page[-1].seq
 
     def _settle(self, delivery: str, how: bytes) -> None:
-        if not isinstance(delivery, str) or not _DELIVERY.fullmatch(delivery):
-            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
+        _parts(delivery)
+        self._mine.pop(delivery, None)
         self.stream.patiently(lambda: self.client.ask(delivery, how))
 
 
@@ -279,9 +309,9 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _counts(reply: str) -> tuple[int, int]:
-    """Of a delivery's name: how often it came, and its sequence. Its last tokens are fixed, whatever stands before."""
-    parts = reply.split(".")
-    # $JS.ACK.[domain.account.]stream.consumer.delivered.stream_seq.consumer_seq.time.pending[.random]
-    first = 4 if len(parts) == 9 else 6
-    return int(parts[first]), int(parts[first + 1])
+def _parts(delivery: object) -> tuple[str, int, int, int]:
+    """Of a delivery's name: consumer, how often it came, sequence in the stream, place among the deliveries."""
+    found = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
+    if found is None:
+        raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
+    return found[1], int(found[2]), int(found[3]), int(found[4])

@@ -23,7 +23,7 @@ PAGE = 500
 # have to vote again.
 PATIENCE_S = 20.0
 
-NO_MESSAGE, NO_STREAM, NO_SPACE = 10037, 10059, (10047, 10077)
+NO_MESSAGE, NO_STREAM, NO_CONSUMER, NO_SPACE = 10037, 10059, 10014, (10047, 10077)
 
 
 class Raw(NamedTuple):
@@ -135,13 +135,13 @@ class Stream:
 
 
 class NotThere(Internal):
-    """The server knows no such stream or message."""
+    """The server knows no such stream, consumer or message."""
 
 
 def fault(error: dict[str, Any]) -> BusError:
     """What an error of JetStream means. It refused: nothing was stored."""
     says = f"{error.get('description')} ({error.get('err_code')})"
-    if error.get("err_code") in (NO_MESSAGE, NO_STREAM):
+    if error.get("err_code") in (NO_MESSAGE, NO_STREAM, NO_CONSUMER):
         return NotThere(says, definite=True)
     if error.get("err_code") in NO_SPACE:
         return DiskFull(says)

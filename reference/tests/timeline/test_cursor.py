@@ -54,6 +54,26 @@ def test_what_was_given_back_comes_at_once(bus: TimelineBus) -> None:
     assert again is not None and (again["number"], again["delivery_count"]) == (1, 2)
 
 
+def test_who_gave_it_back_cannot_take_it_from_the_next(open_bus: OpenBus) -> None:
+    """Nor can a session that only knows the delivery's name."""
+    bus, other = open_bus(), open_bus()
+    for sequence in range(3):
+        bus.send(request(sequence=sequence))
+    first = bus.fetch(OLLAMA)["message"]
+    assert first is not None
+    bus.nak(first["delivery"])
+    again = other.fetch(OLLAMA, wait_ms=5000)["message"]
+    assert again is not None and again["number"] == first["number"]
+    assert other.fetch(OLLAMA)["message"] is not None
+    bus.nak(first["delivery"])
+    other.nak(first["delivery"])
+    third = bus.fetch(OLLAMA)["message"]
+    assert third is not None and third["number"] == 3
+    other.nak(again["delivery"])
+    back = bus.fetch(OLLAMA, wait_ms=5000)["message"]
+    assert back is not None and (back["number"], back["delivery_count"]) == (1, 3)
+
+
 def test_what_was_acknowledged_never_comes_again(open_bus: OpenBus) -> None:
     """Also to a session that is opened later: consumers are durable (T5)."""
     bus = open_bus()
@@ -83,7 +103,9 @@ def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
     assert time.monotonic() - began >= 0.3
 
 
-@pytest.mark.parametrize("delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1", "\ud800:1:1", "$JS.ACK.\ud800"])
+@pytest.mark.parametrize(
+    "delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1", "\ud800:1:1", "$JS.ACK.\ud800", "$JS.ACK.a"]
+)
 def test_what_is_no_delivery_is_refused(bus: TimelineBus, delivery: str) -> None:
     """Rather than silently acknowledged."""
     with pytest.raises(InvalidArgument):
