@@ -48,9 +48,16 @@ class RelayHand(Hand):
     def write(
         self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
     ) -> dict[str, Any]:
-        """Put a file in an outbox or its .pending, whole, with this time; or what else a name can stand for."""
+        """Put a file in an outbox or its .pending, whole, with this time; or what else a name can stand for.
+
+        `in_place` is no other thing, but another way: over the file that is there, which stays the same inode.
+        """
         self.agent(agent)
         whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
+        if odd == "in_place":
+            path.write_bytes(data.encode() + bytes.fromhex(end))
+            os.utime(path, ns=(mtime_ns, mtime_ns))
+            return {"inode": path.stat().st_ino}
         self._clear(path)
         if odd == "not_regular":
             os.mkfifo(whole) if data else whole.mkdir()

@@ -6,6 +6,8 @@ import hashlib
 import random
 from functools import cache
 
+# What some language takes for the end of a line, and relay does not: lines end at a line feed.
+NO_LINE_ENDS = ("\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 BODIES = (
     "",
     "hi",
@@ -15,6 +17,7 @@ BODIES = (
     "caf\u00e9 \u6f22 \U0001f600",
     "a\x00b",
     "x" * 300,
+    *(f"one{sign}TO: ann{sign}{sign}two" for sign in NO_LINE_ENDS),
 )
 THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "null", "0", "a: b", ":", "a=b,c")
 UNKNOWN = (
@@ -27,6 +30,7 @@ UNKNOWN = (
     "X:   blanks   ",
 )
 GOOD = "TO: bob\n\nhi"
+LINES_IN_ONE = tuple(f"SUBSCRIBE: #dev{sign}UNSUBSCRIBE: #dev\n" for sign in NO_LINE_ENDS)
 # Values with what parts them from their neighbours inside, and such as are empty: the first sign parts, and no other.
 ENVIRONMENTS = (
     *("COLOUR=red,SIZE=2", "COLOUR=YWI=", "COLOUR==", "COLOUR=a=b=c,SIZE=2", "COLOUR=COLOUR=red", "COLOUR=a:b"),
@@ -34,7 +38,7 @@ ENVIRONMENTS = (
 )
 NO_ENVIRONMENTS = ("COLOUR", "COLOUR=1,", "COLOUR=1,,SIZE=2", ",", "COLOUR=1,COLOUR")
 DENIED_ENVIRONMENTS = ("PATH=/tmp", "COLOUR=1,LD_PRELOAD=x", "COLOUR=1,PATH=a=b", "=", "=red", "colour=1")
-PROMPTS = ("work", "a: b", "ENV: PATH=1", "one\ntwo: 2", "")
+PROMPTS = ("work", "a: b", "ENV: PATH=1", "one\ntwo: 2", "", *(f"one{sign}NAME: bob" for sign in NO_LINE_ENDS))
 
 
 @cache
@@ -128,7 +132,9 @@ def body_of(r: random.Random, kind: str, names: list[str], alive: list[str]) -> 
 def _status(r: random.Random) -> tuple[str, list[str]]:
     if r.random() < 0.15:
         bad = ("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #1", "SUBSCRIBE: #a,,#b\n")
-        return r.choice((*bad, "SUBSCRIBE: #dev,\n", "SUBSCRIBE: #a:b\n", "SUBSCRIBE: ##dev\n")), ["bad channel"]
+        return r.choice((*bad, "SUBSCRIBE: #dev,\n", "SUBSCRIBE: #a:b\n", "SUBSCRIBE: ##dev\n", *LINES_IN_ONE)), [
+            "bad channel"
+        ]
     texts = (
         "SUBSCRIBE: #dev",
         "SUBSCRIBE: #dev, #Dev\n",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -851,9 +852,12 @@ class RelayModel(Model):
     ) -> dict[str, Any]:
         """A file, whole at once; or what else may stand under a name. `end` is hexadecimal, for what is no UTF-8."""
         folder = self.folders.setdefault(agent, Folder())
+        files, content = folder.pending if place == "pending" else folder.outbox, data.encode() + bytes.fromhex(end)
+        if odd == "in_place":
+            files[file] = replace(files[file], data=content, mtime_ns=mtime_ns)
+            return {"inode": files[file].inode}
         inode = self.born(Number, "inode")
-        content = data.encode() + bytes.fromhex(end)
-        (folder.pending if place == "pending" else folder.outbox)[file] = File(content, mtime_ns, inode, odd)
+        files[file] = File(content, mtime_ns, inode, odd)
         return {"inode": inode}
 
     def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:

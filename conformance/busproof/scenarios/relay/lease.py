@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 import time
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import definite, said
 from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
+from busproof.scenarios.relay.presence import is_alive, until
 from busproof.suite import Ctx
 
 HELD_S = 0.3
@@ -85,3 +89,39 @@ def busy(ctx: Ctx) -> None:
         scanning.join()
         refusal = seen[0] if seen else None
         ctx.expect("relay.lease.10", bodies(agents, "ann") == ["later"], said(refusal))
+
+
+# It takes no notice of SIGTERM, and says so once it does not.
+STUBBORN = 'trap \'\' TERM; echo $$ > "$0.new"; mv "$0.new" "$0"; while :; do sleep 0.1; done'
+
+
+@scenario("lease.closing", needs=("spawn",))
+def closing(ctx: Ctx) -> None:
+    """An orchestrator that ends is alone until its agents have ended: who comes earlier is refused."""
+    second = ctx.agent("another")
+    second.call("close")
+    told = ctx.store.parent / "pid"
+    with hand(ctx, "boss") as agents:
+        agents.config(clis={"stubborn": ["/bin/sh", "-c", STUBBORN, str(told)]})
+        first = ctx.agent("orchestrator")
+        first.call("scan")
+        write(ctx, agents, "boss", "TO: __orchestrator__\nKIND: spawn\n\nNAME: ann\nCLI: stubborn\n")
+        first.call("scan")
+        until(told.exists)
+        pid = told.read_text().strip() if told.exists() else ""
+        ending = threading.Thread(target=lambda: first.refusal("close"))
+        was_there = is_alive(pid)
+        ending.start()
+        try:
+            while (
+                refusal := second.refusal("open", store=str(ctx.store), options={})
+            ) is not None and ending.is_alive():
+                time.sleep(0.01)
+            is_in = refusal is None and is_alive(pid)
+        finally:
+            ending.join()
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(int(pid), signal.SIGKILL)
+        ctx.expect(
+            "relay.lease.14", was_there and not is_in, f"ann lived: {was_there}, and still when another was in: {is_in}"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,42 +58,73 @@ def declared(ctx: Ctx) -> None:
     ctx.expect("relay.limit.20", outcomes == wanted, f"messages of bob, and why one failed, by size: {outcomes}")
 
 
+SECRET = "1700000000000000000-0000aaaa.msg"  # of what stands outside, a message, older than anything that waits
+HASH = "ab" + "0" * 62
+# Folders that an agent, or whoever shares its rights, may put something else in the place of.
+IN_AN_AGENT = ("outbox", "outbox/.pending", "inbox")
+
+
 @scenario("limit.links")
 def links(ctx: Ctx) -> None:
-    """Links lead nowhere: what is outside is not read, not moved, not written."""
-    outside = ctx.store.parent / "outside"
-    outside.mkdir()
-    secret = outside / "1700000000000000000-0000aaaa.msg"
-    secret.write_text("TO: ann\n\nsecret")
-    os.utime(secret, (1, 1))
-    bus = ctx.agent("orchestrator")
-    with hand(ctx, "ann", "bob", "cas", "dee") as agents:
+    """Links lead nowhere, from the start or of a sudden: what is outside is not read, not moved, not written."""
+    outside = _outside(ctx)
+    before = _told(outside)
+    home = ctx.store / "agents"
+    with hand(ctx, "ann", "bob", *_agents("first"), *_agents("later")) as agents:
+        _links(ctx, "first", outside)
+        bus = ctx.agent("orchestrator")
         bus.call("scan")
-        home = ctx.store / "agents"
-        (home / "bob" / "outbox" / secret.name).symlink_to(secret)
-        _replaced(home / "cas" / "inbox", outside)
-        _replaced(home / "dee" / "outbox", outside)
-        (ctx.store / "attachments" / "ab").symlink_to(outside)
-        (outside / ("ab" + "0" * 62)).write_text("attached")
-        write(ctx, agents, "ann", "TO: cas\n\ninto a link")
-        write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:ab{'0' * 62}\n\nwith a link")
+        (home / "bob" / "outbox" / SECRET).symlink_to(outside / SECRET)
+        _links(ctx, "later", outside)
+        (ctx.store / "attachments" / HASH[:2]).symlink_to(outside)
+        (ctx.store / "archive" / f"{date_of(ctx)}").mkdir(exist_ok=True)
+        (ctx.store / "archive" / f"{date_of(ctx)}" / "bob").symlink_to(outside)
+        for when in ("first", "later"):
+            write(ctx, agents, "ann", f"TO: {when}-inbox\n\ninto a link")
+        write(ctx, agents, "bob", "TO: nowhere at all\n\nto be archived in a link")
+        write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{HASH}\n\nwith a link")
         for _ in range(2):
             bus.call("scan")
-            ctx.advance(10_000)
-        there = sorted(path.name for path in outside.iterdir())
-        wanted = sorted([secret.name, "ab" + "0" * 62])
+            ctx.advance(40_000)
         ctx.expect(
             "relay.limit.15",
-            there == wanted and bodies(agents, "ann") == [] and secret.read_text() == "TO: ann\n\nsecret",
-            f"outside holds {there}, ann received {bodies(agents, 'ann')}",
+            _told(outside) == before and bodies(agents, "ann") == [],
+            f"outside held {before}, and holds {_told(outside)}; ann received {bodies(agents, 'ann')}",
         )
 
 
-def _replaced(folder: Path, target: Path) -> None:
-    if (folder / ".pending").is_dir():
-        (folder / ".pending").rmdir()
-    folder.rmdir()
-    folder.symlink_to(target)
+def date_of(ctx: Ctx) -> str:
+    """Of today, as the archive calls it."""
+    return f"{datetime.fromtimestamp(ctx.now_ms / 1000, UTC):%Y-%m-%d}"
+
+
+def _agents(when: str) -> list[str]:
+    return [f"{when}-{place.rpartition('/')[2].lstrip('.')}" for place in IN_AN_AGENT]
+
+
+def _links(ctx: Ctx, when: str, target: Path) -> None:
+    """In the place of each folder of an agent of its own."""
+    for name, place in zip(_agents(when), IN_AN_AGENT, strict=True):
+        folder = ctx.store / "agents" / name / place
+        if folder.exists():
+            folder.rename(ctx.store.parent / f"was-{name}")
+        folder.symlink_to(target)
+
+
+def _outside(ctx: Ctx) -> Path:
+    """A folder in which whoever follows a link finds what it looks for: a message, an attachment, an old half file."""
+    outside = ctx.store.parent / "outside"
+    (outside / ".pending").mkdir(parents=True)
+    for path in (outside / SECRET, outside / ".pending" / SECRET, outside / HASH, outside / "1-0000aaab.msg.tmp"):
+        path.write_text("TO: ann\n\nsecret")
+        os.utime(path, (1, 1))
+    return outside
+
+
+def _told(folder: Path) -> dict[str, tuple[str, int]]:
+    """Every file, its content, and when it was written."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): (path.read_text(), path.stat().st_mtime_ns) for path in files}
 
 
 @scenario("limit.odd_content")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from busproof.adapters.hand_relay import RelayHand
+from busproof.explore.relay_texts import NO_LINE_ENDS
 from busproof.scenarios.relay.common import agent_of, hand, row_of, scenario, write
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -60,8 +61,8 @@ def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers
 def said(ctx: Ctx, name: str) -> list[str]:
     """What an agent of this name was started with: folder, COLOUR, name, root, two pids, arguments."""
     path = ctx.store.parent / f"said-{name}"
-    _until(path.exists)
-    return path.read_text().split("\n", 6) if path.exists() else [""] * 7
+    until(path.exists)
+    return path.read_bytes().decode().split("\n", 6) if path.exists() else [""] * 7
 
 
 def is_alive(pid: str) -> bool:
@@ -72,7 +73,8 @@ def is_alive(pid: str) -> bool:
         return False
 
 
-def _until(holds: object) -> None:
+def until(holds: object) -> None:
+    """Wait for it, and no longer than `LONG_S`."""
     end = time.monotonic() + LONG_S
     while time.monotonic() < end and not (callable(holds) and holds()):
         time.sleep(0.01)
@@ -83,13 +85,14 @@ def spawn(ctx: Ctx) -> None:
     """A spawn starts what CLI names, with all that the request says."""
     with started(ctx) as (agents, bus):
         work = ctx.store.parent / "work"
-        prompt = 'do it; $(touch pwned) `id` "now"'
+        prompt = 'do it; $(touch pwned) `id` "now"' + "".join(f"{sign}NAME: bob" for sign in NO_LINE_ENDS)
+        wanted = "deep blue" + "".join(f"{sign}red" for sign in NO_LINE_ENDS)
         ended = ask(
             ctx,
             agents,
             bus,
             "spawn",
-            f"NAME: ann\nCLI: claude\nPROMPT: {prompt}\nWORKING_DIR: {work}\nENV: COLOUR=deep blue\n",
+            f"NAME: ann\nCLI: claude\nPROMPT: {prompt}\nWORKING_DIR: {work}\nENV: COLOUR={wanted}\n",
         )
         folder, colour, name, root, pid, _, arguments = said(ctx, "ann")
         ctx.expect(
@@ -98,7 +101,7 @@ def spawn(ctx: Ctx) -> None:
         ctx.expect("relay.presence.15", arguments == f"1:{prompt}", f"arguments were {arguments!r}")
         ctx.expect("relay.presence.21", not list(ctx.store.parent.rglob("pwned")), "a shell has run the prompt")
         ctx.expect("relay.presence.16", folder == str(work), f"it works in {folder}")
-        ctx.expect("relay.presence.17", colour == "deep blue", f"COLOUR is {colour!r}")
+        ctx.expect("relay.presence.17", colour == wanted, f"COLOUR is {colour!r}")
         ctx.expect(
             "relay.presence.19", name == "ann" and root == str(ctx.store), f"its environment says {name}, {root}"
         )
@@ -145,7 +148,7 @@ def release(ctx: Ctx) -> None:
         bad = [ask(ctx, agents, bus, "release", body) for body in ("", "REASON: done\n")]
         ctx.expect("relay.presence.27", bad == ["bad_request"] * 2, f"requests without a name ended {bad}")
         ended = ask(ctx, agents, bus, "release", "NAME: ann\nREASON: done\n")
-        _until(lambda: not is_alive(pid) and not is_alive(child))
+        until(lambda: not is_alive(pid) and not is_alive(child))
         row = agent_of(ctx, "ann")
         ctx.expect(
             "relay.presence.26",
@@ -164,12 +167,12 @@ def orphans(ctx: Ctx) -> None:
         ann, bob = said(ctx, "ann")[4], said(ctx, "bob")[4]
         ctx.crash(bus)
         os.kill(int(bob), signal.SIGKILL)
-        _until(lambda: not is_alive(bob))
+        until(lambda: not is_alive(bob))
         bus = ctx.agent("orchestrator")
         bus.call("scan")
         states = agent_of(ctx, "ann").get("status"), agent_of(ctx, "bob").get("status")
         ended = is_alive(ann) and ask(ctx, agents, bus, "release", "NAME: ann\n")
-        _until(lambda: not is_alive(ann))
+        until(lambda: not is_alive(ann))
         ctx.expect(
             "relay.presence.31",
             states == ("active", "terminated") and ended in ("archived", "completed") and not is_alive(ann),
@@ -178,5 +181,5 @@ def orphans(ctx: Ctx) -> None:
         ask(ctx, agents, bus, "spawn", "NAME: cas\nCLI: claude\n")
         cas = said(ctx, "cas")[4]
         bus.call("close")
-        _until(lambda: not is_alive(cas))
+        until(lambda: not is_alive(cas))
         ctx.expect("relay.presence.32", not is_alive(cas), "an agent outlives a clean end")
