@@ -209,11 +209,14 @@ class DoesNotApply(Exception):
 
 
 class Refuse(Exception):
-    """The model refuses a call: definitely, for it changed nothing, unless it says otherwise."""
+    """The model refuses a call: definitely, for it changed nothing, unless it says otherwise.
 
-    def __init__(self, code: str, *, definite: bool = True, why: str = "") -> None:
+    `also`: what it deserves besides. No seed says which of two true refusals comes first.
+    """
+
+    def __init__(self, code: str, *, definite: bool = True, why: str = "", also: tuple[str, ...] = ()) -> None:
         super().__init__(code)
-        self.code, self.definite, self.why = code, definite, why
+        self.code, self.definite, self.why, self.also = code, definite, why, also
 
 
 @dataclass(frozen=True)
@@ -229,6 +232,7 @@ class Answer:
     bounds: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # a code → what a bus breaks that refuses with it
+    also: tuple[str, ...] = ()  # codes of refusals that are as true as `refused`
 
     def differs(self, seen: Any) -> Difference | None:
         """Hold what came against it: a reply, or a `Refusal`."""
@@ -237,7 +241,9 @@ class Answer:
         if self.refused is not None and isinstance(seen, Refusal):
             if seen.definite != self.definite:
                 return Difference("error", str(self), str(seen), self.rows)
-            if seen.code == self.refused or (self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")):
+            if seen.code in (self.refused, *self.also) or (
+                self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")
+            ):
                 return None
         if isinstance(seen, Refusal):
             rows = self.rows if self.refused is not None else self.bounds.get(seen.code, self.rows)
@@ -250,9 +256,8 @@ class Answer:
         why = f" ({self.why})" if self.why else ""
         if not self.definite:
             return f"an indefinite refusal {self.refused}{why}"
-        return (
-            f"a definite refusal {self.refused}" if self.refused else "a definite refusal with a code of its own"
-        ) + why
+        told = " or ".join((self.refused or "", *self.also))
+        return (f"a definite refusal {told}" if self.refused else "a definite refusal with a code of its own") + why
 
 
 @dataclass(frozen=True)
@@ -338,7 +343,7 @@ class Model:
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
             broken = tuple(dict.fromkeys(self._rows))
-            yield Answer(None, refusal.code, broken, refusal.definite, self.least_s, refusal.why)
+            yield Answer(None, refusal.code, broken, refusal.definite, self.least_s, refusal.why, also=refusal.also)
             return
         yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s, bounds=self._bounds)
 
@@ -395,6 +400,23 @@ class Model:
         """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""
         self._rows += rows
         raise Refuse(code, why=why)
+
+    def all_of(self, *checks: Callable[[], Any]) -> list[Any]:
+        """What each check returns; they change nothing. Where several refuse, each of them is a true answer."""
+        values, refusals = list[Any](), dict[str, Refuse]()
+        for check in checks:
+            rows = list(self._rows)
+            try:
+                values.append(check())
+            except Refuse as refusal:
+                if refusals.keys() >= {refusal.code, *refusal.also}:
+                    self._rows = rows  # the first one's are enough
+                refusals |= dict.fromkeys((refusal.code, *refusal.also), refusal)
+        if refusals:
+            code, *also = refusals
+            first = refusals[code]
+            raise Refuse(code, definite=first.definite, why=first.why, also=tuple(also))
+        return values
 
     def choice(self, name: str, *options: str) -> str:
         """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""

@@ -7,12 +7,13 @@ server process, knows under which names it has joined. Nothing here knows SQL, M
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Told, plain, same_json
+from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Refuse, Told, plain, same_json
 from busproof.models.topics_looks import Peers, Results, holds
 from busproof.protocol import CONTRACTS
 
@@ -192,9 +193,20 @@ class TopicsModel(Model):
             return params
         given = {name: value for name, value in params.items() if value is not None}
         fields = CONTRACTS["topics"].methods[method].params.model_fields
-        if not {name for name, one in fields.items() if one.is_required()} <= given.keys() <= fields.keys():
-            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        required = {name for name, one in fields.items() if one.is_required()}
+        if not required <= given.keys() <= fields.keys():
+            known = {name: value for name, value in given.items() if name in fields}
+            self.row("topics.route.19")
+            also = self.deserved(method, known) if required <= known.keys() else ()
+            raise Refuse("INVALID_ARGUMENT", also=also)
         return given
+
+    def deserved(self, method: str, params: dict[str, Any]) -> tuple[str, ...]:
+        """The refusals of a call as it would be without what is wrong with it already."""
+        trial = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
+        answer = trial.call(self._step, self.at, method, params, self.now_ms)
+        codes = () if answer.refused is None else (answer.refused, *answer.also)
+        return tuple(code for code in codes if code != "INVALID_ARGUMENT")
 
     def text(self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19") -> str:
         """One line: no control characters, no half surrogates."""
@@ -247,12 +259,15 @@ class TopicsModel(Model):
     # -- topics
 
     def topic(self, topic_id: Any, row: str = "topics.route.12") -> Topic:
-        """By its id."""
-        self.text(topic_id)
-        found = next((one for one in self.topics if plain(one.topic_id) == topic_id), None)
-        if found is None:
-            self.refuse("TOPIC_NOT_FOUND", row)
-        return found
+        """By its id. A text that can be none is the id of no topic, either."""
+
+        look = [lambda: self.found(topic_id) or self.refuse("TOPIC_NOT_FOUND", row)]
+        topic: Topic = self.all_of(lambda: self.text(topic_id), *look * (type(topic_id) is str))[1]
+        return topic
+
+    def found(self, topic_id: Any) -> Topic | None:
+        """The topic of this id, if any."""
+        return next((one for one in self.topics if plain(one.topic_id) == topic_id), None)
 
     def newest(self, name: str, status: str) -> Topic | None:
         """Of that name and status."""
@@ -285,23 +300,27 @@ class TopicsModel(Model):
 
     def resolved(self, name: str, allow_closed: bool, row: str) -> Topic:
         """The newest open one; if allowed and none is open, the newest closed one."""
-        found = self.newest(name, "open") or (self.newest(name, "closed") if allow_closed else None)
-        if found is None:
-            self.refuse("TOPIC_NOT_FOUND", row)
-        return found
+
+        def found() -> Topic:
+            one = self.newest(name, "open") or (self.newest(name, "closed") if allow_closed is True else None)
+            return one or self.refuse("TOPIC_NOT_FOUND", row)
+
+        topic: Topic = self.all_of(lambda: self.text(name), *[found] * (type(name) is str))[1]
+        return topic
 
     def topic_resolve(self, name: Any, allow_closed: Any = False) -> dict[str, Any]:
         """Find a topic by its name."""
-        self.text(name)
         self.row("topics.route.10", "topics.route.11")
-        return self.resolved(name, self.flag(allow_closed), "topics.route.12").told()
+        topic: Topic = self.all_of(
+            lambda: self.flag(allow_closed), lambda: self.resolved(name, allow_closed, "topics.route.12")
+        )[1]
+        return topic.told()
 
     def topic_close(self, topic_id: Any, reason: Any = None) -> dict[str, Any]:
         """From now on it can only be read."""
-        self.text(topic_id)
-        if reason is not None:
-            self.body(reason, TEXT_CHARS_MAX, "topics.route.19")
-        topic = self.topic(topic_id)
+        topic: Topic = self.all_of(
+            lambda: reason is None or self.body(reason, TEXT_CHARS_MAX, "topics.route.19"), lambda: self.topic(topic_id)
+        )[1]
         reply = {"topic_id": topic.topic_id, "status": Cited("closed", ("topics.route.13",))}
         if topic.status == "closed":
             self.row("topics.route.17")
@@ -321,15 +340,21 @@ class TopicsModel(Model):
         reclaim_token: Any = None,
     ) -> dict[str, Any]:
         """Become somebody on a topic. A name that was claimed is its holder's as long as the topic lives."""
-        agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
-        token = None if reclaim_token is None else self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19")
-        if bool(topic_id) == bool(name):
-            self.refuse("INVALID_ARGUMENT", "topics.lease.04")
-        self.flag(allow_closed)
-        if topic_id:
-            topic = self.topic(topic_id, "topics.lease.06")
-        else:
-            topic = self.resolved(self.text(name), allow_closed, "topics.lease.06")
+
+        def asked() -> Topic:
+            if bool(topic_id) == bool(name):
+                self.refuse("INVALID_ARGUMENT", "topics.lease.04")
+            if topic_id:
+                return self.topic(topic_id, "topics.lease.06")
+            return self.resolved(name, allow_closed, "topics.lease.06")
+
+        agent_name, token, _, topic, _ = self.all_of(
+            lambda: self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05"),
+            lambda: None if reclaim_token is None else self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19"),
+            lambda: self.flag(allow_closed),
+            asked,
+            lambda: self.is_free(asked(), agent_name, reclaim_token),
+        )
         self.row("topics.lease.01", "topics.lease.02" if topic_id else "topics.lease.03", "topics.lease.10")
         held = topic.names.get(agent_name)
         here = self.joined.get((self.at, plain(topic.topic_id)))
@@ -341,24 +366,40 @@ class TopicsModel(Model):
             self.secrets.append((held.token, "topics.lease.29"))
         elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
-        elif token != plain(held.token):
-            self.refuse("AGENT_NAME_IN_USE", "topics.lease.07", "topics.lease.14", "topics.lease.22")
         else:
             self.row("topics.lease.12", "topics.lease.25")
             self.claims += 1
             held.claim, held.claimed_at = self.claims, self.born(Moment, "now")
         self.joined[self.at, plain(topic.topic_id)] = agent_name, held.claim
-        return topic.told() | {
+        reply: dict[str, Any] = topic.told() | {
             "agent_name": Cited(agent_name, ("topics.lease.08",)),
             "reclaim_token": Cited(self.confide(held.token), ("topics.lease.13",)),
         }
+        return reply
+
+    def is_free(self, topic: Topic, agent_name: Any, token: Any) -> None:
+        """Is the name nobody's, this session's already, or does the token show that it is the caller's?"""
+        agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
+        token = token.strip() if type(token) is str else token
+        held = topic.names.get(agent_name)
+        if held is None or token == plain(held.token):
+            return
+        if token is not None or self.joined.get((self.at, plain(topic.topic_id))) != (agent_name, held.claim):
+            self.refuse("AGENT_NAME_IN_USE", "topics.lease.07", "topics.lease.14", "topics.lease.22")
 
     def who(self, topic_id: Any) -> tuple[str, int]:
-        """As whom this session joined."""
-        self.text(topic_id)
-        if (self.at, topic_id) not in self.joined:
-            self.refuse("AGENT_NOT_JOINED", "topics.lease.16", "topics.lease.17", "topics.lease.18")
-        return self.joined[self.at, topic_id]
+        """As whom this session joined; another one may have taken that over since (B10)."""
+
+        def joined() -> tuple[str, int]:
+            if (self.at, topic_id) not in self.joined:
+                self.refuse("AGENT_NOT_JOINED", "topics.lease.16", "topics.lease.17", "topics.lease.18")
+            return self.joined[self.at, topic_id]
+
+        if type(topic_id) is not str:
+            self.text(topic_id)
+        who: tuple[str, int] = self.all_of(joined, lambda: self.topic(topic_id))[0]
+        self.still(self.topic(topic_id), who)
+        return who
 
     def still(self, topic: Topic, who: tuple[str, int]) -> str:
         """Its name, unless another session has taken it over since (B10)."""
@@ -380,17 +421,17 @@ class TopicsModel(Model):
         ack_through: Any = None,
     ) -> Generator[None, None, dict[str, Any]]:
         """Send, acknowledge and receive in one step. With nothing to return it waits, and looks again: a second one."""
-        who = self.who(topic_id)
-        drafts = self.drafts(outbox)
-        self.whole(max_items, 1, ITEMS_MAX, "topics.limit.06" if max_items != 0 else "topics.limit.07")
-        self.whole(wait_seconds, 0, WAIT_S_MAX, "topics.limit.07")
-        reading = Reading(who[0], max_items, self.flag(include_self), self.flag(auto_advance))
-        if ack_through is not None:
-            self.whole(ack_through, 0, INT_MAX, "topics.cursor.16")
-            if auto_advance:
-                self.refuse("INVALID_ARGUMENT", "topics.cursor.21")
-        topic = self.topic(topic_id)
-        self.still(topic, who)
+        who, drafts, *_ = self.all_of(
+            lambda: self.who(topic_id),
+            lambda: self.drafts(outbox),
+            lambda: self.whole(max_items, 1, ITEMS_MAX, "topics.limit.06" if max_items != 0 else "topics.limit.07"),
+            lambda: self.whole(wait_seconds, 0, WAIT_S_MAX, "topics.limit.07"),
+            lambda: self.flag(include_self),
+            lambda: self.flag(auto_advance),
+            lambda: self.may_acknowledge(topic_id, ack_through, auto_advance, outbox),
+            lambda: self.may_send(topic_id, outbox),
+        )
+        topic, reading = self.topic(topic_id), Reading(who[0], max_items, include_self, auto_advance)
         now = self.born(Moment, "now")
         sent, warnings, new = self.accepted(topic, who[0], drafts, now)
         at = topic.cursors[who[0]].last_seq if who[0] in topic.cursors else 0
@@ -413,6 +454,31 @@ class TopicsModel(Model):
         reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}
         reply |= {"topic_id": Told(topic.topic_id), "agent_name": Told(who[0])}
         return reply | ({"warnings": warnings} if warnings else {})
+
+    def may_acknowledge(self, topic_id: Any, ack_through: Any, auto_advance: Any, outbox: Any) -> None:
+        """Not with auto_advance, and no further than the newest, were all of the outbox new."""
+        if ack_through is None:
+            return
+        self.whole(ack_through, 0, INT_MAX, "topics.cursor.16")
+        if auto_advance:
+            self.refuse("INVALID_ARGUMENT", "topics.cursor.21")
+        found = self.found(topic_id)
+        if type(outbox) is not str and found is not None:
+            most = len(found.messages) + (len(outbox) if type(outbox) is list else 1)
+            if ack_through > most:
+                self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
+
+    def may_send(self, topic_id: Any, outbox: Any) -> None:
+        """Nothing new on a closed topic."""
+        topic = self.found(topic_id)
+        if topic is None or topic.status == "open":
+            return
+        items = outbox if type(outbox) is list else [outbox] if type(outbox) is dict else []
+        sender = self.joined.get((self.at, topic_id), ("", 0))[0]
+        for item in items:
+            key = item.get("client_message_id") if type(item) is dict else None
+            if self.known(topic, sender, key.strip() if type(key) is str else key, []) is None:
+                self.refuse("TOPIC_CLOSED", "topics.route.14")
 
     def received(self, topic: Topic, reading: Reading, at: int, now: Any) -> dict[str, Any]:
         """What is unread from there on, and the cursor after it."""
@@ -489,13 +555,11 @@ class TopicsModel(Model):
                 if not draft.says_the_same(old):
                     warnings.append(warning("CONTENT_MISMATCH"))
                 continue
-            if topic.status == "closed":
-                self.refuse("TOPIC_CLOSED", "topics.route.14")
             is_lost = draft.reply_to is not None and all(
                 plain(one.message_id) != draft.reply_to for one in topic.messages
             )
-            if is_lost and self.choice("topics.log.52", "refused", "taken") == "refused":
-                self.refuse("INVALID_ARGUMENT", "topics.log.52", "topics.log.60")
+            lost = [self.refuse_lost_reply] if is_lost else []
+            self.all_of(lambda: topic.status == "open" or self.refuse("TOPIC_CLOSED", "topics.route.14"), *lost)
             message = Message(
                 self.born(ShortId, "message"),
                 topic.topic_id,
@@ -514,6 +578,11 @@ class TopicsModel(Model):
             self.row("topics.log.40", "topics.log.43", "topics.log.44")
         return sent, [Cited(one, ("topics.log.63",)) for one in warnings], new
 
+    def refuse_lost_reply(self) -> None:
+        """It answers no message of its topic."""
+        if self.choice("topics.log.52", "refused", "taken") == "refused":
+            self.refuse("INVALID_ARGUMENT", "topics.log.52", "topics.log.60")
+
     def known(self, topic: Topic, sender: str, client_id: str | None, new: list[Message]) -> Message | None:
         """The message that has this key of the sender's on this topic already."""
         if client_id is None:
@@ -528,12 +597,15 @@ class TopicsModel(Model):
     def cursor_reset(self, topic_id: Any, last_seq: Any = 0) -> dict[str, Any]:
         """Put the caller's cursor somewhere between 0 and the newest message."""
         self.row("topics.cursor.46")
-        who = self.who(topic_id)
-        self.whole(last_seq, 0, INT_MAX, "topics.cursor.44")
+
+        def reachable() -> None:
+            self.whole(last_seq, 0, INT_MAX, "topics.cursor.44")
+            topic = self.found(topic_id)
+            if topic is not None and last_seq > len(topic.messages):
+                self.refuse("INVALID_ARGUMENT", "topics.cursor.45")
+
+        (name, _), _ = self.all_of(lambda: self.who(topic_id), reachable)
         topic = self.topic(topic_id)
-        name = self.still(topic, who)
-        if last_seq > len(topic.messages):
-            self.refuse("INVALID_ARGUMENT", "topics.cursor.45")
         self.row("topics.cursor.40", "topics.cursor.41", "topics.cursor.42", "topics.cursor.43")
         topic.cursors[name] = Cursor(last_seq, self.born(Moment, "now"))
         return {"cursor": {"last_seq": last_seq, "updated_at": topic.cursors[name].updated_at}}
@@ -542,9 +614,11 @@ class TopicsModel(Model):
 
     def topic_presence(self, topic_id: Any, window_seconds: Any = 300, limit: Any = 200) -> dict[str, Any]:
         """Peers that synced within the window, the latest first."""
-        self.whole(window_seconds, 1, INT_MAX, "topics.presence.06")
-        self.whole(limit, 1, INT_MAX, "topics.presence.07")
-        topic = self.topic(topic_id, "topics.presence.10")
+        _, _, topic = self.all_of(
+            lambda: self.whole(window_seconds, 1, INT_MAX, "topics.presence.06"),
+            lambda: self.whole(limit, 1, INT_MAX, "topics.presence.07"),
+            lambda: self.topic(topic_id, "topics.presence.10"),
+        )
         self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
         peers = {name: (one.last_seq, plain(one.updated_at) - one.aged_s) for name, one in topic.cursors.items()}
         test = Peers(peers, window_seconds, limit)
@@ -561,16 +635,15 @@ class TopicsModel(Model):
         include_content: Any = False,
     ) -> dict[str, Any]:
         """Messages that hold all words of the query, in any order of rank. What else a model finds is free."""
-        words = self.body(query, TEXT_CHARS_MAX, "topics.search.07").split()
-        if not words:
-            self.refuse("INVALID_ARGUMENT", "topics.search.07")
-        if mode not in ("hybrid", "fts", "semantic"):
-            self.refuse("INVALID_ARGUMENT", "topics.search.09")
-        self.whole(limit, 1, SEARCH_MAX, "topics.search.08")
-        self.flag(include_content)
-        if model is not None:
-            self.text(model)
-        within = self.topics if topic_id is None else [self.topic(topic_id)]
+        words, _, _, _, _, topic = self.all_of(
+            lambda: self.words(query),
+            lambda: mode in ("hybrid", "fts", "semantic") or self.refuse("INVALID_ARGUMENT", "topics.search.09"),
+            lambda: self.whole(limit, 1, SEARCH_MAX, "topics.search.08"),
+            lambda: self.flag(include_content),
+            lambda: model is None or self.text(model),
+            lambda: None if topic_id is None else self.topic(topic_id),
+        )
+        within = self.topics if topic is None else [topic]
         self.row("topics.search.01" if topic_id is None else "topics.search.02", "topics.search.12", "topics.search.16")
         found: dict[Any, tuple[Topic, Message]] = {}
         for topic in within:
@@ -580,6 +653,11 @@ class TopicsModel(Model):
         test = Results(found, limit, include_content)
         rows = ("topics.search.04", "topics.search.10", "topics.search.12", "topics.search.19")
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
+
+    def words(self, query: Any) -> list[str]:
+        """Of a query; there must be one."""
+        words = self.body(query, TEXT_CHARS_MAX, "topics.search.07").split()
+        return words or self.refuse("INVALID_ARGUMENT", "topics.search.07")
 
     # -- the file, as the kit's hand reads and changes it
 
