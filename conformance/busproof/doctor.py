@@ -54,11 +54,19 @@ def examine(spec: str, system: str | None = None) -> int:
             say(f"  ok     {one_line(finding)}")
     except Fault as fault:
         say(f"  FAULT  {one_line(fault)}\n         remedy: {one_line(fault.remedy)}")
-        say("The adapter is at fault; the bus has not been judged.")
+        has_adapter = not _is_judged_as_it_is(spec)
+        say(
+            "The adapter is at fault; the bus has not been judged."
+            if has_adapter
+            else "The bus is at fault before a check can judge it."
+        )
         return 1
     finally:
         for command in household.end():
             say(f"  note   it left a process running, which was ended: {command[:200]!a}")
+    if _is_judged_as_it_is(spec):
+        say(f"The bus can be judged:  busproof check {system} --bus '{spec}'")
+        return 0
     say(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
     return 0
 
@@ -70,6 +78,11 @@ def _examine_server(url: str, creds: str | None) -> int:
         say(f"there is nothing to look at: {one_line(error)}")
         return 2
     return Findings(url, "as the JetStream of a timeline bus", found, noted).tell()
+
+
+def _is_judged_as_it_is(spec: str) -> bool:
+    """Is there no adapter between the kit and the bus?"""
+    return spec.removeprefix("faketime:").partition(":")[0] in ("mcp", "files")
 
 
 def _system_of(spec: str, household: Household) -> str:

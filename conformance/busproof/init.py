@@ -64,6 +64,9 @@ def write(system: str, language: str, folder: Path) -> int:
         print(f"No adapter is needed: {SCHEMES[scheme].no_adapter} is judged as it is, by its command:")
         print(f"  busproof check {system} --bus '{scheme}:CMD…'")
         return 0
+    if language not in CHOICES:
+        print(f"busproof: no template is in {language!a}; there are {', '.join(CHOICES)}", file=sys.stderr)
+        return 2
     if language == ANY:
         return _write_session(system, folder)
     known = LANGUAGES[language]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,8 @@ from busproof.protocol import CONTRACTS
 from busproof.report import lines
 from busproof.words import one_line, say
 
+AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")
+
 
 def replay(report_path: Path, row_id: str, bus: str | None) -> int:
     """Exit 0 when the script was played to its end; the reader judges the answers. 2 if it cannot be."""
@@ -24,6 +27,10 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         print(f"busproof: {error}", file=sys.stderr)
         return 2
     scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
+    again = [said for row in report.rows if row["requirement"] == row_id for said in AGAIN.findall(row["why"])]
+    if not scripts and again:
+        say(f"{row_id} broke in a program of many calls. It plays again, call by call, by:\n  {one_line(again[0])}")
+        return 0
     if not scripts:
         print(f"busproof: {row_id} has no script in {report_path}: only rows that broke have one", file=sys.stderr)
         return 2
@@ -43,9 +50,10 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
 def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
     doors: dict[Any, Door] = {}
     dead: set[Any] = set()
+    ids: dict[str, str] = {}  # what the bus chose then → what it chose now
     for step in script:
         who, method = step.get("process", step.get("agent")), step["method"]
-        params = {**step["params"]}
+        params = _with(ids, step["params"])
         if who in dead or who not in doors:
             doors[who] = fleet.door(len(doors), store, step.get("options", {}))
             dead.discard(who)
@@ -57,7 +65,9 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
         for name in CONTRACTS[fleet.system].callers_of(method) if "agent" in step else ():
             params.setdefault(name, step["agent"])
         try:
-            answer = json.dumps(doors[who].call(method, params))
+            reply = doors[who].call(method, params)
+            answer = json.dumps(reply)
+            ids |= _chosen(step.get("answered"), reply, said=json.dumps(params))
         except DoorError as error:
             answer = f"{type(error).__name__}: {one_line(error)}"
             if isinstance(error, Lost):
@@ -66,3 +76,27 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
     for who, door in doors.items():
         if who not in dead:
             fleet.give_back(door, retired=False)
+
+
+def _chosen(then: Any, now: Any, said: str) -> dict[str, str]:
+    """Texts that stand where another one stood, and that the caller did not say himself."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        pairs = [(then[key], now[key]) for key in then.keys() & now.keys()]
+    elif isinstance(then, list) and isinstance(now, list):
+        pairs = list(zip(then, now, strict=False))
+    else:
+        is_new = isinstance(then, str) and isinstance(now, str) and then != now and json.dumps(now) not in said
+        return {then: now} if is_new else {}
+    return {before: after for pair in pairs for before, after in _chosen(*pair, said).items()}
+
+
+def _with(ids: dict[str, str], value: Any) -> Any:
+    """Parameters with the ids of this run."""
+    match value:
+        case dict():
+            return {key: _with(ids, inner) for key, inner in value.items()}
+        case list():
+            return [_with(ids, inner) for inner in value]
+        case str():
+            return ids.get(value, value)
+    return value

@@ -215,11 +215,20 @@ def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[s
         if e.index > finding.at_event or not is_wanted or not is_step:
             continue
         step = {"process": e.process, "method": e.op, "params": e.value if e.type == "invoke" else {}}
+        if e.type == "invoke" and (answer := _answer_to(e, events)) is not None:
+            step["answered"] = answer  # a replay learns from it which ids to put others for
         if e.process not in opened and opened_with.get(e.process):
             step["options"] = opened_with[e.process]
         opened.add(e.process)
         steps.append(step)
     return steps
+
+
+def _answer_to(call: Event, events: list[Event]) -> Any:
+    """What came back, if it says anything."""
+    later = (e for e in events if e.index > call.index and e.process == call.process and e.op == call.op)
+    answer = next((e for e in later if e.type != "invoke"), None)
+    return answer.value if answer is not None and answer.type == "ok" and len(repr(answer.value)) < 20_000 else None
 
 
 def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:

@@ -144,7 +144,9 @@ def _told(system: str, program: Program) -> int:
     rows = [row for name in program.mismatch.rows if (row := catalogue(system).get(name))]
     for row in rows:
         say(f"{row.id} ({row.level}): {row.text}")
-    say(f"\n{program.mismatch.told()}\n\nthe state before, as the model has it:\n{program.mismatch.state}")
+    say(f"\n{program.mismatch.told()}")
+    if program.mismatch.state:
+        say(f"\nthe state before, as the model has it:\n{program.mismatch.state}")
     is_broken = any(row.level == "MUST" for row in rows) or not rows
     if not is_broken:
         print("\nNo MUST says so: the bus chose otherwise than the reference.")

@@ -153,7 +153,7 @@ class Reached:
     undecided: int = 0  # races of more orders than can be tried
 
 
-def _files(specification: Specification) -> list[str]:
+def files_of(specification: Specification) -> list[str]:
     """The model's own, without what all models are made of."""
     classes = [one for one in specification.model.__mro__ if one.__module__.startswith("busproof.models.")]
     return [str(inspect.getsourcefile(one)) for one in classes if one is not Model]
@@ -163,7 +163,7 @@ def _files(specification: Specification) -> list[str]:
 def _measured(specification: Specification) -> Iterator[Any]:
     from coverage import Coverage
 
-    cover = Coverage(data_file=None, branch=True, include=_files(specification), config_file=False)
+    cover = Coverage(data_file=None, branch=True, include=files_of(specification), config_file=False)
     # Only a bus that chose otherwise than the reference reaches the other side of these.
     cover.exclude(r"self\.choice\(|# .*on another bus", which="partial")
     cover.start()
@@ -193,7 +193,7 @@ def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) 
     data = cover.get_data()
     for name in found.tags:
         data.set_query_context(name)
-        found.arcs[name] = {(file, *arc) for file in _files(specification) for arc in data.arcs(file) or ()}
+        found.arcs[name] = {(file, *arc) for file in files_of(specification) for arc in data.arcs(file) or ()}
     data.set_query_contexts(None)
     with tempfile.TemporaryDirectory() as folder:
         cover.json_report(outfile=f"{folder}/coverage.json")

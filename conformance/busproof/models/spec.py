@@ -411,7 +411,10 @@ class Model:
             except Refuse as refusal:
                 if refusals.keys() >= {refusal.code, *refusal.also}:
                     self._rows = rows  # the first one's are enough
-                refusals |= dict.fromkeys((refusal.code, *refusal.also), refusal)
+                refusals = {
+                    **refusals,
+                    **{code: refusal for code in (refusal.code, *refusal.also) if code not in refusals},
+                }
         if refusals:
             code, *also = refusals
             first = refusals[code]
