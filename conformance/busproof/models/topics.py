@@ -20,6 +20,7 @@ from busproof.protocol import CONTRACTS
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
 WAIT_S_MAX = 24 * 60 * 60
+_UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
 
 
 class ShortId(Free):
@@ -210,15 +211,28 @@ class TopicsModel(Model):
 
     def text(self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19") -> str:
         """One line: no control characters, no half surrogates."""
-        if type(value) is not str or not 0 < len(value) <= chars_max:
+        if type(value) is not str or not value:
             self.refuse("INVALID_ARGUMENT", row)
-        if any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value):
+        if len(value) > chars_max and (
+            chars_max < TEXT_CHARS_MAX or self.refuses("a text of more than 1,024 characters")
+        ):
+            self.refuse("INVALID_ARGUMENT", row)
+        is_odd = any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value)
+        if is_odd and self.refuses("control characters in a text"):
             self.refuse("INVALID_ARGUMENT", row)
         return str(value)
 
+    def refuses(self, what: str) -> bool:
+        """Does the bus refuse what the reference refuses and no sentence forbids?"""
+        return self.choice(what, "refused", "taken") == "refused"
+
     def stripped(self, value: Any, chars_max: int, row: str) -> str:
-        """One line, without the blanks around it."""
-        return self.text(value.strip() if type(value) is str else value, chars_max, row)
+        """One line, without the blanks around it; another bus may keep them."""
+        bare = value.strip() if type(value) is str else value
+        is_bare = (
+            bare in ("", value) or self.choice(f"blanks around what {row} is of", "left out", "kept") == "left out"
+        )
+        return self.text(bare if is_bare else value, chars_max, row)
 
     def body(self, value: Any, chars_max: int, row: str) -> str:
         """Any characters that Unicode knows; a client's SDK sends no others."""
@@ -228,7 +242,9 @@ class TopicsModel(Model):
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
         """A whole number; true is none."""
-        if type(value) is not int or not low <= value <= high:
+        if type(value) is not int or value < low:
+            self.refuse("INVALID_ARGUMENT", row)
+        if value > high and (high not in _UNTOLD or self.refuses(_UNTOLD[high])):
             self.refuse("INVALID_ARGUMENT", row)
         return int(value)
 
@@ -477,7 +493,8 @@ class TopicsModel(Model):
         sender = self.joined.get((self.at, topic_id), ("", 0))[0]
         for item in items:
             key = item.get("client_message_id") if type(item) is dict else None
-            if self.known(topic, sender, key.strip() if type(key) is str else key, []) is None:
+            keys = (key, key.strip()) if type(key) is str else (key,)
+            if all(self.known(topic, sender, one, []) is None for one in keys):
                 self.refuse("TOPIC_CLOSED", "topics.route.14")
 
     def received(self, topic: Topic, reading: Reading, at: int, now: Any) -> dict[str, Any]:
