@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 from datetime import UTC, datetime
@@ -83,6 +84,10 @@ def links(ctx: Ctx) -> None:
             write(ctx, agents, "ann", f"TO: {when}-inbox\n\ninto a link")
         write(ctx, agents, "bob", "TO: nowhere at all\n\nto be archived in a link")
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{HASH}\n\nwith a link")
+        right = hashlib.sha256((outside / SECRET).read_bytes()).hexdigest()
+        (ctx.store / "attachments" / right[:2]).mkdir(exist_ok=True)
+        (ctx.store / "attachments" / right[:2] / right).symlink_to(outside / SECRET)
+        write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{right}\n\nwhich is a link")
         for _ in range(2):
             bus.call("scan")
             ctx.advance(40_000)
