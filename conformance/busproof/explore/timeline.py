@@ -107,7 +107,7 @@ class TimelineGenerator:
         self.now_ms, self.tags = now_ms, []
         what = self.r.random()
         if what < 0.02:
-            return Step("restart", self._process(), params={"kill": True}, tags=("restart",))
+            return Step("restart", self._process(), params={"kill": self.r.random() < 0.5}, tags=("restart",))
         if what < 0.11:
             return self._clock()
         if what < 0.15:

@@ -20,6 +20,8 @@ from busproof.scenarios.timeline.common import (
 )
 from busproof.suite import Ctx
 
+NEW_TIMELINES = 5
+
 
 @scenario("log.flow")
 def flow(ctx: Ctx) -> None:
@@ -41,15 +43,17 @@ def flow(ctx: Ctx) -> None:
 
 @scenario("log.one_head")
 def one_head(ctx: Ctx) -> None:
-    """Writers that all have looked before any could write, still make one chain."""
+    """Writers that all have looked before any could write, still make one chain, also where none had begun it."""
     writers = [ctx.agent(f"w{n}") for n in range(4)]
     send(writers[0], request(0))
-    calls = [lambda one=one, n=n: send(one, request(n)) for n, one in enumerate(writers, 1)]
-    results = raced(ctx, *calls)
-    broken = [str(one) for one in results if isinstance(one, DoorError)]
-    numbers = sorted(one["number"] for one in results if not isinstance(one, DoorError))
-    faults = [*broken, *chain_faults(log(writers[0]))]
-    ctx.expect("timeline.log.20", not faults and numbers == [2, 3, 4, 5], f"numbers {numbers}, {faults}")
+    for timeline, first in (("main", 2), *((f"new{n}", 1) for n in range(NEW_TIMELINES))):
+        calls = [lambda one=one, n=n, at=timeline: send(one, request(n, at)) for n, one in enumerate(writers, 1)]
+        results = raced(ctx, *calls)
+        broken = [str(one) for one in results if isinstance(one, DoorError)]
+        numbers = sorted(one["number"] for one in results if not isinstance(one, DoorError))
+        faults = [*broken, *chain_faults(log(writers[0], timeline))]
+        is_one = not faults and numbers == list(range(first, first + 4))
+        ctx.expect("timeline.log.20", is_one, f"numbers {numbers} of {timeline}, {faults}")
 
 
 @scenario("log.refused_is_not_recorded")
