@@ -190,8 +190,9 @@ def test_monitors_are_answered_on_this_machine_alone(run: Run, start: Start, roo
     text = eventually(lambda: (found := _get(said["metrics"])) and 'outcome="completed"} 1.0' in found and found)
     assert "relay_queue_depth" in text and "relay_processing_seconds_count 1.0" in text
     assert json.loads(_get(said["health"]))["status"] == "ok"
-    with pytest.raises(urllib.error.HTTPError):
+    with pytest.raises(urllib.error.HTTPError) as refused:
         _get(said["health"] + "x")
+    refused.value.close()  # it holds the answer's file
     port = int(said["health"].split(":")[2].split("/")[0])
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     for address in others:
