@@ -40,6 +40,6 @@ def _first_line(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
             told = json.loads(file.readline())
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) and "mono_ns" not in told else {}
