@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 
 from busproof.cli import main
 from busproof.explore import script
-from busproof.explore.script import Step, Unresolved, call, changed, resolve
+from busproof.explore.script import Step, Unresolved, call, changed, copied, resolve
 from busproof.explore.search import invent, play
 from busproof.explore.shrink import shrink
 from busproof.fleet import Fleet, reference
-from busproof.models.spec import Above
+from busproof.models.spec import Above, plain
 from busproof.runner import run_item
 from busproof.systems import SYSTEMS
 
@@ -188,3 +189,18 @@ def test_the_command_says_what_it_found_and_what_next(
     assert "worker.cursor.08 (MUST)" in told
     assert "updated_at_ms" in told
     assert main(["explore", "worker", "--script", str(tmp_path / "nosuch.jsonl")]) == 2
+
+
+def test_a_long_chain_of_numbers_is_not_kept_nor_copied() -> None:
+    """Each is above the one before it; a program of thousands of messages can be raced, shrunk and followed."""
+    last: Above | int = 0
+    for seq in range(1, 20_001):
+        above = Above(f"{seq}.seq", last)
+        assert not above.takes(plain(last))
+        assert above.takes(seq)
+        last = above
+    again = pickle.loads(pickle.dumps(last))
+    assert (again.value, again.takes(7), again.takes(20_000)) == (20_000, False, True)
+    params = {"seqs": [last], "of": {"more": last}}
+    assert copied(params) == params
+    assert copied(params)["seqs"] is not params["seqs"]

@@ -6,7 +6,6 @@ step that was drawn for an edge says so in a tag; `EDGES` lists them all, and th
 
 from __future__ import annotations
 
-import copy
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 from busproof.adapters.hand_comms import CommsHand
 from busproof.explore.orders import Called
-from busproof.explore.script import Step, call, changed
+from busproof.explore.script import Step, call, changed, copied
 from busproof.explore.stage import T0_MS, Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.comms import CommsModel
@@ -430,7 +429,7 @@ class CommsGenerator:
                 drawn.append((method, params))
         (method, params), (other, others) = drawn
         if self.r.random() < 0.65:
-            other, others = method, copy.deepcopy(params)
+            other, others = method, copied(params)
             for name in ("agent_id", "from_agent"):
                 if name in others and self.r.random() < 0.5:
                     others[name] = self.r.choice(self.agents)
@@ -1009,7 +1008,7 @@ class CommsGenerator:
         method, params = self._operation()
         if not method:
             return self._call(method, params)
-        params = copy.copy(params)
+        params = {**params}
         self.tags.clear()
         how, names = r.random(), {"agent_id", "from_agent", "to_agent", "task_id", "name"}
         texts = {

@@ -93,6 +93,13 @@ def _value_of(name: str, frees: dict[str, Free]) -> Any:
     return free.value
 
 
+def copied(value: Any) -> Any:
+    """Parameters that can be changed alone. Free values stay: each knows all that it must differ from."""
+    if isinstance(value, dict):
+        return {key: copied(member) for key, member in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
 def numbered(value: Any, n: int) -> Any:
     """One of many: "#" in its texts is its number."""
     if isinstance(value, dict):

@@ -6,12 +6,12 @@ out when played. A difference that does not come again is one of luck, and says 
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from busproof.explore.script import Step
+from busproof.explore.script import Step, copied
 from busproof.explore.search import Program
 
 Try = Callable[[list[Step]], Program]
@@ -57,7 +57,7 @@ def _smaller_steps(steps: list[Step]) -> Iterator[list[Step]]:
     """One member of one call's parameters left out. What the hand does it does whole."""
     for at, step in enumerate(steps):
         for path in () if step.at == "hand" else _members(step.params):
-            smaller = copy.deepcopy(step)
+            smaller = replace(step, params=copied(step.params))
             _remove(smaller.params, path)
             yield [*steps[:at], smaller, *steps[at + 1 :]]
 

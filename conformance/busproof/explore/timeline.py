@@ -6,15 +6,15 @@ all, and the corpus must hold each.
 
 from __future__ import annotations
 
-import copy
 import random
 import unicodedata
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from busproof.adapters.hand_timeline import TimelineHand
 from busproof.explore.orders import Called
-from busproof.explore.script import Step, call
+from busproof.explore.script import Step, call, copied
 from busproof.explore.stage import Specification
 from busproof.models.timeline import PAYLOAD_BYTES_MAX, TimelineModel
 from busproof.models.timeline_keys import (
@@ -285,7 +285,9 @@ class TimelineGenerator:
         draw = self.r.choice(draws)
         places = self.r.sample(range(PROCESSES), 2)
         first = draw(places[0])
-        second = copy.deepcopy(first) if self.r.random() < 0.4 else self.r.choice(draws)(places[1])
+        second = (
+            replace(first, params=copied(first.params)) if self.r.random() < 0.4 else self.r.choice(draws)(places[1])
+        )
         second.at = places[1]
         for one in (first, second):
             one.params.pop("wait_ms", None)

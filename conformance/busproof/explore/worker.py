@@ -6,7 +6,6 @@ step that was drawn for an edge says so in a tag; `EDGES` lists them all, and th
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import unicodedata
@@ -15,7 +14,7 @@ from typing import Any
 
 from busproof.adapters.hand_worker import WorkerHand
 from busproof.explore.orders import Called
-from busproof.explore.script import Step, call, changed
+from busproof.explore.script import Step, call, changed, copied
 from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import Free, plain
@@ -453,7 +452,7 @@ class WorkerGenerator:
         while method in ("poll_intervals", "load_blob", "search", "save_blob") and self.r.random() < 0.8:
             self.tags.clear()
             method, params = self._operation()
-        other = (method, copy.deepcopy(params)) if self.r.random() < 0.6 else self._operation()
+        other = (method, copied(params)) if self.r.random() < 0.6 else self._operation()
         for who in ("agent_id",):
             if who in other[1] and self.r.random() < 0.6:
                 other[1][who] = self.r.choice(self.agents)

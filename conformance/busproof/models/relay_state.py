@@ -33,6 +33,13 @@ class CopyName(Free):
         last = "" if self.before is None else plain(self.before) or ""
         return type(value) is str and FILE_NAME.fullmatch(value) is not None and value > last
 
+    def takes(self, value: Any) -> bool:
+        """As any; once bound, it lets go of the one before, and that of all before it."""
+        is_it = super().takes(value)
+        if self.value is not None:
+            self.before = None
+        return is_it
+
 
 @dataclass(frozen=True)
 class Around(Part):

@@ -61,6 +61,13 @@ class Above(Free):
         low = plain(self.low)
         return type(value) is int and (-math.inf if low is None else low) < value <= INT_MAX
 
+    def takes(self, value: Any) -> bool:
+        """As any; once bound, it lets go of the one below: a state is copied often, and not with a chain of all."""
+        is_it = super().takes(value)
+        if self.value is not None:
+            self.low = self.value
+        return is_it
+
 
 def plain(value: Any) -> Any:
     """What a free value was bound to; any other value itself."""
