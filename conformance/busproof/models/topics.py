@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Refuse, Told, plain, same_json
-from busproof.models.topics_looks import Peers, Results, holds
+from busproof.models.topics_looks import Peers, Results, holds, tokens
 from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
@@ -662,6 +662,9 @@ class TopicsModel(Model):
         )
         within = self.topics if topic is None else [topic]
         self.row("topics.search.01" if topic_id is None else "topics.search.02", "topics.search.12", "topics.search.16")
+        has_parts = any(len(tokens(word)) > 1 for word in words)
+        is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
+        words = [part for word in words for part in tokens(word)] if is_apart else words
         found: dict[Any, tuple[Topic, Message]] = {}
         for topic in within:
             found |= {
