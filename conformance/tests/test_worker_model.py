@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
-from busproof.models.worker import WorkerModel
+from busproof.models.worker import LOST, WorkerModel
 from busproof.models.worker_values import depth, holds, tokens
 
 T0_MS = 1_768_053_600_000
@@ -167,6 +167,29 @@ def test_what_the_seed_leaves_open_is_a_parameter(row: str, other: str, ending: 
     store.now_ms += 10
     assert store.said("try_claim_task", task_id="t", agent_id="b")["claimed"] is ending["claimed"]
     assert row in store.model.consulted
+
+
+@pytest.mark.parametrize(("choice", "moved_ms"), [("of the last ack", 5), ("of the last move", 0)])
+def test_an_ack_that_moves_nothing_may_be_told_or_not(choice: str, moved_ms: int) -> None:
+    """The seed's statement writes its time; "backwards changes nothing" can be read as not."""
+    store = Store()
+    store.model.dialects = {"the time of a cursor that stays": choice}
+    store.said("ack", agent_id="a", seq=store.published("x"))
+    store.now_ms += 5
+    store.said("ack", agent_id="a", seq=0)
+    assert store.said("dump")["cursors"][0]["updated_at_ms"] == T0_MS + moved_ms
+
+
+def test_a_search_may_read_what_is_there_now() -> None:
+    """Nobody says when an index is made: a bus without one no longer finds the words of a blob that is lost."""
+    for choice, found in (("made by the first search", 1), ("made by each search", 0)):
+        store = Store()
+        store.model.dialects = {"search index": choice}
+        store.published("alpha " + "x" * 5000)
+        assert len(store.said("search", query="alpha")["messages"]) == 1
+        (ref,) = store.model.blobs
+        store.model.harm[ref] = LOST
+        assert len(store.said("search", query="alpha")["messages"]) == found
 
 
 def test_a_refusal_must_be_definite_and_a_reply_whole() -> None:

@@ -50,6 +50,8 @@ WAYS: dict[str | None, frozenset[str]] = {
     "CANCELLED": frozenset(),
 }
 
+FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  # of a search's index
+
 
 class WorkerModel(WorkerState):
     """What each call answers, and what it leaves."""
@@ -67,7 +69,7 @@ class WorkerModel(WorkerState):
         if key is not None and (type(key) is not str or not re.fullmatch("(?:[0-9a-fA-F]{2})+", key)):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         if opened.synchronous not in ("NORMAL", "FULL"):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            self.may_refuse("synchronous neither NORMAL nor FULL", "worker.limit.01", reference_refuses=True)
         self.sessions[self.at] = opened
         if self.key is not None and (self.key, KEY_ROW) not in self.secrets:
             self.secrets.append((self.key, KEY_ROW))
@@ -281,8 +283,12 @@ class WorkerModel(WorkerState):
         return max(told, default=0)
 
     def advance(self, agent: str, seq: int) -> None:
-        """The cursor never goes back; its time is that of the last acknowledgement."""
-        self.cursors[agent] = max(self.position(agent), seq), self.now_ms
+        """The cursor never goes back; its time is that of the last acknowledgement, or of the last that moved it."""
+        at_ms = self.now_ms
+        if agent in self.cursors and seq <= self.position(agent):
+            choice = self.choice("the time of a cursor that stays", "of the last ack", "of the last move")
+            at_ms = at_ms if choice == "of the last ack" else self.cursors[agent][1]
+        self.cursors[agent] = max(self.position(agent), seq), at_ms
 
     # -- the processing loop and its dead letters
 
@@ -535,13 +541,13 @@ class WorkerModel(WorkerState):
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
         found = []
         for row in self.everything():
-            if row not in self.indexed:
-                is_whole = row.ref is None or row.ref not in self.harm
-                late = self.choice("search index", "made by the search", "made by the publish")
-                self.indexed[row] = (
-                    tokens(row.type),
-                    words_of(row.text if is_whole or late != "made by the search" else None),
-                )
+            is_whole = row.ref is None or row.ref not in self.harm
+            index = self.choice(
+                "search index", "made by the first search", "made by the publish", "made by each search"
+            )
+            if row not in self.indexed or index == EACH_SEARCH:
+                text = row.text if is_whole or index == "made by the publish" else None
+                self.indexed[row] = tokens(row.type), words_of(text)
             columns = self.indexed[row]
             if any(words) and all(any(holds(column, word) for column in columns) for word in words):
                 found.append(row)
