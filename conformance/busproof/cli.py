@@ -53,6 +53,18 @@ class _Systems:
         return iter(sorted(CONTRACTS))
 
 
+class _Languages(_Systems):
+    """What `init` can write. It says itself what another one means: a server of MCP needs no adapter in any."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        from busproof.init import CHOICES
+
+        return iter(CHOICES)
+
+
 _SYSTEM: dict[str, Any] = {"choices": _Systems(), "metavar": "SYSTEM"}
 JOBS_MAX = 256
 
@@ -217,7 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", **_SYSTEM, help="%(choices)s")
-    init.add_argument("language", metavar="LANGUAGE", help="python, node, …, or any: what your bus is written in")
+    init.add_argument("language", choices=_Languages(), metavar="LANGUAGE", help="%(choices)s")
     init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"), help="default: %(default)s")
     replay = add("replay", _replay, "send a recorded script again and show the answers")
     replay.add_argument("report", type=Path, help="report.jsonl of a check")
