@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import textwrap
-from pathlib import Path
 
 from busproof.catalogue import Requirement, catalogue
 from busproof.explore import corpus
@@ -30,7 +28,7 @@ def explain(row_id: str) -> list[str]:
     row = catalogue(_system_of(row_id))[row_id]
     lines = [f"{row.id}  {row.level}", *_wrapped(row.text), "", f"  source      {row.source}"]
     lines += [f"  decided by  {_decider(row)}"]
-    if row.kind not in ("corpus", "excluded") and row.id in _cited(_system_of(row_id)):
+    if row.kind not in ("corpus", "excluded") and row.id in corpus.cited(SYSTEMS[_system_of(row_id)].model):
         lines += ["              and by the corpus: scripts that are replayed against the model, which cites this row"]
     if row.needs:
         lines += [f"  needs       {', '.join(row.needs)} (declared in hello; without it the row is not applicable)"]
@@ -40,7 +38,7 @@ def explain(row_id: str) -> list[str]:
         lines += ["", "  buses that break it, kept in conformance/mutants:"]
         lines += [f"    {one.path.parent.name}/{one.path.name:<44} {one.sentence}" for one in killed]
     if row.item:
-        lines += ["", f"  busproof check {_system_of(row_id)} --only {row.item}"]
+        lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id}"]
     elif row.kind == "chaos":
         lines += ["", f"  busproof chaos {_system_of(row_id)}"]
     return lines
@@ -74,13 +72,6 @@ def _decider(row: Requirement) -> str:
     scenario = SYSTEMS[_system_of(row.id)].scenarios.get(row.check or "")
     sentence = scenario.says.splitlines()[0] if scenario and scenario.says else row.check
     return _DECIDES[row.kind].format(sentence=sentence, check=row.check, excluded=row.excluded)
-
-
-def _cited(system: str) -> set[str]:
-    """The rows that branches of the system's model are."""
-    specification = SYSTEMS[system].model
-    texts = [Path(name).read_text(encoding="utf-8") for name in corpus.files_of(specification)] if specification else []
-    return {row for text in texts for row in re.findall(rf'"({system}\.\w+\.\d+)"', text)}
 
 
 def _wrapped(text: str) -> list[str]:

@@ -7,11 +7,13 @@ import itertools
 import json
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__, known
 from busproof.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
+from busproof.explore.corpus import cited
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
@@ -84,7 +86,19 @@ class Run:
         names = {item, *(row.id for row in rows), *(row.check or "" for row in rows)}
         if item != HISTORY:
             names |= {row.noun for row in rows}
+        if item == CORPUS:
+            names |= self._cited
         return bool(names & set(self.only))
+
+    @cached_property
+    def _cited(self) -> set[str]:
+        return cited(SYSTEMS[self.system].model)
+
+    def _asked_for(self, item: str, results: list[RowResult]) -> list[RowResult]:
+        """Where the corpus is played for rows that were asked for by their ids, these alone."""
+        if item.partition(":")[0] != CORPUS or not set(self.only) & self._cited or CORPUS in self.only:
+            return results
+        return [result for result in results if result.requirement in self.only]
 
     def fleet(self, label: str) -> Fleet:
         """The bus alone, or in turn with another on one store."""
@@ -106,6 +120,7 @@ class Run:
         """Play an item and leave its rows in OUT/parts."""
         fleet = self.fleet(label)
         results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
+        results = self._asked_for(item, results)
         part = self.out / "parts" / f"{label}-{item}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
         whole = part.with_suffix(".new")

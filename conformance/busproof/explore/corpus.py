@@ -11,6 +11,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -151,6 +152,14 @@ class Reached:
     rows: set[str]
     tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
     undecided: int = 0  # races of more orders than can be tried
+
+
+def cited(specification: Specification | None) -> set[str]:
+    """The rows that branches of a system's model are: the corpus may fail them, whatever else decides them."""
+    if specification is None:
+        return set()
+    texts = [Path(name).read_text(encoding="utf-8") for name in files_of(specification)]
+    return {row for text in texts for row in re.findall(rf'"({specification.system}\.\w+\.\d+)"', text)}
 
 
 def files_of(specification: Specification) -> list[str]:

@@ -40,6 +40,12 @@ def publish(session: Session, **message: Any) -> Row:
     return session.call("publish", message={"type": "note", **message})
 
 
+def refuses_conflicts(session: Session) -> bool:
+    """Is other content under an id that is taken refused? log.11 alone says that it is; this tries it once."""
+    publish(session, id="taken", payload=1)
+    return session.refusal("publish", message={"id": "taken", "type": "note", "payload": 2}) is not None
+
+
 def poll(session: Session, **params: Any) -> list[Row]:
     """The messages of one poll."""
     messages: list[Row] = session.call("poll", **params)["messages"]
