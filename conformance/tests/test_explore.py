@@ -162,7 +162,7 @@ def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(flee
 
 @pytest.mark.parametrize(
     "mutant",
-    ["retry/dead_for_all", "export/payloads_are_null", "limit/batches_take_no_room", "cursor/time_of_the_last_step"],
+    ["retry/dead_for_all", "export/payloads_are_null", "limit/batches_take_no_room", "cursor/time_of_the_first_ack"],
 )
 def test_the_corpus_fails_the_rows_of_a_broken_branch(fleet_of: Callable[..., Fleet], mutant: str) -> None:
     rows = {result.requirement: result.outcome for result in run_item(fleet_of(f"{mutant}.py"), "corpus")}
@@ -174,13 +174,14 @@ def test_the_command_says_what_it_found_and_what_next(
 ) -> None:
     assert main(["explore", "worker", "--calls", "60", "--seed", "9"]) == 0
     assert "every answer is the model's" in capsys.readouterr().out
-    bus = f"exec:{sys.executable} {MUTANTS / 'cursor/time_of_the_last_step.py'}"
+    bus = f"exec:{sys.executable} {MUTANTS / 'cursor/time_of_the_first_ack.py'}"
     path = tmp_path / "script.jsonl"
     steps = _named(
         Step("open", 0),
+        _published(),
         call(0, "ack", agent_id="ann", seq=0),
         Step("clock", params={"now_ms": 1_768_053_600_001}),
-        call(0, "ack", agent_id="ann", seq=0),
+        call(0, "ack", agent_id="ann", seq={"$": "1.seq1"}),
         call(0, "dump"),
     )
     script.save(path, steps)

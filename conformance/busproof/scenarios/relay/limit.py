@@ -60,6 +60,7 @@ def declared(ctx: Ctx) -> None:
 
 
 SECRET = "1700000000000000000-0000aaaa.msg"  # of what stands outside, a message, older than anything that waits
+SECRET_TEXT = "TO: ann\n\nsecret"
 HASH = "ab" + "0" * 62
 # Folders that an agent, or whoever shares its rights, may put something else in the place of.
 IN_AN_AGENT = ("outbox", "outbox/.pending", "inbox")
@@ -84,7 +85,7 @@ def links(ctx: Ctx) -> None:
             write(ctx, agents, "ann", f"TO: {when}-inbox\n\ninto a link")
         write(ctx, agents, "bob", "TO: nowhere at all\n\nto be archived in a link")
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{HASH}\n\nwith a link")
-        right = hashlib.sha256((outside / SECRET).read_bytes()).hexdigest()
+        right = hashlib.sha256(SECRET_TEXT.encode()).hexdigest()
         (ctx.store / "attachments" / right[:2]).mkdir(exist_ok=True)
         (ctx.store / "attachments" / right[:2] / right).symlink_to(outside / SECRET)
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{right}\n\nwhich is a link")
@@ -121,7 +122,7 @@ def _outside(ctx: Ctx) -> Path:
     outside = ctx.store.parent / "outside"
     (outside / ".pending").mkdir(parents=True)
     for path in (outside / SECRET, outside / ".pending" / SECRET, outside / HASH, outside / "1-0000aaab.msg.tmp"):
-        path.write_text("TO: ann\n\nsecret")
+        path.write_text(SECRET_TEXT)
         os.utime(path, (1, 1))
     return outside
 

@@ -1,4 +1,4 @@
-"""A cursor's time is that of its last step forward, not of the last acknowledgement."""
+"""A cursor's time is that of the first acknowledgement for ever."""
 
 from refbus.driver import serve
 from refbus.worker import cursor
@@ -9,8 +9,7 @@ ITEM = "corpus"
 
 
 cursor._ADVANCE = cursor._ADVANCE.replace(
-    "updated_at_ms = excluded.updated_at_ms",
-    "updated_at_ms = iif(excluded.last_acked_seq > cursors.last_acked_seq, excluded.updated_at_ms, updated_at_ms)",
+    "updated_at_ms = excluded.updated_at_ms", "updated_at_ms = cursors.updated_at_ms"
 )
 
 
