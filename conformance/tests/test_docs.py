@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from busproof import cli, known
+from busproof.catalogue import catalogue
 from busproof.fleet import reference
+from busproof.protocol import CONTRACTS
 from busproof.report import scoreboard
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +25,13 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     lost = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert lost == []
+
+
+def test_the_readme_counts_the_requirements_that_there_are() -> None:
+    """Of every system."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = re.findall(r"\[(\d+) requirements\]\(docs/traceability/(\w+)\.md\)", text)
+    assert {system: int(number) for number, system in told} == {name: len(catalogue(name)) for name in CONTRACTS}
 
 
 def test_the_scoreboard_is_made_of_the_committed_reports(tmp_path: Path) -> None:

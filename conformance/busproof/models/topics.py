@@ -19,6 +19,7 @@ from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
+A_LONG_TEXT = "a text of more than 1,024 characters"
 WAIT_S_MAX = 24 * 60 * 60
 _UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
 
@@ -213,9 +214,7 @@ class TopicsModel(Model):
         """One line: no control characters, no half surrogates."""
         if type(value) is not str or not value:
             self.refuse("INVALID_ARGUMENT", row)
-        if len(value) > chars_max and (
-            chars_max < TEXT_CHARS_MAX or self.refuses("a text of more than 1,024 characters")
-        ):
+        if len(value) > chars_max and (chars_max < TEXT_CHARS_MAX or self.refuses(A_LONG_TEXT)):
             self.refuse("INVALID_ARGUMENT", row)
         is_odd = any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value)
         if is_odd and self.refuses("control characters in a text"):
@@ -676,7 +675,9 @@ class TopicsModel(Model):
 
     def words(self, query: Any) -> list[str]:
         """Of a query; there must be one."""
-        words = self.body(query, TEXT_CHARS_MAX, "topics.search.07").split()
+        if type(query) is not str or (len(query) > TEXT_CHARS_MAX and self.refuses(A_LONG_TEXT)):
+            self.refuse("INVALID_ARGUMENT", "topics.search.07")
+        words: list[str] = query.split()
         return words or self.refuse("INVALID_ARGUMENT", "topics.search.07")
 
     # -- the file, as the kit's hand reads and changes it
