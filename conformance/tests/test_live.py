@@ -13,6 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from busproof import check, cli
+from busproof.mutant import mutants
+from busproof.report import lines
 from busproof.report import live as live_view
 from busproof.report.live import Live
 from busproof.report.terminal import causes
@@ -98,12 +100,22 @@ def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     """What it demands, what decides it, a bus that breaks it, how to run it; an unknown id is 2 and one line."""
     assert cli.main(["explain", "worker.lease.12"]) == 0
     told = capsys.readouterr().out
-    for words in ("renew is refused once retaken", "W9", "lease/anyone_renews.py", "--only lease.renew_after_retake"):
+    for words in ("renew is refused once retaken", "W9", "lease/anyone_renews.py", "--only worker.lease.12"):
         assert words in told
     assert cli.main(["explain", "worker.lease.12", "x", "comms.lease.01"]) == 2
     assert "comms.lease.01  MUST" in capsys.readouterr().out
     assert cli.main(["explain", "worker.lease.99"]) == cli.main(["explain", "x"]) == 2
     assert "no requirement has the id" in capsys.readouterr().err
+
+
+def test_a_row_that_is_asked_for_is_judged_by_all_that_decides_it(tmp_path: Path) -> None:
+    """Its scenario passes on this bus, and the corpus fails it; of other rows that the corpus decides nothing is said."""
+    bus = mutants("worker")["payloads_are_null"].spec()
+    options = ["--mixed-with", "none", "--out", str(tmp_path)]
+    assert cli.main(["check", "worker", "--bus", bus, "--only", "worker.export.02", *options]) == 1
+    report = lines.load(tmp_path / "report.jsonl")
+    assert report.footer["failed"] == ["worker.export.02"]
+    assert len({row["requirement"] for row in report.rows}) < 5
 
 
 def test_every_row_of_every_system_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
