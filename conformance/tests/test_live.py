@@ -109,7 +109,7 @@ def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_row_that_is_asked_for_is_judged_by_all_that_decides_it(tmp_path: Path) -> None:
-    """Its scenario passes on this bus, and the corpus fails it; of other rows that the corpus decides nothing is said."""
+    """Its scenario passes on this bus, and the corpus fails it; of what else it fails nothing is said."""
     bus = mutants("worker")["payloads_are_null"].spec()
     options = ["--mixed-with", "none", "--out", str(tmp_path)]
     assert cli.main(["check", "worker", "--bus", bus, "--only", "worker.export.02", *options]) == 1
