@@ -542,9 +542,7 @@ class WorkerModel(WorkerState):
         found = []
         for row in self.everything():
             is_whole = row.ref is None or row.ref not in self.harm
-            index = self.choice(
-                "search index", "made by the first search", "made by the publish", "made by each search"
-            )
+            index = self.choice("search index", FIRST_SEARCH, "made by the publish", EACH_SEARCH)
             if row not in self.indexed or index == EACH_SEARCH:
                 text = row.text if is_whole or index == "made by the publish" else None
                 self.indexed[row] = tokens(row.type), words_of(text)

@@ -156,12 +156,12 @@ def test_what_an_address_may_not_say_is_refused_before_a_page_or_a_stream_begins
     """By 400, whatever parameter says it, and without a word on stderr. Left empty, each is as if it were not said."""
     alice = join("alice")
     alice.sync("needle")
-    long, unseen, half = "x" * 3000, "%00", "9" * 19
+    long, unseen, huge = "x" * 3000, "%00", "9" * 19
     with page_server(tmp_path / "bus.sqlite") as (port, process):
         for page, names in PARAMETERS.items():
             path = page.format(alice.topic_id)
             for name in names:
-                odd = (long, half, "x", "-1", "%D9%A3") if name in ("after", "from") else (long,)
+                odd = (long, huge, "x", "-1", "%D9%A3") if name in ("after", "from") else (long,)
                 for said in (*odd, *((unseen,) if name == "q" else ())):
                     assert get(port, f"{path}?{name}={said}")[0] == 400, (path, name, said)
                 with asked(port, f"{path}?{name}=") as response:
