@@ -117,8 +117,8 @@ def _is_running(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _jobs(args: argparse.Namespace) -> str:
-    """One more than cores, for one of them mostly waits."""
-    return str(min((os.cpu_count() or 1) + 1, 4)) if args.jobs == "auto" else str(args.jobs)
+    """Two a core, for they wait for their buses half of the time."""
+    return str(min(2 * (os.cpu_count() or 1), 8)) if args.jobs == "auto" else str(args.jobs)
 
 
 def _options(args: argparse.Namespace, out: Path) -> list[str]:

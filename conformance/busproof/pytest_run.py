@@ -69,11 +69,11 @@ class Run:
         """(fleet, item), after --only. Each process begins with two of them: a long one, if there are any."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
         names = [part for name in wanted for part in (CORPUS_PARTS if name == CORPUS else (name,))]
-        long = [name for name in names if self._is_long(name)]
-        short = [name for name in names if name not in long]
-        names = [name for pair in itertools.zip_longest(long, short) for name in pair if name]
-        mixed = [("mixed", name) for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
-        return [("bus", name) for name in names] + mixed
+        mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
+        items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
+        long = [item for item in items if self._is_long(item[1])]
+        short = [item for item in items if item not in long]
+        return [item for pair in itertools.zip_longest(long, short) for item in pair if item]
 
     def _is_long(self, item: str) -> bool:
         scenario = SYSTEMS[self.system].scenarios.get(item)

@@ -28,6 +28,7 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 UNREAD_BYTES_MAX = 2 * LINE_BYTES_MAX
 LINE_COSTS_BYTES = 128  # beside what stands in it
 GRACE_S = 2.0  # for a process to end by itself once its input has ended
+SOON_S = 0.1  # most processes need less
 SLICE_S = 1.0  # how long an ended process's last words may be on their way
 MARK = "BUSPROOF_HOUSEHOLD"
 
@@ -158,6 +159,9 @@ class Child:
     def close(self) -> None:
         """End of input, a grace, then kill. Idempotent."""
         self.end_input()
+        self._reader.join(
+            SOON_S
+        )  # the end of its pipes is news at once; wait() looks again and again, ever more rarely
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE_S)
         self.kill()
