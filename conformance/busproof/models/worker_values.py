@@ -32,23 +32,25 @@ class Values(Model):
     def text(self, value: Any) -> str:
         """Free text: an id, a type, a correlation."""
         if type(value) is not str:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=f"no text: {value!a:.80}")
         kinds = set() if value.isprintable() else set(map(unicodedata.category, value))
         if "Cs" in kinds:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.04")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.04", why=f"half a surrogate pair in {value!a:.80}")
         if "Cc" in kinds:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.03")
-        if not value or len(value) > self.declared("text_chars_max", len(value)):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.03", why=f"a control character in {value!a:.80}")
+        if not value or len(value) > (most := self.declared("text_chars_max", len(value))):
+            why = f"a text of {len(value):,} characters, at most {most:,}" if value else "an empty text"
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=why)
         return value
 
     def name(self, value: Any) -> str:
         """Of an agent, a worker, a task: it becomes part of a path sooner or later."""
         self.text(value)
         if "/" in value or "\\" in value or ".." in value or value == ".":
-            self.refuse("INVALID_ARGUMENT", "worker.limit.08")
-        if len(value.encode()) > self.declared("name_bytes_max", len(value.encode())):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.08", why=f"a name that is a path: {value!a:.80}")
+        size = len(value.encode())
+        if size > (most := self.declared("name_bytes_max", size)):
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=f"a name of {size:,} bytes, at most {most:,}")
         return str(value)
 
     def declared(self, limit: str, wanted: int) -> int:
@@ -64,9 +66,9 @@ class Values(Model):
     def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
         """A whole number; true is none."""
         if type(value) is not int:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=f"no whole number: {value!a:.80}")
         if not low <= value <= high:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.05")
+            self.refuse("INVALID_ARGUMENT", "worker.limit.05", why=f"{value!a:.80} is not {low} to {high}")
         return value
 
     def limit(self, value: Any) -> None:
