@@ -253,10 +253,19 @@ class StatusParams(Params):
     limit: int = 100
 
 
-class StatusReply(Reply):
-    """Rows with from_agent, type, ts_ms, payload."""
+class StatusRow(Reply):
+    """A heartbeat or a change of state, as the log holds it."""
 
-    rows: list[dict[str, Any]]
+    from_agent: str
+    type: str
+    ts_ms: int
+    payload: Any = Field(default=None, description="the JSON value; null where it is in a blob, or no JSON")
+
+
+class StatusReply(Reply):
+    """By falling seq."""
+
+    rows: list[StatusRow]
 
 
 class AgentParams(Params):
