@@ -16,7 +16,14 @@ from busproof.protocol import CONTRACTS
 from busproof.report import scoreboard
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "conformance/examples").rglob("*.md")})
+PAGES = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "conformance/examples").glob("*/*.md"),
+        ROOT / "conformance/examples/README.md",
+    }
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -6,20 +6,32 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from busproof.report import lines
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-# folder → the tools that it needs, and how it is judged from the repository's top, as its README and its report say
+
+
+class Stranger(NamedTuple):
+    """What an example needs, and how it is judged from the repository's top, as its README and its report say."""
+
+    bus: str
+    tools: tuple[str, ...]
+    profile: tuple[str, ...] = ("--profile", "core")
+
+
 STRANGERS = {
-    "perl_log": (("perl",), "faketime:exec:perl conformance/examples/perl_log/adapter.pl"),
-    "go_log": (("go",), "exec:conformance/examples/go_log/adapter"),
-    "ruby_pstore": (("ruby",), "faketime:exec:ruby conformance/examples/ruby_pstore/adapter.rb"),
-    "redis_streams": (
-        ("node", "redis-server", "flock"),
-        "faketime:exec:node conformance/examples/redis_streams/adapter.mjs",
+    "perl_log": Stranger("faketime:exec:perl conformance/examples/perl_log/adapter.pl", ("perl",)),
+    "go_log": Stranger("exec:conformance/examples/go_log/adapter", ("go",)),
+    "ruby_pstore": Stranger("faketime:exec:ruby conformance/examples/ruby_pstore/adapter.rb", ("ruby",)),
+    "redis_streams": Stranger(
+        "faketime:exec:node conformance/examples/redis_streams/adapter.mjs", ("node", "redis-server", "flock")
+    ),
+    "bullmq": Stranger(
+        "exec:node conformance/examples/bullmq/adapter.mjs", ("node", "npm", "redis-server", "flock"), profile=()
     ),
 }
 
@@ -29,16 +41,20 @@ OF_A_RACE = {"ruby_pstore"}  # how many of its rows tell the one fault is a matt
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STRANGERS)
 def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None:
-    """No row more, no row less; the core is demanded."""
-    tools, bus = STRANGERS[name]
+    """No row more, no row less; of a bus the core is demanded, of a queue what it declares."""
+    bus, tools, profile = STRANGERS[name]
     if missing := [tool for tool in tools if not shutil.which(tool)]:
         pytest.skip(f"{name} needs {', '.join(missing)}, which this machine has not")
     folder = EXAMPLES / name
     if "go" in tools:
         subprocess.run(["go", "build", "-o", str(tmp_path / "adapter"), str(folder / "adapter.go")], check=True)
         bus = f"exec:{tmp_path / 'adapter'}"
+    if "npm" in tools:
+        shutil.copytree(folder, tmp_path / "npm", ignore=shutil.ignore_patterns("node_modules"))
+        subprocess.run(["npm", "install", "--silent", "--prefix", str(tmp_path / "npm")], check=True)
+        bus = f"exec:node {tmp_path / 'npm' / 'adapter.mjs'}"
     expected = tomllib.loads((folder / "expected.toml").read_text())
-    command = [sys.executable, "-m", "busproof", "check", "worker", "--profile", "core", "--seed", "1"]
+    command = [sys.executable, "-m", "busproof", "check", "worker", *profile, "--seed", "1"]
     done = subprocess.run(
         [*command, "--bus", bus, "--out", str(tmp_path / "out")],
         cwd=EXAMPLES.parents[1],
@@ -59,8 +75,8 @@ def test_the_committed_report_is_of_this_bus_and_says_what_is_expected(name: str
     """An edited report, or one of another command, fails."""
     report = lines.load(EXAMPLES / name / "report.jsonl")
     expected = tomllib.loads((EXAMPLES / name / "expected.toml").read_text())
-    assert report.header["bus"] == STRANGERS[name][1]
+    assert report.header["bus"] == STRANGERS[name].bus
     assert set(report.footer["failed"]) <= expected["failed"].keys()
     assert name in OF_A_RACE or report.footer["failed"] == sorted(expected["failed"])
     assert report.verdict == expected["verdict"]
-    assert f"--bus {shlex.quote(STRANGERS[name][1])}" in (EXAMPLES / name / "README.md").read_text()
+    assert f"--bus {shlex.quote(STRANGERS[name].bus)}" in (EXAMPLES / name / "README.md").read_text()
