@@ -13,6 +13,7 @@ from pathlib import Path
 from buschaos import diskfull, points, report
 from buschaos.bus import RunFailed
 from buschaos.crashpoints import in_the_middle
+from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.operations import Operation
@@ -44,6 +45,8 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --only 'publish with blob' --at 7:torn:512   one point again
+  busproof chaos worker --only save_blob --against 'another blob' --at 3:hold:2
+                                                               one schedule again
   busproof chaos worker --power 1000 --option synchronous=FULL --durability power-loss
   busproof chaos worker --power 1000000 --option synchronous=FULL --durability power-loss --seed 1 --resume
                                                                the same, stopped by Ctrl-C and begun again at will
@@ -92,6 +95,13 @@ def parser() -> argparse.ArgumentParser:
         "--holds", action="store_true", help="hold a process at each change and lock it makes, while a peer works"
     )
     made.add_argument(
+        "--twice",
+        type=int,
+        metavar="N",
+        help=f"places of a pair of calls at which both are held ({TWICE_OF_PAIR}; MCP: {TWICE_OF_SLOW_STARTERS})",
+    )
+    made.add_argument("--against", metavar="PEER", help="hold against this peer's call alone")
+    made.add_argument(
         "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
     )
     made.add_argument(
@@ -106,7 +116,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sticky", action="store_true", help="an error stays until the call is over")
     made.add_argument("--only", action="append", metavar="OPERATION", help="this operation alone; again for more")
     made.add_argument(
-        "--at", type=points.parse, metavar="N:FAULT", help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky"
+        "--at",
+        type=points.parse,
+        metavar="N:FAULT",
+        help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:hold, 7:hold:5",
     )
     made.add_argument("--quick", action="store_true", help=f"{QUICK_S:g} s in all, and what that leaves out")
     made.add_argument("--minutes", type=float, metavar="N", help="begin nothing new after so many minutes")
@@ -128,7 +141,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     acts = subject.acts if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
-        everything, acts, args.points = False, frozenset(), True
+        is_hold = isinstance(args.at, points.Place)
+        everything, acts, args.points, args.holds = False, frozenset(), not is_hold, is_hold
     seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
     settings = Settings(
         operations=args.only and _named(args.only, args.system),
@@ -144,11 +158,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         durability=args.durability,
         options=dict(option.split("=", 1) for option in args.option),
         holds=args.holds or "chaos.holds" in acts,
+        twice=args.twice,
+        against=args.against,
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,
         torn=in_the_middle if args.quick else None,
         levels=diskfull.LEVELS_FEW if args.quick else None,
+        wants=diskfull.WANTS_FEW if args.quick else None,
         errors=args.errors or ERRORS,
         sticky=(args.sticky,),
         time=Time(seconds),

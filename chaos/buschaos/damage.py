@@ -94,7 +94,7 @@ class Damage:
     def _closed(self) -> Image:
         """The store once somebody has opened and closed it."""
         folder = self._work / f"damage-closed-{self._number}"
-        shutil.copytree(self._ground.template, folder)
+        shutil.copytree(self._ground.template, folder, symlinks=True)
         door = self._ground.fleet.door(0, folder, {})
         if door.serves_many:
             door.call("close", {})
@@ -143,7 +143,7 @@ class Damage:
         folder = self._work / f"damage-{self._number}"
         folder.mkdir()
         store = folder / "store"
-        shutil.copytree(self._ground.template, store)
+        shutil.copytree(self._ground.template, store, symlinks=True)
         with contextlib.closing(
             Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
         ) as recorder:

@@ -4,6 +4,9 @@ While the disk is full, a refusal must say so (`Subject.says_full`), and the pro
 again, what was refused as certainly not done must not have happened, and nothing by half; every call must succeed, and
 the store must be whole.
 
+So it is where a process has too few descriptors or too little memory, but for the words of the refusal, which nobody
+set; and want of memory may end a process. Who lives through it must work again when there is enough.
+
 `python -m buschaos.diskfull` plays a job from stdin inside the namespace of `nemeses.disk` and prints a JSON object a
 level.
 """
@@ -25,6 +28,7 @@ from buschaos import judge, reading
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
+from buschaos.nemeses.scarce import Scarce, scarce
 from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
@@ -37,37 +41,55 @@ LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
 
+Wants = tuple[tuple[Scarce, tuple[int, ...]], ...]
+WANTS: Wants = (("descriptors", tuple(range(8))), ("KiB of memory", (0, 16, 64, 256, 1024, 4096, 16384)))
+WANTS_FEW: Wants = (("descriptors", (0, 1, 2)), ("KiB of memory", (0, 256, 1024)))
+
 
 @dataclass
 class Level:
-    """What happened with this many pages free; the session was opened before the disk filled up, or after."""
+    """What happened with so much left; the session was opened before the disk filled up, or after."""
 
-    pages: int
+    amount: int
     opened: str
+    of: str = "pages"
     answers: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """For a reader."""
-        return f"{self.pages} pages free, the session opened {self.opened} the disk filled up"
+        if self.of == "pages":
+            return f"{self.amount} pages free, the session opened {self.opened} the disk filled up"
+        return f"{self.amount} {self.of} left"
 
     @property
     def name(self) -> str:
         """For the folder of its evidence."""
-        return f"{self.pages}-pages-opened-{self.opened}"
+        return f"{self.amount}-{self.of.replace(' ', '-')}-opened-{self.opened}"
 
 
 def run(
-    specs: list[str], levels: tuple[int, ...], work: Path, out: Path, *, system: str, folder: Path | None = None
+    specs: list[str],
+    levels: tuple[int, ...],
+    work: Path,
+    out: Path,
+    *,
+    system: str,
+    folder: Path | None = None,
+    wants: Wants = (),
 ) -> Generator[Level]:
-    """Play the levels, in a namespace or on the small file system that is given."""
-    if not levels:
+    """Play the levels, in a namespace or on the small file system that is given; then the wants."""
+    played = [
+        *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
+        *((what, amount, "before") for what, amounts in wants for amount in amounts),
+    ]
+    if not played:
         return
     small = folder or work / "small"
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
-    job = {"specs": specs, "system": system, "levels": levels, "small": str(small), "work": str(work), "out": str(out)}
+    job = {"specs": specs, "system": system, "levels": played, "small": str(small), "work": str(work), "out": str(out)}
     # A session of its own: Ctrl-C is ours alone.
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -80,7 +102,7 @@ def run(
             for line in child.stdout:
                 told = json.loads(line)
                 problems = [Problem(**problem) for problem in told["problems"]]
-                yield Level(told["pages"], told["opened"], Counter(told["answers"]), problems)
+                yield Level(told["amount"], told["opened"], told["of"], Counter(told["answers"]), problems)
         except BaseException:  # its taker has seen enough
             child.terminate()
             raise
@@ -107,7 +129,7 @@ class _FullDisk:
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
         store = self._small / level.name
-        shutil.copytree(self._template, store)
+        shutil.copytree(self._template, store, symlinks=True)
         part = self._work / "level.jsonl"
         session: Session | None = None
         try:
@@ -116,7 +138,7 @@ class _FullDisk:
                     session = self._open(store, recorder, 2)
                     self._enter(session)
                 refused: dict[Operation, Refused] = {}
-                with disk.filled(self._small, level.pages):
+                with self._short(level, session):
                     is_in = level.opened == "before"
                     if session is None:
                         session = self._try_to_open(store, recorder, level)
@@ -140,7 +162,7 @@ class _FullDisk:
                 )
             level.problems += judge.of_history(whole).problems
         except DoorError as error:
-            level.problems.append(Problem("log", f"with room again the store cannot be opened: {error}"))
+            level.problems.append(Problem("log", f"with enough again the store cannot be opened: {error}"))
         finally:
             if session is not None:
                 # The files of a store that was removed take space until the server of this one store has ended.
@@ -148,6 +170,13 @@ class _FullDisk:
             if level.problems:
                 self._keep(level, store)
             shutil.rmtree(store)
+
+    def _short(self, level: Level, session: Session | None) -> contextlib.AbstractContextManager[None]:
+        if level.of == "pages":
+            return disk.filled(self._small, level.amount)
+        assert session is not None
+        assert session.door.pid is not None
+        return scarce(session.door.pid, "descriptors" if level.of == "descriptors" else "KiB of memory", level.amount)
 
     def _open(self, store: Path, recorder: Recorder, number: int) -> Session:
         session = Session(self._fleet.door(0, store, {}), recorder, process=number, agent="alice")
@@ -188,19 +217,26 @@ class _FullDisk:
                 level.answers["ok"] += 1
                 for name in operation.says:
                     if reply.get(name) is False:
-                        told = f"{operation.name} on a full disk is answered with {name}: false"
+                        told = f"{operation.name} {self._when(level)} is answered with {name}: false"
                         level.problems.append(Problem(operation.noun, told))
             except Refused as error:
                 self._note(level, operation.name, error)
                 refused[operation] = error
             except Lost as error:
-                level.problems.append(Problem("log", f"{operation.name} on a full disk ended the process: {error}"))
+                level.answers["ended"] += 1
+                if level.of != "KiB of memory":  # no sentence says that a process lives without memory
+                    told = f"{operation.name} {self._when(level)} ended the process: {error}"
+                    level.problems.append(Problem("log", told))
                 break
         return refused
 
+    @staticmethod
+    def _when(level: Level) -> str:
+        return "on a full disk" if level.of == "pages" else f"with few {level.of}"
+
     def _note(self, level: Level, name: str, error: Refused) -> None:
         level.answers[error.code] += 1
-        if not self._subject.says_full(error):
+        if level.of == "pages" and not self._subject.says_full(error):
             kind = "definite" if error.definite else "indefinite"
             told = f"{name} on a full disk is refused with {kind} {error}"
             is_dialect = not self._subject.names_full_disk
@@ -236,7 +272,7 @@ class _FullDisk:
                     told = f"was refused as certainly not done, and {message_id} is there"
                     level.problems.append(Problem("log", f"{operation.name} {told}"))
             elif ids & there and ids - there:
-                told = f"was refused on a full disk and half done: {short(sorted(ids & there))} is there"
+                told = f"was refused {self._when(level)} and half done: {short(sorted(ids & there))} is there"
                 level.problems.append(Problem("log", f"{operation.name} {told}"))
 
     def _call_again(self, session: Session, operation: Operation, level: Level) -> None:
@@ -245,12 +281,12 @@ class _FullDisk:
         except DoorError as error:
             if isinstance(error, Refused) and error.code in operation.again:
                 return
-            level.problems.append(Problem("log", f"{operation.name} fails although there is room again: {error}"))
+            level.problems.append(Problem("log", f"{operation.name} fails although there is enough again: {error}"))
 
     def _keep(self, level: Level, store: Path) -> None:
         kept = self._out / "disk" / level.name
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(store, kept / "store")
+        shutil.copytree(store, kept / "store", symlinks=True)
         whole = self._work / "level-whole.jsonl"
         if whole.exists():
             shutil.copy(whole, kept / "history.jsonl")
@@ -262,11 +298,10 @@ def main() -> None:
     fleet = Fleet(job["specs"], system=job["system"])
     try:
         full = _FullDisk(fleet, Path(job["small"]), Path(job["work"]), Path(job["out"]))
-        for pages in job["levels"]:
-            for opened in ("before", "after"):
-                level = Level(pages, opened)
-                full.play(level)
-                print(json.dumps(vars(level) | {"problems": [vars(p) for p in level.problems]}), flush=True)
+        for what, amount, opened in job["levels"]:
+            level = Level(amount, opened, what)
+            full.play(level)
+            print(json.dumps(vars(level) | {"problems": [vars(p) for p in level.problems]}), flush=True)
     finally:
         fleet.close()
 

@@ -141,7 +141,7 @@ class _Point:
         self._system, self._case, self._prepared = system, case, prepared
         self._consumer, self._enter = subject.consumer, subject.enter
         self._folder, self._store = folder, folder / "store"
-        shutil.copytree(folder.parent / "prepared", self._store)
+        shutil.copytree(folder.parent / "prepared", self._store, symlinks=True)
         self._recorder = Recorder(folder / "history.jsonl", run="gone", system=system)
         door = victims.take()
         assert isinstance(door, McpDoor)
@@ -251,7 +251,7 @@ class _Point:
     def keep(self, kept: Path) -> Path:
         """Save store and history as evidence."""
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self._folder, kept)
+        shutil.copytree(self._folder, kept, symlinks=True)
         return kept
 
     def close(self) -> None:

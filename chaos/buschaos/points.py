@@ -1,6 +1,7 @@
 """A point: one fault at one place of one operation. Every act is a set of points; `--at` names one of them.
 
 The place is the ordinal of a change (`nemeses.syscalls.Change`), the answer included; 0 is right after the answer.
+Where nobody comes to harm and two only stand still, it is a place in both.
 """
 
 from __future__ import annotations
@@ -58,17 +59,31 @@ class Point:
         return f"{self.ordinal}:{fault}"
 
 
-def parse(text: str) -> Point:
+@dataclass(frozen=True)
+class Place:
+    """Where the victim of a hold stands still, and where its peer does, after it; 0: nowhere."""
+
+    ordinal: int
+    peers: int = 0
+
+    def __str__(self) -> str:
+        """As `--at` takes it: 7:hold, 7:hold:5."""
+        return f"{self.ordinal}:hold" + (f":{self.peers}" if self.peers else "")
+
+
+def parse(text: str) -> Point | Place:
     """A point from its text. Raises ValueError where it is none."""
     place, _, fault = text.partition(":")
     kind, _, more = fault.partition(":")
+    if kind == "hold":
+        return Place(int(place), int(more or 0))
     if kind == "kill" and not more:
         return Point(int(place), Kill())
     if kind == "torn":
         return Point(int(place), Torn(int(more)))
     number = getattr(errno, kind, None)
     if number is None or more not in ("", "sticky"):
-        raise ValueError(f"{text!r} is no point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky")
+        raise ValueError(f"{text!r} is no point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:hold, 7:hold:5")
     return Point(int(place), Fail(number), is_sticky=bool(more))
 
 

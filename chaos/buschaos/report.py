@@ -41,7 +41,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
     def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
         return RowResult(requirement=row.id, outcome=outcome, check=act.name, fleet="bus", why=why, events=events or [])
 
-    if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features}:
+    clock = ["clock"] if hello.clock == "manual" else []
+    if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features, *clock}:
         return result("not-applicable", "the bus does not declare it")
     if act.could_not_run is not None:
         return result("could-not-run", act.could_not_run)
@@ -114,12 +115,16 @@ def again(settings: Settings, act: str) -> str:
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
-        "chaos.holds": f"--holds --seed {settings.seed}",
+        "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}",
         "chaos.disk_full": f"--disk-full{_errors(settings)}",
         "chaos.gone_callers": "--gone",
     }[act]
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     return f"busproof chaos {settings.system}{buses} {flag}"
+
+
+def _twice(settings: Settings) -> str:
+    return "" if settings.twice is None else f" --twice {settings.twice}"
 
 
 def _errors(settings: Settings) -> str:

@@ -33,7 +33,7 @@ from buschaos.holds import Holds
 from buschaos.limits import Enough, Progress, Time
 from buschaos.nemeses import disk, syscalls
 from buschaos.operations import Operation
-from buschaos.points import Point
+from buschaos.points import Place, Point
 from buschaos.power import PowerLoss
 from buschaos.sessions import Durability
 from buschaos.state import Problem
@@ -101,14 +101,17 @@ class Settings:
     durability: Durability | None = None  # instead of what the bus declares
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
     holds: bool = False
+    twice: int | None = None  # places of a pair at which both stand still
+    against: str | None = None  # this peer's call alone
     disk_full: bool = False
     gone: bool = False
     disk_folder: Path | None = None
     operations: tuple[Operation, ...] | None = None  # all of the system's
-    at: Point | None = None  # this point of them, and no other
+    at: Point | Place | None = None  # this point of them, and no other
     torn: Callable[[int], set[int]] | None = None  # as many as the system's bus can bear
     cases: tuple[Case, ...] = CASES
     levels: tuple[int, ...] | None = None  # as many as the system's bus can bear
+    wants: diskfull.Wants | None = None  # of descriptors and memory; where levels are named, these alone
     errors: tuple[int, ...] = ERRORS
     sticky: tuple[bool, ...] = (False,)  # an error once, or until the call is over
     reads: bool = True  # reading fails, too
@@ -307,23 +310,29 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
         return
-    waited, longest_ms, left_out = 0, 0, 0
+    waited, longest_ms, left_out, not_asked = 0, 0, 0, 0
     holds = Holds(
         fleet,
         settings.out,
         judge=lambda events: judge.of_events(events).problems,
         operations=settings.operations,
+        twice=settings.twice,
+        only=settings.at if isinstance(settings.at, Place) else None,
+        against=settings.against,
         seed=settings.seed,
         time=time,
         tell=lambda shown: _point(act, shown),
     )
     for result in holds.run():
         act.counts["points held"] += result.points
-        waited, left_out = waited + result.waited, left_out + result.left_out
+        act.counts["of them with both held"] += result.twice
+        waited, left_out, not_asked = waited + result.waited, left_out + result.left_out, not_asked + result.not_asked
         longest_ms = max(longest_ms, result.longest_ms)
         pair = f"{result.operation.name} against {result.peer.name}"
         act.progress.say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
     act.left_out.update({"whole pairs": holds.left_out, "points of others": left_out})
+    if not_asked:
+        act.notes.append(f"both can stand still at {not_asked:,} places more (--twice)")
     act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")
 
 
@@ -342,22 +351,27 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         slow = SUBJECTS[settings.system].is_slow_to_start
         usual = diskfull.LEVELS_OF_SLOW_STARTERS if slow else diskfull.LEVELS
         levels = usual if settings.levels is None else settings.levels
+        wants = settings.wants
+        if wants is None:
+            wants = () if settings.levels is not None else diskfull.WANTS_FEW if slow else diskfull.WANTS
         answers: Counter[str] = Counter()
         played = diskfull.run(
-            settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder
+            settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder, wants=wants
         )
         half = time.part(2)  # the other one is for errors
         for level in played:
-            act.counts["levels of a full disk"] += 1
+            is_disk = level.of == "pages"
+            act.counts["levels of a full disk" if is_disk else "of too few descriptors or memory"] += 1
             act.progress.point()
-            answers += level.answers
+            answers += level.answers if is_disk else Counter()
             told = [replace(problem, point=level.title) for problem in level.problems]
             act.add(told, settings.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
-                act.progress.say(f"disk full: {level.pages} pages free: {dict(level.answers)}")
+                act.progress.say(f"disk full: {level.title}: {dict(level.answers)}")
             if half.is_over:
                 played.close()
-                act.left_out["levels"] = 2 * len(levels) - act.counts["levels of a full disk"]
+                every = 2 * len(levels) + sum(len(amounts) for _, amounts in wants)
+                act.left_out["levels"] = every - sum(act.counts.values())
                 break
         act.notes.append("answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items())))
     if why := _why_no_points(fleet):
@@ -424,7 +438,7 @@ def _points(
                 sticky=settings.sticky,
                 reads=reads,
                 operations=settings.operations,
-                only=settings.at,
+                only=settings.at if isinstance(settings.at, Point) else None,
                 seed=settings.seed,
                 time=time.part(len(settings.specs) - turn),
                 tell=tell,

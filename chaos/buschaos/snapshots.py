@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from buschaos.nemeses.syscalls import ANSWER, Change, Kill, Torn
 from buschaos.points import AFTER_THE_ANSWER, Point
-from buschaos.tape.image import Disk, Image
+from buschaos.tape.image import Disk, Image, Tree
 from buschaos.tape.step import Step
 
 
@@ -74,6 +74,20 @@ def _all(base: Image, changes: list[Change], torn: Callable[[int], set[int]]) ->
                     yield Shot(Point(change.ordinal, Torn(size)), change, torn_disk.image(), is_answered)
         disk.play(change.steps)
     yield Shot(Point(AFTER_THE_ANSWER, Kill()), None, disk.image(), is_answered=True)
+
+
+def left_behind(base: Image, changes: list[Change]) -> list[int]:
+    """Before which changes a kill leaves a file that was not there, and will not be: scratch, or somebody's lock."""
+    disk, names = Disk(base), list[set[str]]()
+    for change in changes:
+        names.append(_names(disk.tree()))
+        disk.play(change.steps)
+    lasting = {*base.files, *base.folders, *base.links, *_names(disk.tree())}
+    return [change.ordinal for change, found in zip(changes, names, strict=True) if found - lasting]
+
+
+def _names(tree: Tree) -> set[str]:
+    return {*tree.names, *tree.folders, *tree.links}
 
 
 def ends(steps: tuple[Step, ...]) -> bool:

@@ -166,7 +166,7 @@ class Stage:
         elif operation.empty_store:
             self._store.mkdir()
         else:
-            shutil.copytree(ground.template, self._store)
+            shutil.copytree(ground.template, self._store, symlinks=True)
             operation.ages(self._store)
         self._events: list[Event] | None = None
         self._recorder = Recorder(folder / "point.jsonl", run="points", system=ground.fleet.system)
@@ -420,9 +420,13 @@ class Stage:
         """Save store and history as evidence."""
         write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.folder, kept)
+        shutil.copytree(self.folder, kept, symlinks=True)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
         return kept
+
+    def leave(self, folder: Path) -> None:
+        """Copy the store as it is now."""
+        shutil.copytree(self._store, folder, symlinks=True)
 
     def dismiss(self) -> None:
         """End the victim in the end, too: images of its run are of a time when it was dead."""

@@ -34,6 +34,18 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     assert levels[0].answers["ok"] == 1  # a poll needs no room
 
 
+def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_path: Path) -> None:
+    """The same process; what it refused meanwhile did not happen."""
+    (work := tmp_path / "work").mkdir()
+    wants: diskfull.Wants = (("descriptors", (0, 1)), ("KiB of memory", (0,)))
+    levels = list(diskfull.run([reference("worker")], (), work, tmp_path / "out", system="worker", wants=wants))
+    assert [problem.why for level in levels for problem in level.problems] == []
+    assert all(
+        {"ok", code} <= set(level.answers)
+        for level, code in zip(levels, ("IO_ERROR", "IO_ERROR", "INTERNAL"), strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [

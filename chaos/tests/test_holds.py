@@ -10,6 +10,7 @@ import pytest
 
 from buschaos import judge
 from buschaos.holds import Holds, PairResult, is_playable, pairs_of
+from buschaos.points import Place, Point, parse
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet, reference
 
@@ -21,10 +22,18 @@ def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
     fleet = Fleet([spec], system=system)
     operations = tuple(op for op in SUBJECTS[system].operations if op.name in names)
     try:
-        holds = Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, operations=operations)
+        holds = Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, operations=operations, twice=3)
         return list(holds.run())
     finally:
         fleet.close()
+
+
+def play_one(spec: str, out: Path, name: str, against: str, place: Point | Place) -> list[PairResult]:
+    """One schedule of one pair."""
+    assert isinstance(place, Place)
+    operations = tuple(op for op in SUBJECTS["worker"].operations if op.name == name)
+    with contextlib.closing(Fleet([spec], system="worker")) as fleet:
+        return list(Holds(fleet, out, operations=operations, only=place, against=against).run())
 
 
 def told(results: list[PairResult]) -> list[str]:
@@ -51,18 +60,36 @@ def test_claims_of_one_message_by_two_processes(tmp_path: Path) -> None:
 def test_look_then_take_is_found_every_time(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Nothing but the schedule decides it: both are told that the task is theirs."""
     for turn in range(2):
-        (result,) = play(faulty("worker/claims_in_two_steps"), tmp_path / str(turn), "worker", "try_claim_task")
+        result, *_ = play(faulty("worker/claims_in_two_steps"), tmp_path / str(turn), "worker", "try_claim_task")
         assert any("as in neither order" in problem.why for problem, _ in result.problems)
 
 
 def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The store, the history and the schedule."""
-    (result,) = play(faulty("worker/claims_in_two_steps"), tmp_path, "worker", "try_claim_task")
+    result, *_ = play(faulty("worker/claims_in_two_steps"), tmp_path, "worker", "try_claim_task")
     problem, history = result.problems[0]
     assert history.exists()
     assert (history.parent / "store").is_dir()
     assert "held before" in (history.parent / "point.txt").read_text()
     assert "held before" in problem.point
+
+
+def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """Each saw the lock of the dead: with one preemption there are two orders, with two both export at once."""
+    spec, against = faulty("worker/breaks_a_stale_lock"), "the same by another, after a death in it"
+    once = play_one(spec, tmp_path / "once", "export_to_jsonl", against, parse("2:hold"))
+    both = play_one(spec, tmp_path / "both", "export_to_jsonl", against, parse("2:hold:7"))
+    assert told(once) == []
+    assert any("doubled: seq" in problem for problem in told(both))
+
+
+def test_a_late_call_of_who_was_overtaken_is_found_at_one_place(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """It is held before its answer: it has the lease by then, and nobody has told it."""
+    against = "a claim after the lease that it got"
+    found = play_one(faulty("worker/believes_its_own_claims"), tmp_path, "try_claim_task", against, parse("3:hold"))
+    assert any("its late release_claim has an effect" in problem for problem in told(found))
 
 
 @pytest.mark.parametrize("system", HELD)

@@ -14,13 +14,13 @@ from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Torn
 from buschaos.points import Point
 
 
-@pytest.mark.parametrize("text", ["7:kill", "0:kill", "7:torn:512", "3:EIO", "3:ENOSPC:sticky"])
+@pytest.mark.parametrize("text", ["7:kill", "0:kill", "7:torn:512", "3:EIO", "3:ENOSPC:sticky", "7:hold", "7:hold:5"])
 def test_a_point_is_told_as_it_is_read(text: str) -> None:
     """There and back."""
     assert str(points.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "7", "kill", "7:EWHAT", "7:EIO:often", "x:kill"])
+@pytest.mark.parametrize("text", ["", "7", "kill", "7:EWHAT", "7:EIO:often", "x:kill", "7:hold:x"])
 def test_what_is_no_point_is_refused(text: str) -> None:
     """Before anything runs."""
     with pytest.raises(ValueError):

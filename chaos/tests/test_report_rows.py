@@ -33,6 +33,7 @@ def _hello(system: str) -> HelloReply:
             "systems": [system],
             "nouns": sorted({row.noun for row in catalogue(system).values()}),
             "features": sorted(contract.features),
+            "clock": "manual",
         }
     )
 

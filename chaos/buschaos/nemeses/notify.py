@@ -159,6 +159,7 @@ class Listener:
 
     def __init__(self, fd: int, names: dict[int, str]) -> None:
         self._fd, self._names = fd, names
+        self._has_one = False  # a call that was announced, and is not answered yet
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN | select.POLLHUP)
         with contextlib.suppress(OSError):
@@ -167,9 +168,11 @@ class Listener:
     def receive(self) -> Stopped | None:
         """The next stopped call; None when everybody is gone."""
         while True:
+            self._has_one = False
             (_, ready), *_rest = self._poll.poll()
             if not ready & select.POLLIN:
                 return None
+            self._has_one = True  # before it is taken: at no moment does it seem that nobody stands here
             buffer = bytearray(_NOTIFICATION.size)
             try:
                 fcntl.ioctl(self._fd, _RECEIVE, buffer)
@@ -179,6 +182,13 @@ class Listener:
                 return None
             id_, tid, _flags, number, _arch, _at, *args = _NOTIFICATION.unpack(buffer)
             return Stopped(id_, tid, self._names[number], number, tuple(args))
+
+    @property
+    def is_idle(self) -> bool:
+        """Does no call stand here, nor wait to be announced?"""
+        poll = select.poll()  # one of its own: two threads must not share one
+        poll.register(self._fd, select.POLLIN)
+        return not poll.poll(0) and not self._has_one
 
     def is_alive(self, call: Stopped) -> bool:
         """Does the thread still stand there? What was read before counts only if so (ids of the dead are reused)."""

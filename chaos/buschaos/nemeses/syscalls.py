@@ -158,6 +158,20 @@ class WatchedChild(Child):
         finally:
             self._watch = None
 
+    def sleeps_in(self) -> set[int] | None:
+        """The calls in which all threads of all its processes sleep; None while one works, or stands before us."""
+        calls: set[int] = set()
+        try:
+            if not self._listener.is_idle:
+                return None
+            for task in _tasks(self.pid):
+                if (task / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "S":
+                    return None
+                calls.add(int((task / "syscall").read_text("ascii").split(" ", 1)[0]))
+        except (OSError, ValueError):  # one ended, or works
+            return None
+        return calls if self._listener.is_idle else None
+
     def _reap(self) -> None:
         super()._reap()
         if hasattr(self, "_judge"):
@@ -251,6 +265,14 @@ class WatchedChild(Child):
                     if " rw-s " in line and f"/{path}".startswith(root):
                         found.add(os.path.relpath(f"/{path.rstrip()}", root))
         return sorted(path for path in found if not is_derived(path))
+
+
+def _tasks(pid: int) -> Iterator[Path]:
+    """All threads of a process and of its children."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        yield task
+        for child in (task / "children").read_text("ascii").split():
+            yield from _tasks(int(child))
 
 
 def _steps(call: Stopped, path: str, watch: Watch) -> tuple[Step, ...]:

@@ -44,6 +44,21 @@ class Epilogue:
     needs: tuple[str, ...] = ()
 
 
+# Of the prepared store, of the victim's call, and of what the victim and its peer were told: the parameters of a call.
+LateParams = Callable[[Prepared, dict[str, Any], dict[str, Any], dict[str, Any]], dict[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class LateCall:
+    """What a holder does that stood still until another took over, and knows of nothing; None where none took over."""
+
+    method: str
+    params: LateParams
+    tables: tuple[str, ...]  # of the state, that it must leave alone
+    noun: str  # whose rows it decides
+    is_dialect: bool = False  # that it must is a choice of ours
+
+
 @dataclass(frozen=True)
 class PeerCall:
     """What a peer calls while another process is held in one of these operations, and in whose name.
@@ -62,6 +77,8 @@ class PeerCall:
     are_both_late: bool = False
     # A second call. The first one is its session's first then, and says who it is.
     then: tuple[str, Callable[[Prepared], dict[str, Any]]] | None = None
+    late: tuple[LateCall, ...] = ()  # must be refused, or have no effect
+    after_a_death: bool = False  # on a store that somebody left who died in the middle of the victim's operation
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
-from buschaos.subjects.base import PeerCall
+from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -201,6 +201,25 @@ READS = frozenset(
 LIKE = {"request": "its correlation is new each time; send_message, claim_message and complete_message write the same"}
 
 
+def _still_mine(
+    _: Prepared, call: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The claim that the victim had, once the peer has another."""
+    if not theirs.get("claimed") or "delivery_count" not in mine:
+        return None
+    return {**call, "delivery_count": mine["delivery_count"]}
+
+
+def _failed(*told: Any) -> dict[str, Any] | None:
+    call = _still_mine(*told)
+    return None if call is None else {**call, "error": "late"}
+
+
+_HELD = ("messages", "message_deliveries", "dead_letter_queue")
+_LATE = tuple(
+    LateCall("complete_message", params, _HELD, "lease", is_dialect=True) for params in (_still_mine, _failed)
+)
+
 # Two of one agent's processes, or two agents, want the same message.
 PEERS = (
     PeerCall(
@@ -223,6 +242,15 @@ PEERS = (
         ("complete_message", "complete_message, failed"),
         needs=("clock",),
         later_ms=5 * MINUTE_MS,
+    ),
+    PeerCall(
+        "a claim after the time-out that it got",
+        "claim_message",
+        lambda p: _of(p, "waiting"),
+        ("claim_message",),
+        needs=("clock", "delivery_count"),
+        later_ms=5 * MINUTE_MS,
+        late=_LATE,
     ),
     PeerCall(
         "a completion of the same message",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, tell_time
-from buschaos.subjects.base import PeerCall
+from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -120,6 +120,16 @@ _HOUR_MS = 3_600_000
 _CALL = "a send, and waiting for the answer"
 LIKE = {"run_agent": _CALL, "call_service": _CALL, "delegate": _CALL}
 
+
+def _still_mine(
+    _: Prepared, _call: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The delivery that the victim had, once the peer has another of the same message. A late ack counts; a nak not."""
+    if not mine.get("message") or not theirs.get("message"):
+        return None
+    return {"delivery": mine["message"]["delivery"]}
+
+
 # Two writers of one timeline want its end; two workers want the same request; two branches want the same name.
 PEERS = (
     PeerCall("a send", "send", lambda _: {"key": request("peer"), "payload": 1}, ("send", "reply", "fork")),
@@ -139,6 +149,15 @@ PEERS = (
         ("nak",),
         needs=("clock", "nak"),
         later_ms=_HOUR_MS,
+    ),
+    PeerCall(
+        "a fetch after the time-out that it got",
+        "fetch",
+        lambda _: {"filter": wanted("waiting")},
+        ("fetch",),
+        needs=("clock", "nak"),
+        later_ms=_HOUR_MS,
+        late=(LateCall("nak", _still_mine, ("deliveries",), "cursor", is_dialect=True),),
     ),
     PeerCall("the same answer", "reply", lambda _: {"key": request("held"), "payload": {"a": BIG}}, ("reply",)),
     PeerCall("another answer", "reply", lambda _: {"key": request("held"), "payload": {"a": 2}}, ("reply",)),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos.operations import Operation
-from buschaos.subjects.base import PeerCall
+from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
@@ -129,6 +129,12 @@ LIKE = {"open": "the first call of a server makes its database", "close": "a ser
 
 _READERS = ("sync that receives", "sync that acknowledges", "sync that sends and receives", "cursor_reset")
 
+
+def _still_me(p: Prepared, *_: dict[str, Any]) -> dict[str, Any]:
+    """Another session has the name by now."""
+    return _sync(p, outbox=[_item("late")])
+
+
 # Two want the same name, one topic's next number, or a topic that the other closes.
 PEERS = (
     PeerCall("a send", "sync", lambda p: _sync(p, outbox=[_item("peer")], **_KEEPS), ("sync that sends", *_READERS)),
@@ -147,6 +153,7 @@ PEERS = (
         ("sync that sends",),
         agent="alice",
         then=("sync", lambda p: _sync(p, outbox=[_item("peer")], **_KEEPS)),
+        late=(LateCall("sync", _still_me, ("messages", "cursors"), "lease", is_dialect=True),),
     ),
     PeerCall(
         "the end of the topic", "topic_close", lambda p: {"topic_id": p.topic}, ("sync that sends", "cursor_reset")

@@ -35,7 +35,7 @@ def read(store: Path) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory(prefix="busproof-look-") as folder:
         copy = Path(folder) / "store"
-        shutil.copytree(store, copy, ignore=shutil.ignore_patterns("*-shm"))
+        shutil.copytree(store, copy, ignore=shutil.ignore_patterns("*-shm"), symlinks=True)
         if not (copy / DB_NAME).exists():
             return {table: [] for table in _TABLES}
         with contextlib.closing(sqlite3.connect(copy / DB_NAME)) as connection:

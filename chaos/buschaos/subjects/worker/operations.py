@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
-from buschaos.subjects.base import PeerCall
+from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -223,6 +223,16 @@ OPERATIONS = (
 
 READS = frozenset({"dead_letters", "dump", "liveness", "load_blob", "poll_intervals", "status", "worker_state"})
 
+
+def _still_mine(
+    _: Prepared, call: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
+) -> dict[str, Any] | None:
+    """What the victim shows of its lease, once the peer has it."""
+    token = {"token": mine["token"]} if "token" in mine else {}
+    return {**call, **token} if theirs.get("claimed") else None
+
+
+_LATE = tuple(LateCall(method, _still_mine, ("task_claims",), "lease") for method in ("renew_claim", "release_claim"))
 _WRITERS = ("publish", "publish with blob", "publish_many", "transition")
 _HOUR_MS = 3_600_000
 
@@ -249,6 +259,16 @@ PEERS = (
         ("renew_claim", "release_claim"),
         needs=("lease", "clock"),
         later_ms=_HOUR_MS,
+        late=_LATE,
+    ),
+    PeerCall(
+        "a claim after the lease that it got",
+        "try_claim_task",
+        lambda _: {"task_id": "free", "agent_id": "carol"},
+        ("try_claim_task",),
+        needs=("lease", "clock"),
+        later_ms=_HOUR_MS,
+        late=_LATE,
     ),
     PeerCall(
         "a claim by an agent whose clock is behind",

@@ -1,0 +1,313 @@
+"""Two processes on one store: a victim that stands still in an operation, and a peer that works meanwhile.
+
+One preemption: the victim is held at a change, the peer makes its call to the end or until it waits, the victim goes
+on. Two: the peer, too, is held at a change, the victim goes on to its end or until it waits, then the peer does. A lock
+that two break who both saw it stale needs the second.
+
+A peer whose clock is ahead may take over what the victim holds. The victim then goes on with the time moved, and does
+what a holder does that knows of nothing (`PeerCall.late`): that must be refused, or have no effect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from buschaos import reading
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, WatchedChild, watched_child
+from buschaos.operations import WHEN_MS, Operation, tell_time
+from buschaos.points import Place
+from buschaos.stage import Ground, Victims
+from buschaos.state import Evidence, Problem, difference
+from buschaos.subjects.base import PeerCall
+from busproof.adapters.base import Door, DoorError, Refused
+from busproof.history import Event, Recorder, merged, read, write
+from busproof.session import Session
+
+_VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
+LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
+SLICE_S = 0.002
+IDLE_S = 0.3  # who sleeps so long without a break, in whatever call, waits for another
+# What a process does that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
+_WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What came of two calls: what is found, and what each was told."""
+
+    found: dict[str, Any]
+    told: tuple[Any, Any]  # the victim, the peer
+
+
+class Duet:
+    """A victim and a peer on one copy of the prepared store. `peers` are processes that can be held, too."""
+
+    def __init__(self, ground: Ground, peers: Victims, operation: Operation, peer: PeerCall, folder: Path) -> None:
+        self._ground, self._peers, self._operation, self._peer = ground, peers, operation, peer
+        self.folder = folder
+        folder.mkdir()
+        self._store = folder / "store"
+        shutil.copytree(ground.template, self._store, symlinks=True)
+        # The run's name is that of the preparation: one history, in which a token must rise over both.
+        self._recorder = Recorder(folder / "duet.jsonl", run="points", system=ground.fleet.system)
+        self.changes: list[Change] = []  # of the victim
+        self.reached: list[int] = []  # the peer's changes until it ended or waited
+        self.held: Change | None = None
+        self.peers_held: Change | None = None
+        self.peer_waited = False
+        self.waited_ms = 0
+        self._sessions: list[Session] = []
+        self._witness: Session | None = None
+        self._told: dict[str, Any] = {}
+        self._events: list[Event] | None = None
+        self._params = operation.params(ground.prepared)
+        calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
+        self._peers_calls = [(method, params(ground.prepared)) for method, params in calls]
+        self._ids = ground.ids.union(
+            *(ground.subject.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
+        )
+
+    # -- the schedule
+
+    def play(self, place: Place, first: str = "victim") -> Ending:
+        """They are held at these places; at none, they come one after the other."""
+        late_ms = WHEN_MS + self._peer.later_ms
+        victims_ms = late_ms if self._peer.are_both_late else WHEN_MS
+        door, is_first = self._ground.victims.take(), self._operation.is_first
+        victim = self._come(door, _VICTIM, "alice", victims_ms, is_watched=True, is_nobody=is_first)
+        is_nobody = self._peer.then is not None
+        door = self._peers.take()
+        peer = self._come(door, _PEER, self._peer.agent, late_ms, is_watched=True, is_nobody=is_nobody)
+        victims, peers = _Held(place.ordinal), _Held(place.peers)
+        with (
+            watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
+            watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
+        ):
+            mine = threading.Thread(
+                target=_call, args=(self._told, "victim", victim, [(self._operation.method, self._params)])
+            )
+            others = threading.Thread(target=_call, args=(self._told, "peer", peer, self._peers_calls))
+            try:
+                if place.ordinal == 0:
+                    for one in (mine, others) if first == "victim" else (others, mine):
+                        one.start()
+                        one.join(LIMIT_S)
+                else:
+                    mine.start()
+                    _until(lambda: victims.stands or not mine.is_alive())
+                    others.start()
+                    _until(_or_waits(watched_child(peer.door), lambda: peers.stands or not others.is_alive()))
+                    self.reached = [change.ordinal for change in peers_watch.changes]
+                    self.peer_waited = others.is_alive() and not peers.stands
+                    if peers.stands:
+                        victims.let_go()
+                        _until(_or_waits(watched_child(victim.door), lambda: not mine.is_alive()))
+                    self._let_go_on(victims, peers, mine, others)
+            finally:
+                victims.let_go()
+                peers.let_go()
+            self.changes = [change for change in watch.changes if change.path != ANSWER or self._peer.late]
+        self.held, self.peers_held = victims.change, peers.change
+        for name in ("victim", "peer"):
+            if isinstance(self._told.get(name), DoorError) and not isinstance(self._told[name], Refused):
+                raise self._told[name]
+        told = (self._plain(self._told.get("victim")), self._plain(self._told.get("peer")))
+        return Ending(self._look(), told)
+
+    def _let_go_on(self, victims: _Held, peers: _Held, mine: threading.Thread, others: threading.Thread) -> None:
+        began = time.monotonic()
+        victims.let_go()
+        peers.let_go()
+        mine.join(LIMIT_S)
+        others.join(LIMIT_S)
+        self.waited_ms = round(1000 * (time.monotonic() - began)) if self.peer_waited else 0
+
+    def _plain(self, reply: Any) -> Any:
+        """What an answer says, without what may differ from run to run: numbers, times, and ids that the bus chose."""
+        if isinstance(reply, Refused):
+            return {"code": reply.code}
+        if isinstance(reply, dict):
+            return {name: self._plain(value) for name, value in reply.items() if not name.endswith("_at")}
+        if isinstance(reply, list):
+            return [self._plain(value) for value in reply]
+        if isinstance(reply, str):
+            return reply if reply in self._ids else "*"
+        return reply if reply is None or isinstance(reply, bool) else "#"
+
+    # -- who comes, and what is found
+
+    def _door(self) -> Door:
+        return self._ground.fleet.door(1, self._store, dict(self._operation.options))
+
+    def _come(
+        self, door: Door, number: int, agent: str, now_ms: int, *, is_watched: bool = False, is_nobody: bool = False
+    ) -> Session:
+        if is_watched:
+            door.call("open", {"store": str(self._store), "options": dict(self._operation.options)})
+        session = Session(door, self._recorder, process=number, agent=agent)
+        self._sessions.append(session)
+        tell_time(session, self._ground.fleet.hello, now_ms)
+        enter = self._ground.subject.enter
+        if enter is not None and not is_nobody:
+            enter(session, self._ground.prepared)
+        return session
+
+    def _look(self) -> dict[str, Any]:
+        if self._ground.subject.read is None and self._witness is None:
+            self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
+        return self._ground.subject.comparable(self._dump(), self._ids, self._ground.fleet.hello.clock)
+
+    def _dump(self) -> dict[str, Any]:
+        """By a process that was not there, or from outside; that is only recorded as the peer's."""
+        witness = self._witness or self._sessions[-1]
+        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject)
+
+    def judge(self) -> list[Problem]:
+        """What must be true whatever the order; the victim goes on first, for what it had in mind may be old by now."""
+        subject, victim = self._ground.subject, self._sessions[0]
+        hello = self._ground.fleet.hello
+        late = list(self._late())
+        for epilogue in subject.epilogue:
+            if set(epilogue.needs) <= {*hello.nouns, *hello.features}:
+                victim.call(epilogue.method, **epilogue.params)
+        exported = subject.export is not None and "export" in self._ground.fleet.hello.nouns
+        if exported and subject.export is not None:
+            (self._witness or victim).call(subject.export)
+        dump = self._dump()
+        confirm, wrong, reply = self._operation.confirm, "", self._told.get("victim")
+        if confirm is not None and isinstance(reply, dict):
+            wrong = confirm(self._witness or victim, self._params, reply)
+        self._recorder.close()
+        promises = subject.promises(self.events())
+        found = subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
+        told = [Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else []
+        return [*late, *found, *told]
+
+    def _late(self) -> Iterator[Problem]:
+        """The victim goes on as a holder, after the peer was told that it has it now. Time has moved for both."""
+        mine, theirs = self._told.get("victim"), self._told.get("peer")
+        if not isinstance(mine, dict) or not isinstance(theirs, dict):
+            return
+        victim = self._sessions[0]
+        calls = [
+            (late, params)
+            for late in self._peer.late
+            if (params := late.params(self._ground.prepared, self._params, mine, theirs)) is not None
+        ]
+        if calls:
+            tell_time(victim, self._ground.fleet.hello, WHEN_MS + self._peer.later_ms)
+        for late, params in calls:
+            before = self._part(late.tables)
+            with contextlib.suppress(Refused):
+                victim.call(late.method, **params)
+            if (after := self._part(late.tables)) != before:
+                told = f"stood still until {self._peer.name}, and its late {late.method} has an effect"
+                why = f"{self._operation.name} {told}: {difference(before, after)}"
+                yield Problem(late.noun, why, is_dialect=late.is_dialect)
+
+    def _part(self, names: tuple[str, ...]) -> dict[str, Any]:
+        found = self._look()
+        return {name: found.get(name) for name in names}
+
+    def schedule(self) -> str:
+        """Who stood where, for a reader."""
+        held = f"{self._operation.name} held before {self.held}, {self._peer.name} "
+        if self.peers_held is not None:
+            return f"{held}held before {self.peers_held} while it went on"
+        return held + ("waited, and went on after it" if self.peer_waited else "worked meanwhile, then it went on")
+
+    def events(self) -> list[Event]:
+        """Everything that was recorded, preparation included."""
+        if self._events is None:
+            self._events = list(merged(map(iter, [self._ground.events, list(read(self._recorder.path))])))
+        return self._events
+
+    def keep(self, kept: Path, title: str) -> Path:
+        """Save store and history as evidence."""
+        with contextlib.suppress(ValueError):  # closed already
+            self._recorder.close()
+        write(self.events(), self.folder / "history.jsonl")
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(self.folder, kept, symlinks=True)
+        (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
+        return kept
+
+    def close(self) -> None:
+        """Give the processes back, remove the folder."""
+        for session, pool in zip(self._sessions, (self._ground.victims, self._peers), strict=False):
+            pool.give_back(session.door)
+        for session in self._sessions[2:]:
+            self._ground.fleet.give_back(session.door, retired=session.retired)
+        with contextlib.suppress(ValueError):  # closed already
+            self._recorder.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Held:
+    """One of the two, held before its change of this number; at 0 it never is."""
+
+    def __init__(self, ordinal: int) -> None:
+        self._ordinal, self._hold = ordinal, Hold()
+        self.change: Change | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Does it stand there now?"""
+        return self.change is not None and not self._hold.released.is_set()
+
+    def decide(self, change: Change) -> Verdict:
+        """Hold it there."""
+        if change.ordinal != self._ordinal:
+            return Continue()
+        self.change = change
+        return self._hold
+
+    def let_go(self) -> None:
+        """It goes on, also if it comes there only now."""
+        self._hold.released.set()
+
+
+def _or_waits(child: WatchedChild, is_over: Callable[[], bool]) -> Callable[[], bool]:
+    """Is it over, or does the process wait for something that another has?
+
+    A nap between two attempts, or a lock that is asked for, is looked at twice: it may have just been given. Any other
+    sleep counts when it has no break. What stands before the supervisor, for however long, does not wait.
+    """
+    since: list[float] = []
+
+    def is_so() -> bool:
+        if is_over():
+            return True
+        calls = child.sleeps_in()
+        if calls is None:
+            since.clear()
+            return False
+        since.append(time.monotonic())
+        is_nap = bool(calls & _WAIT_NUMBERS[platform.machine()])
+        return since[-1] - since[0] > IDLE_S or (is_nap and len(since) > 1)
+
+    return is_so
+
+
+def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    """The last answer, or the first that is an error."""
+    try:
+        for method, params in calls:
+            told[name] = session.call(method, **json.loads(json.dumps(params)))
+    except DoorError as error:
+        told[name] = error
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(SLICE_S)
