@@ -17,6 +17,8 @@ from typing import Any, Literal
 from busproof.suite import T0_MS
 
 ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s lives through one and not through two
+# How a clock is wrong for a round: an hour behind, ahead by more than a lease, and standing since the round before.
+OFFSETS_MS = (-3_600_000, 120_000, -ROUND_MS)
 CALLS_PER_KILL = 20  # to start a process takes as long as fifty calls: fewer, and agents would seldom meet
 CALLS_PER_KILL_SLOW = 80  # as long as three hundred
 CALLS_MIN = 24  # for each agent
@@ -54,6 +56,7 @@ class AgentPlan:
     name: str
     role: str
     rounds: tuple[tuple[Call, ...], ...]
+    offsets_ms: tuple[int, ...] = ()  # of its clock from the right time, in each round
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Plan:
         return len(self.agents[0].rounds)
 
     def now_ms(self, round_: int) -> int:
-        """What the sessions' clocks say in a round."""
+        """What the sessions' clocks say in a round, where they are right."""
         return T0_MS + round_ * ROUND_MS
 
     def as_json(self) -> dict[str, Any]:
@@ -103,7 +106,18 @@ def draw(
             calls[index] = replace(calls[index], death=_death(dice, supervised))
         first, *others = _in_rounds(calls, round_count)
         agents.append(AgentPlan(name, role.name, (tuple(map(role.in_first_round, first)), *others)))
-    return Plan(seed, kills, tuple(agents))
+    return Plan(seed, kills, tuple(_some_clocks_wrong(agents, seed)))
+
+
+def _some_clocks_wrong(agents: list[AgentPlan], seed: int) -> list[AgentPlan]:
+    """In each round but the first, each way of being wrong has an agent of its own; they take turns."""
+    order = random.Random(f"busproof chaos clocks {seed}").sample(range(len(agents)), len(agents))
+    offsets = [[0] * len(agents[0].rounds) for _ in agents]
+    for round_ in range(1, len(agents[0].rounds)):
+        for number, offset_ms in enumerate(OFFSETS_MS[: max(1, len(agents) // 2)]):
+            turn = round_ * len(OFFSETS_MS) + number + round_ // len(agents)
+            offsets[order[turn % len(agents)]][round_] = offset_ms
+    return [replace(agent, offsets_ms=tuple(own)) for agent, own in zip(agents, offsets, strict=True)]
 
 
 def _death(dice: random.Random, supervised: bool) -> Death:

@@ -238,6 +238,9 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     )
     act.progress.points += tally.kills.total()
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
+    if manual:
+        wrong = sum(any(offsets) for offsets in zip(*(agent.offsets_ms for agent in drawn.agents), strict=True))
+        act.notes.append(f"in {wrong} of {drawn.rounds} rounds the clocks of some agents were wrong")
     if tally.halfway:
         act.notes.append(f"a part was written, the rest never, as in {tally.halfway[0]}")
     if tally.refusals:

@@ -2,7 +2,8 @@
 
 Drivers are started by `multiprocess` with the spawn method and before the work begins; each has a pipe of its own,
 since a shared queue or lock that a killed process held is lost for all. Each records its own part of the history.
-Rounds are played in step, so that the sessions' clocks, set once a round, never run backwards between agents.
+Rounds are played in step, so that the sessions' clocks, set once a round, never run backwards between agents, but for
+those that the plan has wrong.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ class _Player:
     def play(self, round_: int, now_ms: int) -> None:
         """One round."""
         if self._job.manual_clock:
-            self._now_ms = now_ms
+            self._now_ms = now_ms + (self._plan.offsets_ms[round_] if self._plan.offsets_ms else 0)
             if self._session is not None:
                 self._tell_time(self._session)
         for call in self._plan.rounds[round_]:

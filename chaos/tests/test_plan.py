@@ -118,3 +118,12 @@ def test_readers_have_a_cursor_before_anything_is_archived() -> None:
     first = [call.method for agent in plan.agents for call in agent.rounds[0]]
     assert "archive" not in first
     assert all(agent.rounds[0][0].method == "ack" for agent in plan.agents if agent.role == "reader")
+
+
+def test_the_clocks_of_some_are_wrong_for_a_round_each() -> None:
+    """Every way of being wrong in every round but the first, each on an agent of its own; most are right."""
+    drawn = plans.draw(7, 140, ("log", "cursor", "lease", "export", "presence"), ROLES)
+    rounds = list(zip(*(agent.offsets_ms for agent in drawn.agents), strict=True))
+    assert not any(rounds[0])
+    assert all(sorted(filter(None, offsets)) == sorted(plans.OFFSETS_MS) for offsets in rounds[1:])
+    assert len([agent for agent in drawn.agents if any(agent.offsets_ms)]) > 4
