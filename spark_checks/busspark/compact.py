@@ -30,6 +30,7 @@ from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
+FORMAT = 2  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
@@ -117,7 +118,8 @@ class Streams:
             self._write(name)
         damage = next((one.damage for one in watched if one.damage), "")
         source = json.dumps([str(part.absolute()) for part in parts])
-        about = msgspec.structs.replace(about, damage=damage, source=source, counts=json.dumps(self._counts))
+        counts = json.dumps(self._counts)
+        about = msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
         self._abouts.append((run, about))
         return about
 
@@ -219,4 +221,12 @@ def systems_of(folder: Path) -> list[str]:
 def runs_of(folder: Path, system: str) -> dict[str, About]:
     """What is known of each run."""
     rows = pq.read_table(folder / system / "about").to_pylist()
-    return {row.pop("run"): About(**row) for row in rows}
+    return current({row.pop("run"): About(**row) for row in rows})
+
+
+def current(runs: dict[str, About]) -> dict[str, About]:
+    """These, if they hold all that the checks look at. HistoryError if not."""
+    for run, about in runs.items():
+        if about.format != FORMAT:
+            raise HistoryError(f"the streams of {run} were made by another version: `busproof compact` makes them anew")
+    return runs

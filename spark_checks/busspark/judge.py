@@ -29,6 +29,7 @@ from busproof.checks import (
 from busproof.checks.facts import FACTS, About, Export, Fact
 from busproof.systems import SYSTEMS
 from busspark.closer import Closer
+from busspark.compact import current
 from busspark.counted import of_all
 from busspark.schema import fact_schema
 from busspark.screen.edges import Suspicion, suspicions
@@ -119,6 +120,7 @@ def _judge_system(
         told = row.asDict()
         run = told.pop("run")
         hashes[run], known[run] = told.pop("r"), About(**told)
+    current(known)
     events = sum(about.lines for about in known.values())
     say(f"spark: one pass over {events:,} events of {len(known)} runs")
     cut(spark, events)

@@ -91,3 +91,14 @@ def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"this is": "no event"}\n')
     with pytest.raises(HistoryError, match="no known system"):
         compact([tmp_path / "other.jsonl"], tmp_path / "streams")
+
+
+def test_streams_of_another_format_are_made_anew(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they lack would be missed."""
+    monkeypatch.setattr(compacting, "FORMAT", 1)
+    compact([recorded("topics")], tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(HistoryError, match="made by another version"):
+        runs_of(tmp_path, "topics")

@@ -28,7 +28,7 @@ def test_what_was_planted_is_found_and_nothing_else(
     Spark looks at what is suspect as it would in a run of any size, and the Python engine at all, in memory.
     """
     monkeypatch.setattr(closer, "EVENTS_AT_ONCE", 0)
-    for name in ("SLICE_OF_LOG", "SLICE_OF_VIEW", "SLICE_OF_TIME"):
+    for name in ("SLICE_OF_LOG", "SLICE_OF_VIEW"):
         monkeypatch.setattr(f"busspark.screen.rows.{name}", 64)
     truth = generate(Worker(), 60_000, tmp_path / "faulty.jsonl", faults=60, seed=1)
     assert {fault.kind for fault in truth} >= {*Worker.lies, *Worker.last_lies}

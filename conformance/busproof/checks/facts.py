@@ -36,6 +36,7 @@ class Appended(Fact):
     is_new: bool  # its sender gave it neither: it is no retry of another
     expires_ms: int | None  # None: it does not, or nobody knows
     since: int | None = None  # an earlier attempt that nobody answered began here
+    newest: int | None = None  # the greatest seq of its lane that had been told when it, or that one, began
 
     @property
     def message(self) -> str | None:
@@ -77,6 +78,8 @@ class Read(Fact):
     before: int | None = None  # the furthest that the reader's cursor can have been before it; None: nobody knows
     least: int | None = None  # of the seqs that it returned
     most: int | None = None
+    newest: int | None = None  # of the messages to its reader or to all, as in Appended
+    acked: int | None = None  # the furthest that its reader had been told to have acknowledged when it began
 
 
 class Delivered(Fact):
@@ -123,6 +126,7 @@ class Acked(Fact):
     outcome: str
     seq: int
     answer: int | None
+    acked: int | None = None  # as in Read
 
 
 class Position(Fact):
@@ -197,6 +201,7 @@ class About(Fact):
     damage: str = ""  # why nothing can be said of it
     source: str = ""  # the files that it was taken from, as JSON
     counts: str = ""  # of the other streams' rows once they are written, as JSON
+    format: int | None = None  # of the streams, which grows with what facts know
 
     @property
     def unknown_because(self) -> str:

@@ -17,7 +17,7 @@ def narrowed(db: Database) -> dict[str, str]:
     db.make("published", _PUBLISHED)
     db.make("asked", _ASKED)
     db.make("odd", f'SELECT * FROM asked WHERE "end" IN (FROM odd UNION ({_OTHERWISE})) OR ({_IS_ODD})')
-    shown = f"SELECT seq FROM ({delivered}) UNION SELECT newest FROM odd"
+    shown = f"SELECT seq FROM ({delivered}) UNION SELECT latest FROM odd"
     return {
         "reads": reads,
         "delivered": delivered,
@@ -27,7 +27,7 @@ def narrowed(db: Database) -> dict[str, str]:
         "stored": f"""SELECT * FROM stored WHERE seq IN ({shown}) OR EXISTS (
             SELECT 1 FROM odd WHERE seq > low AND seq <= most AND (addressee IS NULL OR addressee = reader))""",
         "appended": """SELECT DISTINCT ON (odd."end") appended.* FROM appended JOIN odd
-            ON appended.seq = newest AND appended."end" < odd."begin" AND outcome = 'ok'""",
+            ON appended.seq = latest AND appended."end" < odd."begin" AND outcome = 'ok'""",
     }
 
 
@@ -46,9 +46,9 @@ _CURSORS = """
 _VIEW = """
     SELECT addressee, seq, row_number() OVER (PARTITION BY addressee ORDER BY seq) AS place
     FROM (SELECT DISTINCT addressee, coalesce(seq, 0) AS seq FROM stored)"""
-# What had been acknowledged to senders by a time: the newest to all, or to its addressee.
+# What had been acknowledged to senders by a time: the latest to all, or to its addressee.
 _PUBLISHED = """
-    SELECT s.addressee, a."end", max(a.seq) OVER (PARTITION BY s.addressee ORDER BY a."end") AS newest
+    SELECT s.addressee, a."end", max(a.seq) OVER (PARTITION BY s.addressee ORDER BY a."end") AS latest
     FROM appended a JOIN stored s ON a.seq = s.seq WHERE a.outcome = 'ok'"""
 # Of each read how far its cursor can have been (low), how far it reached (most), how many it got, how many lay there.
 _READS = """
@@ -60,7 +60,7 @@ _READS = """
     ASOF LEFT JOIN cursors ON reads.reader = cursors.reader AND reads."end" > cursors."begin"
 """
 _ASKED = f"""
-    SELECT r.*, greatest(coalesce(news.newest, 0), coalesce(mine.newest, 0)) AS newest,
+    SELECT r.*, greatest(coalesce(news.latest, 0), coalesce(mine.latest, 0)) AS latest,
         CASE WHEN got > 0 THEN coalesce(all_most.place, 0) + coalesce(my_most.place, 0)
             - coalesce(all_low.place, 0) - coalesce(my_low.place, 0) ELSE 0 END AS due
     FROM ({_READS}) r
@@ -71,4 +71,4 @@ _ASKED = f"""
     ASOF LEFT JOIN (FROM published WHERE addressee IS NULL) news ON r."begin" > news."end"
     ASOF LEFT JOIN published mine ON r.reader = mine.addressee AND r."begin" > mine."end"
 """
-_IS_ODD = "NOT has_jumped AND (due <> got OR (has_room AND newest > greatest(cursor, most)))"
+_IS_ODD = "NOT has_jumped AND (due <> got OR (has_room AND latest > greatest(cursor, most)))"

@@ -4,15 +4,15 @@ Every row has its run (a hash), a kind of key (`k`), the key (`g`), its slice (`
 key meet in one window, in the order of their places; a log is walked from its end. The other columns, null where a row
 has nothing to say:
 
-    f   bits
-    e   what must stay above the `b` of all rows after it: when an append returned; what was acknowledged, negated
-    b   when an append or a read began; the cursor that an answer told, negated
-    n   a count; in a view, how many reads begin (-1) or end (+1) to cover what follows
-    h   what a stored message is, as a hash; in a dense log, its seq
-    u v hashes or seqs that must be one and the same for a message; in a log, the message and its seq
-    held claimed freed unsure   what a hold is: (at, who, until) of a lease, of a claim, of a release that may have
-        happened, of a claim that nobody answered; and `released`, when a release was granted
+    f    bits
+    n    a count; in a view, how many reads begin (-1) or end (+1) to cover what follows; in a log, when it was told
+    h    what a stored message is, as a hash; in a dense log, its seq
+    u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
+    hold of a hold when it returned (e) and began (b), negated, when a release was granted (released), and what it is:
+        (at, who, until) of a lease (held), of a claim (claimed), of a release that may have happened (freed), of a
+        claim that nobody answered (unsure), of a lease from when it was asked for (coming)
 
+What came before a fact in time it knows itself (`busproof.checks.extract.following`): that is asked row by row.
 What was read is compared with what there is by sums of hashes, not message by message: a read covers a span of its
 reader's view, so all that was delivered must sum up to all that stands there, each as often as it is covered (`edges`).
 An answer whose messages rise within its span cannot give one back that another left out, so nothing cancels.
@@ -28,11 +28,14 @@ from pyspark.sql import functions as F
 
 from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
 
-LONGS = ("f", "e", "b", "n", "h", "u", "v", "released")
-HANDS = ("held", "claimed", "freed", "unsure")
-HAND = "STRUCT<at: LONG, who: LONG, until: LONG>"
-MESSAGE, SEQ, VIEW, TIME, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM = range(1, 11)
-SLICE_OF_LOG, SLICE_OF_VIEW, SLICE_OF_TIME = 2**16, 2**20, 2**22
+LONGS = ("f", "n", "h", "u", "v")
+HANDS = ("held", "claimed", "freed", "unsure", "coming")
+OF_HOLD = {
+    **dict.fromkeys(("e", "b", "released"), "LONG"),
+    **dict.fromkeys(HANDS, "STRUCT<at: LONG, who: LONG, until: LONG>"),
+}
+MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER = range(1, 11)
+SLICE_OF_LOG, SLICE_OF_VIEW = 2**16, 2**20
 HALF = 2**32
 NEVER = 2**62
 
@@ -44,11 +47,14 @@ DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED = (1 << n for n in range(7))
 CLAIMED, REFUSED, KEPT, DONE = (1 << n for n in range(4))
 # Bits of ADDRESSEE
 SENT, TO_ALL, TAKEN = (1 << n for n in range(3))
-JUMPED = 1
+# Bits of SEQ
+LATE = 1
 
 Streams = Mapping[str, DataFrame]
 RUN = "xxhash64(run)"
 IS_IT = "xxhash64(lane, seq, id, sender, addressee)"
+OF_ALL = "CAST(NULL AS STRING)"
+UPTO = "CASE WHEN is_moving THEN greatest(most, after) ELSE most END"  # how far a sync went
 
 
 def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
@@ -64,10 +70,8 @@ def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
         made += _syncs(streams)
     if receives.check in checks:
         made += _receives(streams)
-    if acks.check in checks:
-        made += _acks(streams)
     if lease.check in checks or lease.check_deliveries in checks:
-        made.append(_holds(streams))
+        made += _holds(streams, may_repeat=lease.check_deliveries not in checks)
     if lease.check_deliveries in checks:
         made += _addressees(streams)
     if dead_letters.check in checks:
@@ -77,10 +81,10 @@ def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 def _rows(frame: DataFrame, kind: int, key: str, slice_: str, place: str, **columns: str) -> DataFrame:
     told = [f"CAST({columns.get(name, 'NULL')} AS LONG) AS {name}" for name in LONGS]
-    hands = [f"CAST({columns.get(name, 'NULL')} AS {HAND}) AS {name}" for name in HANDS]
+    hold = f"CAST({columns.get('hold', 'NULL')} AS STRUCT<{', '.join(map(': '.join, OF_HOLD.items()))}>) AS hold"
     keyed = (f"{RUN} AS r", f"CAST({kind} AS BYTE) AS k", f"xxhash64({kind}, run, {key}) AS g")
     where = (f"CAST({slice_} AS LONG) AS s", f"CAST({place} AS LONG) AS o")
-    return frame.selectExpr(*keyed, *where, *told, *hands)
+    return frame.selectExpr(*keyed, *where, *told, hold)
 
 
 def _bits(conditions: Mapping[int, str]) -> str:
@@ -121,11 +125,12 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
 
 
 def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
-    """Each log from its end: when its messages were appended and, if none may be left out, what stands there."""
+    """Each log from its end: whose its seqs are and, if none may be left out, what stands there."""
     told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL AND coalesce(name, id) IS NOT NULL")
     where = ("lane", f"seq DIV {SLICE_OF_LOG}", "-seq")
-    message = "xxhash64(coalesce(name, id))"
-    found = [_rows(told, SEQ, *where, e="end", b="least(begin, since)", u=message, v="seq")]
+    # What had been told before a message was sent stands below it.
+    late = f"CASE WHEN newest > seq THEN {LATE} ELSE 0 END"
+    found = [_rows(told, SEQ, *where, f=late, n="end", u="xxhash64(coalesce(name, id))", v="seq")]
     return [*found, _rows(streams["stored"].where("seq IS NOT NULL"), SEQ, *where, h="seq")] if is_dense else found
 
 
@@ -134,33 +139,23 @@ def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
 
 def _polls(streams: Streams) -> list[DataFrame]:
     """The messages to one reader are a view of their own; those to all are another, which everyone reads."""
-    reads = streams["reads"].selectExpr("*", "greatest(before, coalesce(most, 0)) AS reached")
-    spans = reads.where("most IS NOT NULL")
-    rooms = reads.where("rows < `limit` AND before IS NOT NULL")
-    found = _viewed(streams, "addressee", "addressee", IS_IT)
-    for view in ("CAST(NULL AS STRING)", "reader"):
+    spans = streams["reads"].where("most IS NOT NULL")
+    found = [_viewed(streams, "addressee")]
+    for view in (OF_ALL, "reader"):
         found += _spans(spans, view, "least(before, least - 1)", "most")
-        found.append(_in_view(rooms, view, "reached", 3, b="begin"))
     return found
 
 
 def _syncs(streams: Streams) -> list[DataFrame]:
     """A topic is a view, and what its reader may leave out, its own messages, is another, to be subtracted."""
-    reads = streams["reads"].selectExpr(
-        "*",
-        "CASE WHEN is_moving THEN greatest(most, after) ELSE most END AS upto",
-        "greatest(coalesce(after, 0), coalesce(most, 0)) AS reached",
-    )
-    start, of_all = "least(before, least - 1)", "CAST(NULL AS STRING)"
-    spans = reads.where(f"{start} < upto")
-    rooms = reads.where("rows < `limit` AND is_moving")
+    start, upto = "least(before, least - 1)", f"({UPTO})"
+    spans = streams["reads"].where(f"{start} < {upto}")
     own = streams["stored"].where("seq IS NOT NULL AND sender IS NOT NULL")
     return [
-        *_viewed(streams, of_all, of_all, IS_IT),
-        *_spans(spans, of_all, start, "upto"),
-        _in_view(rooms, of_all, "reached", 3, b="begin"),
+        _viewed(streams, OF_ALL),
+        *_spans(spans, OF_ALL, start, upto),
         _in_view(own, "sender", "seq", 1, h=f"-{IS_IT}"),
-        *_spans(spans.where("NOT with_own"), "reader", start, "upto"),
+        *_spans(spans.where("NOT with_own"), "reader", start, upto),
     ]
 
 
@@ -169,11 +164,9 @@ def _in_view(frame: DataFrame, view: str, seq: str, phase: int, **columns: str) 
     return _rows(frame, VIEW, f"lane, {view}", f"({seq}) DIV {SLICE_OF_VIEW}", place, **columns)
 
 
-def _viewed(streams: Streams, told_to: str, stored_for: str, is_it: str) -> list[DataFrame]:
-    """What there is to read, and when it was certainly there."""
-    told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL")
-    stood = streams["stored"].where("seq IS NOT NULL")
-    return [_in_view(told, told_to, "seq", 1, e="end"), _in_view(stood, stored_for, "seq", 1, h=is_it)]
+def _viewed(streams: Streams, of: str) -> DataFrame:
+    """What there is to read."""
+    return _in_view(streams["stored"].where("seq IS NOT NULL"), of, "seq", 1, h=IS_IT)
 
 
 def _spans(reads: DataFrame, view: str, start: str, upto: str) -> list[DataFrame]:
@@ -190,35 +183,21 @@ def _receives(streams: Streams) -> list[DataFrame]:
     ]
 
 
-def _acks(streams: Streams) -> list[DataFrame]:
-    """Each reader's acknowledgements in time, and what it was delivered or told after them."""
-    acked, time = streams["acked"], f"{{0}} DIV {SLICE_OF_TIME}"
-    begun = ("lane, reader", time.format("begin"), "begin")
-    ok = "CASE WHEN outcome = 'ok' THEN {} END"
-    # All that stands above the furthest that the cursor can have been stands above what was acknowledged.
-    low = streams["reads"].where("least IS NOT NULL AND (before IS NULL OR least <= before)")
-    told = {"b": ok.format("-answer"), "u": "seq", "v": ok.format("answer")}
-    return [
-        _rows(acked.where("outcome = 'ok'"), TIME, "lane, reader", time.format("end"), "end", e="-seq"),
-        _rows(acked.where("outcome <> 'fail'"), TIME, *begun, **told),
-        _rows(low, TIME, *begun, b="1 - least"),
-        _rows(streams["positions"], TIME, "lane, reader", time.format(str(NEVER)), str(NEVER), h="seq"),
-        _rows(streams["jumps"], TIME, "lane, reader", "0", "begin", f=str(JUMPED)),
-    ]
-
-
 # -- holds
 
 
-def _holds(streams: Streams) -> DataFrame:
-    """Each key's claims, renewals and releases in the order in which they were answered."""
+def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
+    """Each key's claims, renewals and releases in the order in which they were answered.
+
+    Where a refusal means that somebody holds the key, that may be one who was answered later.
+    """
     is_ok = "outcome = 'ok' AND granted"
     held = f"{is_ok} AND op <> 'release'"
     claimed = f"{is_ok} AND op = 'claim'"
     freed = "outcome <> 'fail' AND op = 'release' AND coalesce(granted, TRUE)"
     unsure = "outcome <> 'fail' AND granted IS NULL AND op = 'claim'"
     place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
-    hand = f"named_struct('at', {place}, 'who', xxhash64(holder), 'until', coalesce(until_ms, {NEVER}))"
+    hand = f"named_struct('at', {{}}, 'who', xxhash64(holder), 'until', coalesce(until_ms, {NEVER}))"
     bits = {
         CLAIMED: claimed,
         REFUSED: "outcome = 'ok' AND op = 'claim' AND NOT granted",
@@ -229,25 +208,20 @@ def _holds(streams: Streams) -> DataFrame:
     def of(condition: str, value: str) -> str:
         return f"CASE WHEN {condition} THEN {value} END"
 
-    return _rows(
-        streams["holds"],
-        HOLD,
-        "lane, key",
-        "0",
-        place,
-        f=_bits(bits),
+    def told(**said: str) -> str:
+        return f"struct({', '.join(said.get(name, 'NULL') for name in OF_HOLD)})"
+
+    hands = {"held": held, "claimed": claimed, "freed": freed, "unsure": unsure}
+    hold = told(
         e=of(held, "-end"),
         b=of(claimed, "-begin"),
-        n="at_ms",
-        h="at_ms_min",
-        u="xxhash64(holder)",
-        v=of(claimed, "-token"),
-        held=of(held, hand),
-        claimed=of(claimed, hand),
-        freed=of(freed, hand),
-        unsure=of(unsure, hand),
         released=of(f"{is_ok} AND op = 'release'", place),
+        **{name: of(condition, hand.format(place)) for name, condition in hands.items()},
     )
+    said = {"f": _bits(bits), "n": "at_ms", "h": "at_ms_min", "u": "xxhash64(holder)", "v": of(claimed, "-token")}
+    holds, where = streams["holds"], ("lane, key", "0")
+    coming = _rows(holds.where(held), HOLD, *where, "begin", hold=told(coming=hand.format("begin")))
+    return [_rows(holds, HOLD, *where, place, **said, hold=hold), *([coming] if may_repeat else [])]
 
 
 def _addressees(streams: Streams) -> list[DataFrame]:
@@ -273,12 +247,18 @@ def _letters(streams: Streams) -> list[DataFrame]:
 
 
 def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
-    """A row a stream and run: what is odd in itself, and the sum of what was delivered, exported and stored."""
+    """A row a stream and run: what is odd in itself, and the sum of what was delivered, exported and stored.
+
+    And a row a reader: all that it acknowledged, was told, and stands at in the end.
+    """
     of_reads, of_delivered = "rows > `limit`", ""
     if polls.check in checks:
+        stale = "rows < `limit` AND newest > greatest(before, coalesce(most, 0))"
+        of_reads += f" OR (before IS NOT NULL AND {stale})"
         of_delivered = "(place > 0 AND seq <= prev) OR addressee <> reader"
     elif syncs.check in checks:
-        of_reads += " OR least <= before OR (NOT is_moving AND after <> before)"
+        stale = "rows < `limit` AND is_moving AND newest > greatest(coalesce(after, 0), coalesce(most, 0))"
+        of_reads += f" OR least <= before OR (NOT is_moving AND after <> before) OR ({stale})"
         of_delivered = "(place > 0 AND seq <= prev) OR (NOT with_own AND sender = reader)"
     elif receives.check in checks:
         in_order = "priority < prev_priority OR (priority = prev_priority AND sent_at >= prev_sent_at)"
@@ -289,20 +269,47 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
             _sum(streams["reads"], READS, of_reads),
             _sum(streams["delivered"], READS, of_delivered, f"CASE WHEN seq IS NOT NULL THEN -{IS_IT} END"),
         ]
+    if acks.check in checks:
+        made += [_sum(streams["reads"], ACKS, "least <= acked"), *_readers(streams)]
     if export.check in checks:
         made += [
             _sum(streams["exports"], EXPORT, "torn"),
             _sum(streams["exported"], EXPORT, "seq <= prev", "xxhash64(seq)"),
             _sum(streams["stored"].where("seq IS NOT NULL"), EXPORT, "FALSE", "-xxhash64(seq)", "seq"),
         ]
-    return reduce(DataFrame.unionAll, made) if made else None
+    return reduce(DataFrame.unionByName, made) if made else None
+
+
+def _readers(streams: Streams) -> list[DataFrame]:
+    """`n` what it was told to have acknowledged, `u` what it asked to, `v` the furthest answer, `h` where it stands."""
+    ok = "CASE WHEN outcome = 'ok' THEN {} END"
+    odd = f"CASE WHEN outcome = 'ok' AND answer < acked THEN {ACKS} ELSE 0 END"
+    acked = streams["acked"].where("outcome <> 'fail'")
+    return [
+        _of_reader(acked, bits=odd, n=ok.format("seq"), u="seq", v=ok.format("answer")),
+        _of_reader(streams["positions"], h="seq"),
+        _of_reader(streams["jumps"], f="1"),
+    ]
 
 
 def _sum(frame: DataFrame, suspicion: int, odd: str, summed: str = "0", most: str = "NULL") -> DataFrame:
     """`s` is of what, `w` how much, `bits` what is odd, and `v` the most of something."""
     bits = f"CASE WHEN {odd} THEN {suspicion} ELSE 0 END"
-    rows = frame.selectExpr(
-        f"{RUN} AS r", f"CAST({summed} AS LONG) AS w", f"CAST({bits} AS LONG) AS bits", f"CAST({most} AS LONG) AS v"
-    )
-    by_run = rows.groupBy("r").agg(F.sum("w").alias("w"), F.bit_or("bits").alias("bits"), F.max("v").alias("v"))
-    return by_run.selectExpr("r", f"CAST({SUM} AS BYTE) AS k", f"CAST({suspicion} AS LONG) AS s", "w", "bits", "v")
+    return _summed(frame, SUM, "0", str(suspicion), bits=bits, w=summed, v=most)
+
+
+def _of_reader(frame: DataFrame, **columns: str) -> DataFrame:
+    return _summed(frame, READER, f"xxhash64({READER}, run, lane, reader)", "0", **columns)
+
+
+_HOW = {"w": F.sum, "bits": F.bit_or}  # the others by their greatest
+
+
+def _summed(frame: DataFrame, kind: int, key: str, slice_: str, **columns: str) -> DataFrame:
+    told = [f"CAST({column} AS LONG) AS {name}" for name, column in columns.items()]
+    rows = frame.selectExpr(f"{RUN} AS r", f"CAST({key} AS LONG) AS g", *told)
+    found = rows.groupBy("r", "g").agg(*(_HOW.get(name, F.max)(name).alias(name) for name in columns))
+    others = [f"CAST(NULL AS LONG) AS {name}" for name in ("f", "n", "h", "u", "v", "w") if name not in columns]
+    bits = "bits" if "bits" in columns else "CAST(0 AS LONG) AS bits"
+    of_all = ("r", f"CAST({kind} AS BYTE) AS k", "g", f"CAST({slice_} AS LONG) AS s", bits)
+    return found.selectExpr(*of_all, *(name for name in columns if name != "bits"), *others)

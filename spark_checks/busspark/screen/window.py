@@ -6,16 +6,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from busspark.screen import rows as r
-from busspark.screen.rows import ACKS, DURABLE, HALF, HANDS, LEASE, LETTERS, ORDER, READS, UNINVITED
+from busspark.screen.rows import DURABLE, HALF, HANDS, LEASE, LETTERS, ORDER, READS, UNINVITED
 
 # Kinds whose slices are stitched, so each comes back as one small row.
-SLICED = (r.SEQ, r.VIEW, r.TIME)
+SLICED = (r.SEQ, r.VIEW)
 # What is summed up of a key: column → how
 OF_KEY = {
     "bits": "bit_or(bits)",
     "f": "bit_or(f)",
-    "e": "min(e)",
-    "b": "max(b)",
     "n": "sum(n)",
     "h": "max(h)",
     "h0": "min(h)",
@@ -31,36 +29,32 @@ KEY = ("r", "k", "g", "s")
 
 def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
     """KEY and OF_KEY: a row for each slice, and for each suspect key."""
-    before = Window.partitionBy("g", "s").orderBy("o", "e").rowsBetween(Window.unboundedPreceding, -1)
+    before = Window.partitionBy("g", "s").orderBy("o", "n").rowsBetween(Window.unboundedPreceding, -1)
 
     def last(column: str) -> Column:
         return F.last(column, ignorenulls=True).over(before)
 
     seen = rows.withColumns(
         {
-            "b_e": F.min("e").over(before),
+            "b_e": F.min("hold.e").over(before),
             "b_v": F.min("v").over(before),
             "b_h": F.min("h").over(before),
             "b_n": F.sum("n").over(before),
             "b_f": F.bit_or("f").over(before),
-            **{f"b_{name}": last(name) for name in ("u", "released", *HANDS)},
+            "b_u": last("u"),
+            **{f"b_{name}": last(f"hold.{name}") for name in ("released", *HANDS)},
         }
     )
     # A message that was acknowledged under this seq already is the same, and was appended then.
-    is_again = f"k = {r.SEQ} AND b_v = v"
-    of_log = f"CASE WHEN b > b_e OR b_h <> h + 1 THEN {ORDER} ELSE 0 END"
-    again = f"CASE WHEN b_u <> u THEN {ORDER} ELSE 0 END"
+    of_log = f"CASE WHEN b_v = v THEN b_u <> u ELSE {_has('f', r.LATE)} OR b_h <> h + 1 END"
     bits = (
         f"CASE WHEN k = {r.HOLD} THEN CASE WHEN {_of_holds(may_repeat)} THEN {LEASE} ELSE 0 END"
-        f" WHEN {is_again} THEN {again} WHEN k = {r.SEQ} THEN {of_log}"
-        f" WHEN b > b_e THEN CASE WHEN k = {r.TIME} THEN {ACKS} ELSE {READS} END ELSE 0 END"
+        f" WHEN k = {r.SEQ} AND {of_log} THEN {ORDER} ELSE 0 END"
     )
     seen = seen.selectExpr(
         *KEY,
         f"CAST({bits} AS LONG) AS bits",
         "f",
-        "e",
-        f"CASE WHEN NOT coalesce({is_again}, FALSE) THEN b END AS b",
         "n",
         "h",
         f"CASE WHEN k = {r.VIEW} THEN h END AS hs",
@@ -127,8 +121,9 @@ def _of_holds(may_repeat: bool) -> str:
     released = "coalesce(b_released, -1)"
     other = "b_held.who <> u AND" if may_repeat else ""
     early = f"{other} b_held.until > n AND NOT coalesce(b_freed.who = b_held.who AND b_freed.at > b_held.at, FALSE)"
-    granted = f"{_has('f', r.CLAIMED)} AND coalesce(b > b_e OR ({early}) OR v >= b_v, FALSE)"
-    is_held = f"(b_held.until >= h AND {released} < b_held.at) OR {released} < b_unsure.at"
+    granted = f"{_has('f', r.CLAIMED)} AND coalesce(hold.b > b_e OR ({early}) OR v >= b_v, FALSE)"
+    held = " OR ".join(f"(b_{one}.until >= h AND {released} < b_{one}.at)" for one in ("held", "coming"))
+    is_held = f"{held} OR {released} < b_unsure.at"
     refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
     unanswered = f"b_unsure.who = u AND {released} < b_unsure.at AND coalesce(b_claimed.at, -1) < b_unsure.at"
     is_claimed = f"b_claimed.who = u AND {released} < b_claimed.at"

@@ -1,18 +1,19 @@
-"""Facts know what came before them: a read its reader's cursor, a delivered message the one before it.
+"""Facts know what came before them: a read its reader's cursor, a message what had been told before it was sent.
 
-Histories come in the order of time, so this costs a few numbers for each reader, and saves every engine a search. An
-engine that looks at one fact alone can tell whether it follows what was there.
+Histories come in the order of time, so this costs a few numbers for each reader and lane, and saves every engine a
+search. An engine that looks at one fact alone can tell whether it follows what was there.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from busproof.checks.facts import Acked, Appended, Delivered, Exported, Fact, Jump, Read
 from busproof.history import Event
 
 Reader = tuple[str, str]  # lane, reader
+RAISES_KEPT = 100
 
 
 class Following:
@@ -23,7 +24,8 @@ class Following:
         self._cursors: dict[Reader, int] = {}
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
         self._lost: set[Reader] = set()
-        self._unanswered: dict[tuple[str, str], int] = {}
+        self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
+        self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # what was told, by lane, by addressee
         self._line: int | None = None
 
     def see(self, event: Event) -> None:
@@ -65,21 +67,29 @@ class Following:
             read.before = max(self._cursors.get(reader, 0), read.ack_through or 0, *(asked or {}).values())
         if read.after is not None:
             self._cursors[reader] = read.after
+        to_all, to_it = self._to.by((read.lane, None), read.begin), self._to.by(reader, read.begin)
+        read.newest = to_it if to_all is None else max(to_all, to_it or 0)
+        read.acked = self._acks.by(reader, read.begin)
         return read
 
     def _attempted(self, one: Appended) -> None:
+        one.newest = self._in_lane.by(one.lane, one.begin)
         message = one.message
-        if message is None or one.outcome == "fail":
-            return
-        if one.outcome == "info":
-            self._unanswered.setdefault((one.lane, message), one.begin)
-        elif self._unanswered:
-            one.since = self._unanswered.get((one.lane, message))
+        if message is not None and one.outcome == "info":
+            self._unanswered.setdefault((one.lane, message), (one.begin, one.newest))
+        elif message is not None and one.outcome == "ok" and self._unanswered:
+            one.since, one.newest = self._unanswered.get((one.lane, message), (None, one.newest))
+        if one.outcome == "ok" and one.seq is not None:
+            self._in_lane.raise_to(one.lane, one.end, one.seq)
+            self._to.raise_to((one.lane, one.addressee), one.end, one.seq)
 
     def _acked(self, one: Acked) -> None:
+        reader = (one.lane, one.reader)
+        one.acked = self._acks.by(reader, one.begin)
         if one.outcome != "fail":
-            reader = (one.lane, one.reader)
             self._cursors[reader] = max(one.seq, self._cursors.get(reader, 0))
+        if one.outcome == "ok":
+            self._acks.raise_to(reader, one.end, one.seq)
 
     def _jumped(self, jump: Jump) -> None:
         reader = (jump.lane, jump.reader)
@@ -93,6 +103,31 @@ class Following:
         if type(fact) is Exported:
             fact.prev, self._line = self._line, fact.seq
         return fact
+
+
+class _Raised:
+    """By key the greatest number so far, and as it was at any event; events come in their order.
+
+    Of what was long ago only the number that came next is kept, so it may say more than there was, never less.
+    """
+
+    def __init__(self) -> None:
+        self._raises: dict[Hashable, list[tuple[int, int]]] = {}  # key → (event, number), both rising
+
+    def raise_to(self, key: Hashable, event: int, number: int) -> None:
+        raises = self._raises.setdefault(key, [])
+        if raises and raises[-1][1] >= number:
+            return
+        raises.append((event, number))
+        if len(raises) > 2 * RAISES_KEPT:
+            raises[: RAISES_KEPT + 1] = [(-1, raises[RAISES_KEPT][1])]
+
+    def by(self, key: Hashable, event: int) -> int | None:
+        """Before this event; None if there was no number."""
+        for at, number in reversed(self._raises.get(key, ())):
+            if at < event:
+                return number
+        return None
 
 
 def _placed(row: Delivered, read: Read, last: Delivered | None) -> Delivered:

@@ -1,0 +1,93 @@
+"""What a fact knows of those before it is what a search of all of them finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.checks.extract import following
+from busproof.checks.extract.following import Following
+from busproof.checks.facts import Acked, Appended, Read
+
+Known = Appended | Acked | Read
+READERS = ("a", "b")
+_ARGS = (st.integers(0, 200), st.integers(1, 40), st.sampled_from(["ok", "fail"]), st.sampled_from(READERS))
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> list[Known]:
+    """As they end; no two ends are one."""
+    begun = draw(st.lists(st.tuples(*_ARGS, st.sampled_from([Appended, Acked, Read]), st.integers(1, 9)), max_size=60))
+    ends = set[int]()
+    found: list[Known] = []
+    for begin, took, outcome, who, kind, seq in begun:
+        end = next(end for end in range(begin + took, 10_000) if end not in ends)
+        ends.add(end)
+        if kind is Appended:
+            to = who if seq % 2 else None
+            found.append(Appended("", begin, end, outcome, None, f"m{end}", seq, "x", to, False, None))
+        elif kind is Acked:
+            found.append(Acked("", who, begin, end, outcome, seq, seq))
+        else:
+            found.append(Read("", who, begin, end, 0, 9, None, False, None, True))
+    return sorted(found, key=lambda one: one.end)
+
+
+def followed(facts: list[Known]) -> None:
+    """Each knows now what came before it."""
+    after = Following(frozenset({"ack"}))
+    list(chain.from_iterable(after.of_call([fact]) for fact in facts))
+
+
+def told(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b", None)) -> Iterator[int]:
+    """Seqs that had been told before this event."""
+    for one in facts:
+        if isinstance(one, Appended) and one.outcome == "ok" and one.end < before and one.addressee in to:
+            assert one.seq is not None
+            yield one.seq
+
+
+def acked(facts: list[Known], reader: str, before: int) -> Iterator[int]:
+    """What a reader had been told to have acknowledged."""
+    for one in facts:
+        if isinstance(one, Acked) and one.outcome == "ok" and one.reader == reader and one.end < before:
+            yield one.seq
+
+
+@given(facts=calls())
+def test_a_fact_knows_the_greatest_that_was_told_before_it_began(facts: list[Known]) -> None:
+    """Whatever overlapped with it."""
+    followed(facts)
+    for one in facts:
+        if isinstance(one, Appended):
+            assert one.newest == max(told(facts, one.begin), default=None)
+            continue
+        assert one.acked == max(acked(facts, one.reader, one.begin), default=None)
+        if isinstance(one, Read):
+            assert one.newest == max(told(facts, one.begin, (None, one.reader)), default=None)
+
+
+@given(facts=calls())
+def test_of_what_was_long_ago_it_may_know_more_and_never_less(facts: list[Known]) -> None:
+    """As little is kept of each reader as may be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(following, "RAISES_KEPT", 1)
+        followed(facts)
+    for one in facts:
+        if isinstance(one, Appended):
+            assert (one.newest or 0) >= max(told(facts, one.begin), default=0)
+        else:
+            assert (one.acked or 0) >= max(acked(facts, one.reader, one.begin), default=0)
+
+
+def test_a_message_that_is_sent_again_began_with_its_first_attempt() -> None:
+    """Nobody answered that one; what was told between the two may stand above it."""
+    lost = Appended("", 1, 2, "info", None, "m", None, "x", None, False, None)
+    other = Appended("", 3, 4, "ok", None, "n", 7, "x", None, False, None)
+    again = Appended("", 5, 6, "ok", None, "m", 6, "x", None, False, None)
+    followed([lost, other, again])
+    assert (again.since, again.newest) == (1, None)
