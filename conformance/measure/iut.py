@@ -1,4 +1,4 @@
-"""`python iut.py MODULE FILE PROGRAM`: the program of the reference, with one of its modules read from FILE.
+"""`python iut.py MODULE FILE PROGRAM NAME=VALUE…`: the reference, with one of its modules read from FILE.
 
 With REACHED in its environment, the file of that name gets a line for each function of the reference that is called.
 """
@@ -64,7 +64,8 @@ class _Reached:
 
 
 if __name__ == "__main__":
-    _, module, file, program = sys.argv
+    _, module, file, program, *environment = sys.argv
+    os.environ.update(one.split("=", 1) for one in environment)
     sys.meta_path.insert(0, _Finder(module, file))
     sys.argv = [program]
     if os.environ.get("REACHED"):

@@ -1,10 +1,12 @@
-"""Which scripts of the corpus reach a place of the reference? What is not called cannot be seen to be wrong."""
+"""Which scripts and scenarios reach a place of the reference? What is not called cannot be seen to be wrong."""
 
 from __future__ import annotations
 
 import ast
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,25 +17,36 @@ Called = list[Any]  # module, first line, last line, names in use
 
 
 class Reach:
-    """Of one system: by script, the functions that were called."""
+    """Of one system: by script or scenario, the functions that were called."""
 
-    def __init__(self, play: Callable[[str], None], scripts: Iterable[str], folder: Path) -> None:
+    def __init__(self, play: Callable[[str], None], names: Iterable[str], folder: Path) -> None:
+        """What is in the folder was found before."""
+        folder.mkdir(exist_ok=True)
         self._called: dict[str, list[Called]] = {}
-        for name in scripts:
+        for name in names:
             path = folder / f"{name}.reached"
-            os.environ["REACHED"] = str(path)
-            try:
-                play(name)
-            finally:
-                del os.environ["REACHED"]
-            self._called[name] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+            if not path.exists():
+                _play(play, name, path)
+            self._called[name] = [json.loads(line) for line in path.read_text().splitlines()]
 
-    def scripts(self, mutation: Mutation) -> list[str]:
+    def those(self, mutation: Mutation) -> list[str]:
         """Those that call the function that was mutated, or use the constant. All, where it is neither."""
         tree = ast.parse((REFBUS.parent / Path(*mutation.module.split("."))).with_suffix(".py").read_text())
         is_of = _test(tree, mutation)
         found = [name for name, called in self._called.items() if is_of is None or any(map(is_of, called))]
         return found or list(self._called)[:1]  # the module may not even be imported any more
+
+
+def _play(play: Callable[[str], None], name: str, path: Path) -> None:
+    """Several may do so at once: the file is there when it is whole."""
+    with tempfile.NamedTemporaryFile() as file:
+        os.environ["REACHED"] = file.name
+        try:
+            play(name)
+        finally:
+            del os.environ["REACHED"]
+        shutil.copy(file.name, whole := path.with_suffix(f".{os.getpid()}"))
+        whole.rename(path)
 
 
 def _test(tree: ast.Module, mutation: Mutation) -> Callable[[Called], bool] | None:

@@ -3,7 +3,8 @@
 cosmic-ray makes them; a bus with one is judged as a stranger's would be: the corpus first, and where nothing differs,
 all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
 mutant counts; what has one is not judged again, so a run can be broken off, and several can share the work (`--shard
-1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest.
+1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest. `--again` asks once more what was
+not killed. A `--seed` draws other sites: what the kit was mended after is no measure of it any more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import hashlib
 import itertools
 import json
 import shlex
@@ -37,8 +39,23 @@ from busproof.warm import Warm
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "docs" / "mutation"
-JUDGES = {"worker": ("worker",), "comms": ("comms",), "topics": ("topics",), "kernel": ("worker", "comms", "topics")}
+BY_MEANING = "topics that search by meaning"
+ON_NATS = "timeline on NATS"
+JUDGES = {system: (system,) for system in SYSTEMS} | {
+    "topics": ("topics", BY_MEANING),
+    "timeline": ("timeline", ON_NATS),
+    "kernel": tuple(SYSTEMS),
+}
+# What is not switched on cannot be seen to be wrong: a bus with more of it is asked, of the modules that this is about.
+MODULES = {
+    BY_MEANING: ("refbus.topics.search",),
+    ON_NATS: tuple(f"refbus.timeline.{name}" for name in ("config", "jetstream", "natsclient", "store", "stream")),
+}
+ENVIRONMENT = {BY_MEANING: ["AGENT_BUS_EMBEDDING_MODEL=hash-256"]}
+DOORS = {ON_NATS: "nats:"}
+ITEMS = {BY_MEANING: "search."}  # what scenarios' names begin with, where others say nothing
 SEED = 10
+SCRIPT = "corpus "  # what a script's name begins with, where scenarios stand beside it
 DIED = ("INTERNAL", "LOST")
 LEFT = "left"
 
@@ -47,29 +64,42 @@ def main() -> int:
     """Draw, judge, write down."""
     args = _parser().parse_args()
     number, shards = map(int, args.shard.split("/"))
+
+    def is_final(line: dict[str, Any] | None) -> bool:
+        alive = (LEFT, "survived") if args.again else () if args.corpus_only else (LEFT,)
+        return line is not None and line["outcome"] not in alive
+
     for group in args.group or JUDGES:
         path = args.out / f"{group}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        done = {line["mutant"]: line["outcome"] for line in _lines(path)}
-        final = {name for name, outcome in done.items() if args.corpus_only or outcome != LEFT}
-        todo = [one for one in itertools.islice(drawn(group, SEED), args.sample) if one.key not in final]
+        done = {line["mutant"]: line for line in _lines(path)}
+        elsewhere = {_place(line) for line in done.values() if line.get("seed", SEED) != args.seed}
+        fresh = (one for one in drawn(group, args.seed) if _place(vars(one)) not in elsewhere)
+        todo = [one for one in itertools.islice(fresh, args.sample) if not is_final(done.get(one.key))]
         if not todo[number - 1 :: shards]:
             continue
         with Warm(_imports()) as warm, tempfile.TemporaryDirectory() as folder:
             judge = Judge(warm, Path(folder), is_whole=not args.corpus_only)
-            judge.know(JUDGES[group])
             for mutation in todo[number - 1 :: shards]:
-                told = judge.told(group, mutation, is_left=mutation.key in done)
+                is_left = mutation.key in done and not args.again
+                told = judge.told(group, mutation, is_left=is_left) | {"seed": args.seed}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(told) + "\n")
                 print(group, told["mutant"], told["outcome"], told["by"], file=sys.stderr, flush=True)
     return 0
 
 
+def _place(line: dict[str, Any]) -> tuple[str, ...]:
+    """A site, so that another draw is of others."""
+    return line["module"], line["definition"], line["before"], line["operator"].partition("_")[0]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Judge mutants of the reference by busproof check.")
     parser.add_argument("group", nargs="*", choices=[*JUDGES, []], help="kernel, or a face (default: all)")
     parser.add_argument("--sample", type=int, metavar="N", help="the first N sites of the draw (default: all)")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="which draw (default: %(default)s)")
+    parser.add_argument("--again", action="store_true", help="judge once more what is left or survived")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th of those that are left")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--corpus-only", action="store_true", help="do not play what comes after the corpus")
@@ -101,26 +131,29 @@ class Judge:
         self._kills: Counter[str] = Counter()
         self._reach: dict[str, Reach] = {}
 
-    def know(self, systems: tuple[str, ...]) -> None:
-        """Which scripts reach what; and that the reference itself survives each, started the same way."""
-        source = (REFBUS / "kernel" / "__init__.py").read_text(encoding="utf-8")
-        for system in systems:
+    def _known(self, bench: str) -> Reach:
+        """Which scripts and scenarios reach what; and that the reference itself survives each, started the same way."""
+        if bench not in self._reach:
+            system = _system(bench)
+            source = (REFBUS / "kernel" / "__init__.py").read_text(encoding="utf-8")
 
-            def play(name: str, system: str = system) -> None:
-                with contextlib.closing(self._fleet(system, "refbus.kernel", source)) as fleet:
-                    specification = SYSTEMS[system].model
-                    assert specification is not None
-                    found = corpus.replay(fleet, specification, {name: self._scripts[system][name]})
-                    if found.broken or found.dialects:
-                        sys.exit(f"the reference itself does not survive {name}")
+            def play(name: str) -> None:
+                with contextlib.closing(self._fleet(bench, "refbus.kernel", source)) as fleet:
+                    for verdict in self._verdicts(fleet, bench, [name]):
+                        sys.exit(f"the reference itself does not survive {name}: {verdict}")
 
-            self._reach[system] = Reach(play, self._scripts[system], self._folder)
+            scripts = [SCRIPT + name for name in self._scripts[system]]
+            items = [item for item in item_names(system) if item != CORPUS and item.startswith(ITEMS.get(bench, ""))]
+            self._reach[bench] = Reach(play, scripts + items * self._is_whole, _kept(bench))
+        return self._reach[bench]
 
     def told(self, group: str, mutation: Mutation, *, is_left: bool) -> dict[str, Any]:
         """A mutant and what became of it, as a line of the results."""
         outcome, by, rows = "", "", list[str]()
-        for system in JUDGES[group]:
-            outcome, by, rows = self._judged(system, mutation, is_left=is_left)
+        for bench in JUDGES[group]:
+            if mutation.module not in MODULES.get(bench, (mutation.module,)):
+                continue
+            outcome, by, rows = self._judged(bench, mutation, is_left=is_left)
             if outcome not in ("survived", LEFT):
                 break
         return {
@@ -136,14 +169,14 @@ class Judge:
             "rows": rows,
         }
 
-    def _judged(self, system: str, mutation: Mutation, *, is_left: bool) -> tuple[str, str, list[str]]:
+    def _judged(self, bench: str, mutation: Mutation, *, is_left: bool) -> tuple[str, str, list[str]]:
         """killed, broke down (no answer, or INTERNAL), dialect (only warnings), survived or left; by what; rows."""
-        scripts = [] if is_left else self._reach[system].scripts(mutation)
-        if not scripts and not self._is_whole:
+        names = [one for one in self._known(bench).those(mutation) if not (is_left and one.startswith(SCRIPT))]
+        if not names and not self._is_whole:
             return LEFT, "", []
         try:
-            with contextlib.closing(self._fleet(system, mutation.module, mutation.source)) as fleet:
-                verdicts = self._verdicts(fleet, system, scripts)
+            with contextlib.closing(self._fleet(bench, mutation.module, mutation.source)) as fleet:
+                verdicts = self._verdicts(fleet, bench, names)
                 dialect = None
                 for verdict in verdicts:
                     if verdict[0] != "dialect":
@@ -151,42 +184,68 @@ class Judge:
                     dialect = dialect or verdict
                 return dialect or ("survived" if self._is_whole else LEFT, "", [])
         except (DoorError, OSError) as error:
-            return "broke down", f"{system} start: {error!s:.80}", []
+            return "broke down", f"{bench} start: {error!s:.80}", []
 
-    def _fleet(self, system: str, module: str, source: str) -> Fleet:
+    def _fleet(self, bench: str, module: str, source: str) -> Fleet:
         file = self._folder / "mutated.py"
         file.write_text(source, encoding="utf-8")
-        contract = CONTRACTS[system]
-        argv = [sys.executable, str(HERE / "iut.py"), module, str(file), contract.reference]
-        return Fleet([self._warm.spec(f"{contract.scheme}:{shlex.join(argv)}")], system=system)
+        contract = CONTRACTS[_system(bench)]
+        argv = [
+            sys.executable,
+            str(HERE / "iut.py"),
+            module,
+            str(file),
+            contract.reference,
+            *ENVIRONMENT.get(bench, ()),
+        ]
+        spec = self._warm.spec(f"{contract.scheme}:{shlex.join(argv)}")
+        return Fleet([DOORS.get(bench, "") + spec], system=_system(bench))
 
-    def _verdicts(self, fleet: Fleet, system: str, names: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-        specification, rows = SYSTEMS[system].model, catalogue(system)
-        assert specification is not None
-        scripts = self._scripts[system]
+    def _verdicts(self, fleet: Fleet, bench: str, names: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+        """Of scripts first, then of scenarios; what killed before comes first."""
         dialects: dict[str, str] = {}
-        for name in sorted(names, key=lambda one: -self._kills[f"{system} corpus {one}"]):
-            found = corpus.replay(fleet, specification, {name: scripts[name]}, dialects)
-            new = found.dialects.keys() - dialects.keys()
-            dialects = found.dialects
-            by = f"{system} corpus {name}"
-            for program in found.broken.values():
-                self._kills[by] += 1
-                broken = list(program.mismatch.rows) if program.mismatch else []
-                is_must = any(rows[one].level == "MUST" for one in broken if one in rows) or not broken
-                yield ("broke down" if _died(program) else "killed" if is_must else "dialect", by, broken)
-            if new:
-                yield "dialect", by, sorted(one.partition(":")[0] for one in new)
-        for item in item_names(system) if self._is_whole else ():
-            if item != CORPUS:
-                yield from self._of_item(fleet, system, item)
+        for name in sorted(names, key=lambda one: (not one.startswith(SCRIPT), -self._kills[f"{bench} {one}"])):
+            by, is_script = f"{bench} {name}", name.startswith(SCRIPT)
+            of_one = self._of_script(fleet, name, dialects) if is_script else _of_item(fleet, name)
+            for outcome, broken in of_one:
+                self._kills[by] += outcome != "dialect"
+                yield outcome, by, broken
 
-    def _of_item(self, fleet: Fleet, system: str, item: str) -> Iterator[tuple[str, str, list[str]]]:
-        results = run_item(fleet, item, seed=1)
-        for outcome, said in (("fail", "killed"), ("warn", "dialect")):
-            broken = sorted(one.requirement for one in results if one.outcome == outcome)
-            if broken:
-                yield said, f"{system} {item}", broken
+    def _of_script(self, fleet: Fleet, name: str, dialects: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+        specification, rows = SYSTEMS[fleet.system].model, catalogue(fleet.system)
+        assert specification is not None
+        script = name.removeprefix(SCRIPT)
+        found = corpus.replay(fleet, specification, {script: self._scripts[fleet.system][script]}, dialects)
+        new = found.dialects.keys() - dialects.keys()
+        dialects.clear()
+        dialects.update(found.dialects)
+        for program in found.broken.values():
+            broken = list(program.mismatch.rows) if program.mismatch else []
+            is_must = any(rows[one].level == "MUST" for one in broken if one in rows) or not broken
+            yield ("broke down" if _died(program) else "killed" if is_must else "dialect", broken)
+        if new:
+            yield "dialect", sorted(one.partition(":")[0] for one in new)
+
+
+def _of_item(fleet: Fleet, item: str) -> Iterator[tuple[str, list[str]]]:
+    results = run_item(fleet, item, seed=1)
+    for outcome, said in (("fail", "killed"), ("warn", "dialect")):
+        broken = sorted(one.requirement for one in results if one.outcome == outcome)
+        if broken:
+            yield said, broken
+
+
+def _kept(bench: str) -> Path:
+    """Where what is reached is kept, for other shards and later runs: as long as reference and kit stay as they are."""
+    state, kit = hashlib.sha256(bench.encode()), Path(corpus.__file__).parents[1]
+    for folder in (REFBUS, kit / "corpus" / _system(bench), kit / "scenarios" / _system(bench)):
+        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.jsonl")]):
+            state.update(path.read_bytes())
+    return Path(tempfile.gettempdir()) / f"busproof-reached-{state.hexdigest()[:16]}"
+
+
+def _system(bench: str) -> str:
+    return bench.partition(" ")[0]
 
 
 def _died(program: Program) -> bool:
