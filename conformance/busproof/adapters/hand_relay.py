@@ -45,6 +45,13 @@ class RelayHand(Hand):
         (self.store / "agents" / name).symlink_to(elsewhere)
         return {}
 
+    def litter(self, name: str) -> dict[str, Any]:
+        """Something among the agents' folders that is none of them."""
+        agents = self.store / "agents"
+        agents.mkdir(mode=0o700, exist_ok=True)
+        (agents / name).write_text("TO: *\n\nlitter\n", "utf-8")
+        return {}
+
     def write(
         self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
     ) -> dict[str, Any]:
@@ -79,15 +86,15 @@ class RelayHand(Hand):
         self._clear(self._outbox(agent, place) / file)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False) -> dict[str, Any]:
-        """Put an attachment under this hash, whatever its own is."""
+    def attach(self, name: str, data: str, odd: bool = False, times: int = 1) -> dict[str, Any]:
+        """Put an attachment under this hash, whatever its own is; of so many times the data."""
         path = self.store / "attachments" / name[:2] / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._clear(path)
         if odd:
             path.mkdir()
         else:
-            path.write_text(data, encoding="utf-8", newline="")
+            path.write_text(data * times, encoding="utf-8", newline="")
         return {}
 
     def take(self, agent: str) -> dict[str, Any]:

@@ -46,6 +46,7 @@ BAD_FILES = (
 )
 OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
+MANY_TIMES = 1_000_000  # makes an attachment larger than any message
 VOLUME, VOLUMES = 2_500, 0.0005  # messages, and how often
 OF_SEVERAL = 300  # times what four senders write: more than a thousand in one scan
 STEPS_MS = (1, 50, 99, 100, 101, 1000, 5000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
@@ -81,7 +82,7 @@ EDGES = (
     *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
     *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
     *(f"later limit{at:+}" for at in NEAR),
-    *("volume", "volume of several"),
+    *("volume", "volume of several", "litter", "large attachment"),
 )
 
 
@@ -385,13 +386,17 @@ class RelayGenerator:
             return call("hand", "agent", ("bad agent name",), name=self.r.choice(BAD_NAMES))
         if what < 0.4 and "linked" not in self.model.folders:
             return call("hand", "link_agent", ("linked agent",), name="linked")
+        if what < 0.5:
+            return call("hand", "litter", ("litter",), name=self.r.choice(("notes.txt", "0", "README", "\u00e9")))
         return call("hand", "agent", ("late agent",), name=self.r.choice(self.names[2:]))
 
     def _attach(self) -> Step:
         """An attachment, under its own hash or another's."""
-        data = self.r.choice(("big", "bigger", "", "\u00e9"))
+        data, what = self.r.choice(("big", "bigger", "", "\u00e9")), self.r.random()
+        if what > 0.9:
+            name = hashlib.sha256(b"big" * MANY_TIMES).hexdigest()
+            return call("hand", "attach", ("large attachment",), name=name, data="big", times=MANY_TIMES)
         name = hashlib.sha256(data.encode()).hexdigest()
-        what = self.r.random()
         if what < 0.2:
             return call("hand", "attach", ("corrupt attachment",), name=name, data=data + "!")
         if what < 0.3:

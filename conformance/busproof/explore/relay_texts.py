@@ -19,6 +19,16 @@ BODIES = (
     "x" * 300,
     *(f"one{sign}TO: ann{sign}{sign}two" for sign in NO_LINE_ENDS),
 )
+# What an agent says of itself, with no wish: a line is one by the whole of its key, and none by what it speaks of.
+SAID = (
+    "idle",
+    "STATE: #dev",
+    "XSUBSCRIBE: #dev",
+    "SUBSCRIBED: #dev",
+    "UNSUBSCRIBED: #dev",
+    "NOTE: SUBSCRIBE: #dev",
+    ":",
+)
 THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "null", "0", "a: b", ":", "a=b,c")
 UNKNOWN = (
     "X-MORE: yes",
@@ -141,6 +151,8 @@ def _status(r: random.Random) -> tuple[str, list[str]]:
         "UNSUBSCRIBE: #dev\n",
         "SUBSCRIBE:#dev\nUNSUBSCRIBE:#Dev\n",
         "idle\n",
+        f"{r.choice(SAID)}\nSUBSCRIBE: #Dev\n{r.choice(SAID)}\n",
+        *(f"{said}\n" for said in r.sample(SAID, 3)),
     )
     return r.choice(texts), ["subscribe"]
 

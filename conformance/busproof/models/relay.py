@@ -157,13 +157,20 @@ class RelayModel(Model):
 
     def take_up(self, row: Row) -> None:
         """What a dead orchestrator had in hand."""
-        if row.file in self.folders[row.agent].outbox:
+        there = self.folders[row.agent].outbox.get(row.file)
+        if there is not None and (not there.odd or self.is_taken_for_a_file()):
             self.row("relay.lease.05")
             row.status = "pending"
         else:
             self.row("relay.lease.06")
             self.fail(row, "file_disappeared")
             row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
+
+    def is_taken_for_a_file(self) -> bool:
+        """At a start, what stands under a file's name and is none, until the next pass looks at it."""
+        return self.choice("a link or a fifo in a file's place, at a start", "the file is gone", "it is there") != (
+            "the file is gone"
+        )
 
     def close(self) -> dict[str, Any]:
         """Ends the agents that it started."""
@@ -847,6 +854,11 @@ class RelayModel(Model):
         self.folders[name] = Folder(odd="symlink")
         return {}
 
+    def litter(self, name: str) -> dict[str, Any]:
+        """A file among the agents' folders is nobody."""
+        self.row("relay.presence.04")
+        return {}
+
     def write(
         self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
     ) -> dict[str, Any]:
@@ -866,9 +878,9 @@ class RelayModel(Model):
         (folder.pending if place == "pending" else folder.outbox).pop(file, None)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False) -> dict[str, Any]:
-        """An attachment under this hash."""
-        self.attachments[name] = None if odd else data.encode()
+    def attach(self, name: str, data: str, odd: bool = False, times: int = 1) -> dict[str, Any]:
+        """An attachment under this hash, so many times the data."""
+        self.attachments[name] = None if odd else data.encode() * times
         return {}
 
     def take(self, agent: str) -> dict[str, Any]:
