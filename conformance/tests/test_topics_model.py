@@ -124,6 +124,14 @@ def test_presence_forgets_nobody_within_the_window_and_shows_nobody_beyond() -> 
     assert not Peers({"new": (3, 1000.0), "newer": (1, 1000.5)}, 300, 200)([new])
 
 
+def test_a_peer_whose_time_no_answer_told_is_there_or_not() -> None:
+    """A sync that was taken over while it waited has moved a cursor and says nothing of it."""
+    peers = Peers({"one": (3, None)}, 300, 200)
+    one = {"agent_name": "one", "last_seq": 3, "updated_at": 1000.0, "age_seconds": 1.0}
+    assert peers([one]) and peers([])
+    assert not peers([one | {"last_seq": 2}])
+
+
 def test_results_hold_the_words_each_once_and_whole() -> None:
     room = Room()
     room.sync(0, "alpha beta", "gamma")
@@ -138,6 +146,25 @@ def test_results_hold_the_words_each_once_and_whole() -> None:
     assert not Results(found, 20, True)([flat])
     assert not Results(found, 20, False)([flat, flat])
     assert not Results(found, 20, False)([])
+
+
+def test_a_search_by_meaning_may_find_more_and_still_finds_what_must_be_found() -> None:
+    room = Room()
+    room.sync(0, "alpha beta", "gamma")
+    topic = room.model.topics[0]
+    told = []
+    for number, message in enumerate(topic.messages):
+        message.message_id.value, message.created_at.value = f"{number:010}", 1.0
+        flat = {name: plain(getattr(value, "value", value)) for name, value in message.told().items()}
+        told.append(flat | {"topic_name": "lane", "snippet": flat.pop("content_markdown")})
+    first, second = {
+        one["message_id"]: (topic, message) for one, message in zip(told, topic.messages, strict=True)
+    }.items()
+    by_words = Results(dict([first]), 2, False, dict([second]))
+    assert by_words(told[:1]) and by_words(told[::-1])
+    assert not by_words(told[1:])  # there is room for what holds the words
+    assert Results(dict([first]), 1, False, dict([second]))(told[1:])
+    assert not Results(dict([first]), 2, False)(told)
 
 
 @pytest.mark.parametrize(("snippet", "is_one"), [("alpha", True), ("…pha be…", True), ("", False), ("[alpha]", False)])

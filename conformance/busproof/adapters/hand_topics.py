@@ -1,4 +1,4 @@
-"""The kit's hand on a database of `topics`: what its tables hold, and readers that were silent for long."""
+"""The kit's hand on a database of `topics`: what its tables hold, silent readers, and what a stranger writes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,26 @@ class TopicsHand(Hand):
         self.db.execute(
             "UPDATE cursors SET updated_at = updated_at - ? WHERE topic_id = ? AND agent_name = ?",
             (seconds, topic_id, agent_name),
+        )
+        return {}
+
+    def stranger_sends(self, **row: Any) -> dict[str, Any]:
+        """A message of a program that knows only the seed's tables; the next of its topic."""
+        names = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        self.db.execute(
+            f"INSERT INTO messages ({names}, message_type, seq) SELECT {values}, 'message', next_seq FROM topic_seq"
+            " WHERE topic_id = :topic_id",
+            row,
+        )
+        self.db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (row["topic_id"],))
+        return {}
+
+    def stranger_joins(self, **row: Any) -> dict[str, Any]:
+        """A name that such a program reserved."""
+        names = ", ".join(row)
+        self.db.execute(
+            f"INSERT INTO agent_name_reservations ({names}) VALUES ({', '.join(f':{name}' for name in row)})", row
         )
         return {}
 

@@ -88,6 +88,11 @@ class McpDoor:
         deadline = time.monotonic() + timeout_s
         return self._reply(method, self._result(self.begin(method, params, timeout_s), method, deadline))
 
+    def request(self, method: str, params: dict[str, Any], timeout_s: float = START_S) -> dict[str, Any]:
+        """Ask the server what is no tool: a method of MCP itself. Raises Refused with the protocol's number."""
+        timeout_s = patient(timeout_s)
+        return self._result(self._ask(method, params, timeout_s), method, time.monotonic() + timeout_s)
+
     def begin(self, tool: str, arguments: dict[str, Any], timeout_s: float = 30.0) -> int:
         """Ask, and do not wait. Returns the request's id."""
         return self._ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s)
@@ -160,9 +165,7 @@ class McpDoor:
         who = {"name": "busproof", "version": "1"}
         asked = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": who}
         try:
-            start_s = patient(START_S)
-            id_ = self._ask("initialize", asked, start_s)
-            self._info = _object(self._result(id_, "initialize", time.monotonic() + start_s).get("serverInfo"))
+            self._info = _object(self.request("initialize", asked).get("serverInfo"))
             self._tell("notifications/initialized", {})
         except (Lost, Refused) as error:
             self._leave(at_once=True)

@@ -53,6 +53,7 @@ METADATA: tuple[Any, ...] = (
 TYPES = (None, "message", "question", "answer", " question ", "t" * TYPE_CHARS_MAX, "T")
 KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", "c" * CLIENT_ID_CHARS_MAX)
 AGES_S = (-60.0, 150.0, 299.0, 700.0, 100_000.0)  # below 0: of the future, where the clock was set back since
+STRANGER_S = 1_768_053_600.25  # when a stranger did what it did, by its own clock
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
 
 EDGES = (
@@ -75,6 +76,8 @@ EDGES = (
         "restart",
     ),
     *("race", "wait", "wait for others", "wait in vain", "silent", "window", "limit 1", "search", "query syntax"),
+    *("wait after sending", "wait, and a close", "wait, and a take-over", "a stranger sends", "a stranger joins"),
+    *("search by fts", "search by hybrid", "search by semantic"),
     *("search in a topic", "with content", "empty query", "old session reads", "old session sends", "more than 20"),
 )
 
@@ -116,7 +119,9 @@ class TopicsGenerator:
             return self._wait()
         if what < 0.10 and any(topic.cursors for topic in self.model.topics):
             return self._silence()
-        if what < 0.14:
+        if what < 0.12 and (there := [topic for topic in self.model.topics if topic.status == "open"]):
+            return self._stranger_joins(there[0]) if self.r.random() < 0.3 else self._stranger_sends(there[0])
+        if what < 0.15:
             return call("hand", "tables")
         step = self._call(self._server())
         if self.r.random() < 0.03:
@@ -199,10 +204,42 @@ class TopicsGenerator:
             return self._step(one, *self._joining(one, self._topic()))
         topic = both[0]
         waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
-        sent = [{"content_markdown": self._body()}]
-        ending = {"topic_id": topic.topic_id, "wait_seconds": 0, "outbox": sent}
-        tags = ("wait", "wait for others") if topic.names and self.r.random() < 0.5 else ("wait",)
-        return Step("wait", calls=[call(one, "sync", **waiting), call(other, "sync", **ending)], tags=tags)
+        if self.r.random() < 0.4:
+            waiting["outbox"] = self._tag("wait after sending", [{"content_markdown": self._body()}])
+        ending = [self._sends(other, topic)]
+        what = self.r.random()
+        if what < 0.2:
+            waiting["wait_seconds"] = 1
+            ending = [call(other, "topic_close", topic_id=topic.topic_id)]
+            self._tag("wait, and a close")
+        elif what < 0.4:
+            name, _ = self.model.joined[one, plain(topic.topic_id)]
+            taken = {"topic_id": topic.topic_id, "agent_name": name, "reclaim_token": topic.names[name].token}
+            ending = [call(other, "topic_join", **taken), self._stranger_sends(topic)]
+            self._tag("wait, and a take-over")
+        elif what < 0.7:
+            self._tag("wait for others")
+        tags = ("wait", *self.tags)
+        return Step("wait", calls=[call(one, "sync", **waiting), *ending], tags=tags)
+
+    def _sends(self, at: int, topic: Topic) -> Step:
+        outbox = [{"content_markdown": self._body()}]
+        return call(at, "sync", topic_id=topic.topic_id, wait_seconds=0, outbox=outbox)
+
+    def _stranger_joins(self, topic: Topic) -> Step:
+        """A program that knows the seed's tables alone reserves a name, if one is free."""
+        free = [name for name in self.names if name not in topic.names]
+        if not free:
+            return self._stranger_sends(topic)
+        held = {"reclaim_token": f"{self.serial:032x}", "created_at": STRANGER_S, "last_claimed_at": STRANGER_S}
+        params = {"topic_id": topic.topic_id, "agent_name": free[0], **held}
+        return Step("call", "hand", "stranger_joins", params, tags=("a stranger joins",))
+
+    def _stranger_sends(self, topic: Topic) -> Step:
+        """It sends, under a name of its own or of one that is here."""
+        said = {"content_markdown": self._body(), "sender": self.r.choice(("stranger", self.names[0]))}
+        params = {"message_id": f"{self.serial:010x}", "topic_id": topic.topic_id, **said, "created_at": STRANGER_S}
+        return Step("call", "hand", "stranger_sends", params, tags=("a stranger sends",))
 
     def _silence(self) -> Step:
         topic = self.r.choice([one for one in self.model.topics if one.cursors])
@@ -462,7 +499,10 @@ class TopicsGenerator:
         query = self.r.choice(WORDS[:4]) if self.r.random() < 0.7 else self._tag("query syntax", self.r.choice(QUERIES))
         if self.r.random() < 0.05:
             query = self._tag("empty query", self.r.choice(("  ", "")))
-        params: dict[str, Any] = {"query": self._tag("search", query), "mode": "fts"}
+        params: dict[str, Any] = {"query": self._tag("search", query)}
+        mode = self.r.choices(("fts", "hybrid", "semantic", None), (5, 2, 2, 1))[0]
+        if mode is not None:
+            params["mode"] = self._tag(f"search by {mode}", mode)
         if self.model.topics and self.r.random() < 0.4:
             params["topic_id"] = self._tag("search in a topic", self._topic_id(self._topic()))
         if self.r.random() < 0.3:

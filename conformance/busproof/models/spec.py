@@ -13,7 +13,9 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INT_MAX = 2**63 - 1
@@ -366,9 +368,9 @@ class Model:
         """What to call next, to learn a choice of the bus that no reply has told: dump, or a thing of the hand."""
         return None
 
-    def confide(self, secret: Free) -> Free:
+    def confide(self, secret: Secret) -> Secret:
         """From now on the caller knows it."""
-        self.confided.add((self.at, secret.name))
+        self.confided.add((self.at, getattr(secret, "name", secret)))
         return secret
 
     def leak(self, at: int | str, seen: str, said: str = "") -> Difference | None:

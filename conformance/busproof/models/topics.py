@@ -114,6 +114,12 @@ class Cursor:
     updated_at: Any
     aged_s: float = 0.0
 
+    @property
+    def synced_at(self) -> float | None:
+        """As the file says it now; None where no answer has told: a sync that was taken over while it waited."""
+        at = plain(self.updated_at)
+        return None if at is None else at - self.aged_s
+
 
 @dataclass
 class Reservation:
@@ -636,7 +642,7 @@ class TopicsModel(Model):
             lambda: self.topic(topic_id, "topics.presence.10"),
         )
         self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
-        peers = {name: (one.last_seq, plain(one.updated_at) - one.aged_s) for name, one in topic.cursors.items()}
+        peers = {name: (one.last_seq, one.synced_at) for name, one in topic.cursors.items()}
         test = Peers(peers, window_seconds, limit)
         rows = ("topics.presence.02", "topics.presence.03", "topics.presence.08", "topics.presence.09")
         return {"peers": Cited(Fits(f"those of {peers} within {window_seconds} s, at most {limit}", test), rows)}
@@ -650,7 +656,7 @@ class TopicsModel(Model):
         model: Any = None,
         include_content: Any = False,
     ) -> dict[str, Any]:
-        """Messages that hold all words of the query, in any order of rank. What else a model finds is free."""
+        """Messages that hold all words of the query, in any order of rank. What is near by meaning is free (B9)."""
         words, _, _, _, _, topic = self.all_of(
             lambda: self.words(query),
             lambda: mode in ("hybrid", "fts", "semantic") or self.refuse("INVALID_ARGUMENT", "topics.search.09"),
@@ -660,17 +666,18 @@ class TopicsModel(Model):
             lambda: None if topic_id is None else self.topic(topic_id),
         )
         within = self.topics if topic is None else [topic]
-        self.row("topics.search.01" if topic_id is None else "topics.search.02", "topics.search.12", "topics.search.16")
+        finds = {"fts": "topics.search.12", "hybrid": "topics.search.13", "semantic": "topics.search.14"}[mode]
+        self.row("topics.search.01" if topic_id is None else "topics.search.02", finds, "topics.search.16")
         has_parts = any(len(tokens(word)) > 1 for word in words)
         is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
         words = [part for word in words for part in tokens(word)] if is_apart else words
-        found: dict[Any, tuple[Topic, Message]] = {}
-        for topic in within:
-            found |= {
-                plain(one.message_id): (topic, one) for one in topic.messages if holds(one.content_markdown, words)
-            }
-        test = Results(found, limit, include_content)
-        rows = ("topics.search.04", "topics.search.10", "topics.search.12", "topics.search.19")
+        there = {plain(one.message_id): (topic, one) for topic in within for one in topic.messages}
+        found = {key: one for key, one in there.items() if holds(one[1].content_markdown, words)}
+        if mode == "semantic":
+            test = Results({}, limit, include_content, there)
+        else:
+            test = Results(found, limit, include_content, there if mode == "hybrid" else {})
+        rows = ("topics.search.04", "topics.search.10", finds, "topics.search.19")
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
 
     def words(self, query: Any) -> list[str]:
@@ -710,6 +717,26 @@ class TopicsModel(Model):
         cursor = self.topic(topic_id).cursors.get(agent_name)
         if cursor is not None:
             cursor.aged_s += seconds
+        return {}
+
+    def stranger_sends(
+        self, message_id: str, topic_id: Any, sender: str, content_markdown: str, created_at: float
+    ) -> dict[str, Any]:
+        """A message of another program, which knows the seed's tables and nothing else (log.11)."""
+        topic = self.topic(topic_id)
+        place = len(topic.messages) + 1
+        said = (sender, "message", None, content_markdown, None, None)
+        topic.messages.append(Message(message_id, topic.topic_id, place, *said, created_at))
+        return {}
+
+    def stranger_joins(
+        self, topic_id: Any, agent_name: str, reclaim_token: str, created_at: float, last_claimed_at: float
+    ) -> dict[str, Any]:
+        """A name that such a program reserved; whoever has its token may claim it."""
+        self.claims += 1
+        held = Reservation(reclaim_token, self.claims, created_at, last_claimed_at)
+        self.topic(topic_id).names.setdefault(agent_name, held)
+        self.secrets.append((reclaim_token, "topics.lease.29"))
         return {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from busproof.models.spec import plain
@@ -31,9 +32,12 @@ class Said(Protocol):
 
 
 class Peers:
-    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging."""
+    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging.
 
-    def __init__(self, peers: dict[str, tuple[int, float]], window_s: float, limit: int) -> None:
+    Where the time of a peer is not known, it may be told with any, or be missing.
+    """
+
+    def __init__(self, peers: Mapping[str, tuple[int, float | None]], window_s: float, limit: int) -> None:
         self.peers, self.window_s, self.limit = peers, window_s, limit
 
     def __call__(self, told: Any) -> bool:
@@ -44,7 +48,7 @@ class Peers:
         if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
             return False
         now = max((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
-        missing = [at for name, (_, at) in self.peers.items() if name not in names]
+        missing = [at for name, (_, at) in self.peers.items() if name not in names and at is not None]
         if len(names) == self.limit:
             return all(-at >= order[-1] for at in missing)
         return all(now - at >= self.window_s - SLACK_S for at in missing)
@@ -54,26 +58,33 @@ class Peers:
         last_seq, at = self.peers.get(one["agent_name"], (None, 0.0))
         return bool(
             one["last_seq"] == last_seq
-            and abs(one["updated_at"] - at) < SLACK_S
+            and (at is None or abs(one["updated_at"] - at) < SLACK_S)
             and 0 <= one["age_seconds"] <= self.window_s + SLACK_S
         )
 
 
 class Results:
-    """Is a list of results one that may be given?"""
+    """Is a list of results one that may be given: what is to be found, and of `others` what a model thinks near?"""
 
-    def __init__(self, found: Mapping[Any, tuple[Named, Said]], limit: int, with_content: bool) -> None:
+    def __init__(
+        self,
+        found: Mapping[Any, tuple[Named, Said]],
+        limit: int,
+        with_content: bool,
+        others: Mapping[Any, tuple[Named, Said]] = MappingProxyType({}),
+    ) -> None:
         self.found, self.limit, self.with_content = found, limit, with_content
+        self.possible = {**others, **found}
 
     def __call__(self, results: Any) -> bool:
-        if type(results) is not list or len(results) != min(self.limit, len(self.found)):
+        if type(results) is not list or len(results) > self.limit or not all(map(self.is_told_right, results)):
             return False
-        ids = [one.get("message_id") for one in results]
-        return len(set(ids)) == len(ids) and all(map(self.is_told_right, results))
+        ids = {one["message_id"] for one in results}
+        return len(ids) == len(results) and (len(ids) == self.limit or self.found.keys() <= ids)
 
     def is_told_right(self, result: dict[str, Any]) -> bool:
-        """A message that holds the words, with its own fields."""
-        topic, message = self.found.get(result["message_id"], (None, None))
+        """One of the messages that may be found, with its own fields."""
+        topic, message = self.possible.get(result.get("message_id"), (None, None))
         if topic is None or message is None:
             return False
         fields = ("topic_id", "seq", "sender", "message_type", "created_at")

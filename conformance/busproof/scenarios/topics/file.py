@@ -11,7 +11,7 @@ from pathlib import Path
 from busproof.adapters.base import DoorError, Refused
 from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 from busproof.scenarios.common import Row, at_once, definite, joined, raced, remove, said
-from busproof.scenarios.topics.common import database, join, lane, scenario, sync, topic, unique
+from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, unique
 from busproof.scenarios.topics.log import send
 from busproof.suite import Ctx
 
@@ -225,6 +225,40 @@ def removed(ctx: Ctx) -> None:
     good = refused[0] is not None and (refused[1] is not None or is_there)  # MCP does not say whether it is definite
     why = f"written into a file that was removed, and nobody finds it: {[said(refusal) for refusal in refused]}"
     ctx.expect("topics.log.81", good, why)
+
+
+# Cells that another program may have written: SQLite takes any value in any column.
+ODD_CELLS: dict[str, object] = {
+    "metadata_json": '{"n": 1e999}',
+    "metadata_json ": "[1",
+    "metadata_json  ": b"\xff",
+    "content_markdown": b"\xff\xfe",
+    "message_type": 7,
+    "sender": b"\xff",
+}
+
+
+@scenario("log.odd_rows", needs=("sqlite",))
+def odd_rows(ctx: Ctx) -> None:
+    """A row that is no message of this bus's making does not stand between its reader and what came after it."""
+    a = ctx.agent("a")
+    unread = {}
+    for column, value in ODD_CELLS.items():
+        topic_id = topic(a)
+        join(a, topic_id)
+        with database(ctx) as db:
+            row = {"topic_id": topic_id, "seq": 1, "message_id": unique()[-10:], "sender": "s", "message_type": "t"}
+            row |= {"content_markdown": "odd", "created_at": 1.5, column.strip(): value}
+            names = ", ".join(row)
+            db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
+            db.execute("UPDATE topic_seq SET next_seq = 2 WHERE topic_id = ?", (topic_id,))
+        try:
+            got = bodies(sync(a, topic_id, "after it", include_self=True))
+        except DoorError as error:
+            got = [str(error)]
+        if "after it" not in got:
+            unread[f"{column.strip()} {value!r}"] = got
+    ctx.expect("topics.log.86", not unread, f"received after another program's row: {unread}")
 
 
 @scenario("log.busy", needs=("sqlite",), is_long=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, said
-from busproof.scenarios.topics.common import bodies, join, lane, scenario, sync, topic, unique
+from busproof.scenarios.topics.common import bodies, join, lane, scenario, server, sync, topic, unique
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -38,6 +38,7 @@ UNSTATED: dict[str, Row] = {
 READING = {"ping", "topic_list", "topic_resolve", "topic_presence", "messages_search"}
 UNDOING_NOTHING = READING | {"topic_create", "topic_join", "sync"}
 COUNTING = {"sync"}  # a second time sends a second time
+MCP_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # of those that begin with a handshake
 
 
 @scenario("log.ping")
@@ -129,6 +130,28 @@ def hints(ctx: Ctx) -> None:
         if not tool.get("description") or ("readOnlyHint" in tells) != (name in READING) or lies:
             wrong[name] = f"description {tool.get('description')!r:.40}, hints {sorted(tells)}"
     ctx.expect("topics.log.06", not wrong, f"{wrong}; only these read: {sorted(READING)}")
+
+
+@scenario("log.handshake")
+def handshake(ctx: Ctx) -> None:
+    """A version that nobody serves is answered with the latest that this server does."""
+    a = ctx.agent("a")
+    nobodys = "1999-01-01"
+    told = {version: handshaken(a, version) for version in (nobodys, *MCP_VERSIONS)}
+    served = [version for version in MCP_VERSIONS if told[version] == version]
+    # A server that shakes hands once has told nothing; one may know versions that came after this kit.
+    good = told[nobodys] in (None, *served[-1:]) or str(told[nobodys]) > MCP_VERSIONS[-1]
+    ctx.expect("topics.log.85", good, f"asked for versions, the server told: {told}")
+
+
+def handshaken(session: Session, version: str) -> object:
+    """The version that an `initialize` is answered with; None if it is refused."""
+    who = {"name": "busproof", "version": "1"}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": who}
+    try:
+        return server(session).request("initialize", params).get("protocolVersion")
+    except Refused:
+        return None
 
 
 @scenario("log.two_processes")
