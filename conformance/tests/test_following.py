@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from busproof.checks.extract import following
 from busproof.checks.extract.following import Following
-from busproof.checks.facts import Acked, Appended, Read
+from busproof.checks.facts import Acked, Appended, Delivered, Fact, Read
 
 Known = Appended | Acked | Read
 READERS = ("a", "b")
@@ -41,6 +42,19 @@ def followed(facts: list[Known]) -> None:
     """Each knows now what came before it."""
     after = Following(frozenset({"ack"}))
     list(chain.from_iterable(after.of_call([fact]) for fact in facts))
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[tuple[Read, list[Delivered]]]:
+    """Of two readers that poll, or sync and are told their cursor."""
+    found = []
+    seqs = st.sets(st.integers(0, 20), max_size=5).map(sorted)
+    for end, (who, rows, after, with_own) in enumerate(
+        draw(st.lists(st.tuples(st.sampled_from(READERS), seqs, st.none() | st.integers(0, 20), st.booleans())))
+    ):
+        read = Read("", who, end, end, len(rows), 9, after, after is not None, None, with_own)
+        found.append((read, [Delivered(end, n, "", seq, "", None, True, None, None) for n, seq in enumerate(rows)]))
+    return found
 
 
 def told(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b", None)) -> Iterator[int]:
@@ -91,3 +105,25 @@ def test_a_message_that_is_sent_again_began_with_its_first_attempt() -> None:
     again = Appended("", 5, 6, "ok", None, "m", 6, "x", None, False, None)
     followed([lost, other, again])
     assert (again.since, again.newest) == (1, None)
+
+
+@given(played=answers())
+def test_what_joins_need_not_be_told_twice(played: list[tuple[Read, list[Delivered]]]) -> None:
+    """All that answers were due to show is known from the last of them, and from where two do not join."""
+    after = Following(frozenset())
+    each, joined, last = Counter[int](), Counter[int](), dict[tuple[str, bool], int]()
+    for read, rows in played:
+        facts: list[Fact] = [read, *rows]
+        list(after.of_call(facts))
+        if read.start is None or read.upto is None:
+            assert not rows
+            continue
+        assert all(read.start < (row.seq or 0) <= read.upto for row in rows)
+        each.update(range(read.start + 1, read.upto + 1))
+        last[read.reader, read.with_own] = read.upto
+        if read.joined != read.start:
+            joined.update(range(0 if read.joined is None else read.joined + 1))
+            joined.subtract(range(read.start + 1))
+    for upto in last.values():
+        joined.update(range(upto + 1))
+    assert each == +joined and min(joined.values(), default=0) >= 0

@@ -80,6 +80,9 @@ class Read(Fact):
     most: int | None = None
     newest: int | None = None  # of the messages to its reader or to all, as in Appended
     acked: int | None = None  # the furthest that its reader had been told to have acknowledged when it began
+    start: int | None = None  # it shows what lies above this; None if it shows nothing
+    upto: int | None = None  # and not above this
+    joined: int | None = None  # `upto` of the reader's last answer that showed anything
 
 
 class Delivered(Fact):

@@ -54,7 +54,6 @@ Streams = Mapping[str, DataFrame]
 RUN = "xxhash64(run)"
 IS_IT = "xxhash64(lane, seq, id, sender, addressee)"
 OF_ALL = "CAST(NULL AS STRING)"
-UPTO = "CASE WHEN is_moving THEN greatest(most, after) ELSE most END"  # how far a sync went
 
 
 def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
@@ -139,23 +138,19 @@ def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
 
 def _polls(streams: Streams) -> list[DataFrame]:
     """The messages to one reader are a view of their own; those to all are another, which everyone reads."""
-    spans = streams["reads"].where("most IS NOT NULL")
-    found = [_viewed(streams, "addressee")]
-    for view in (OF_ALL, "reader"):
-        found += _spans(spans, view, "least(before, least - 1)", "most")
-    return found
+    reads = streams["reads"]
+    return [_viewed(streams, "addressee"), *_spans(reads, OF_ALL), *_spans(reads, "reader")]
 
 
 def _syncs(streams: Streams) -> list[DataFrame]:
     """A topic is a view, and what its reader may leave out, its own messages, is another, to be subtracted."""
-    start, upto = "least(before, least - 1)", f"({UPTO})"
-    spans = streams["reads"].where(f"{start} < {upto}")
+    reads = streams["reads"]
     own = streams["stored"].where("seq IS NOT NULL AND sender IS NOT NULL")
     return [
         _viewed(streams, OF_ALL),
-        *_spans(spans, OF_ALL, start, upto),
+        *_spans(reads, OF_ALL),
         _in_view(own, "sender", "seq", 1, h=f"-{IS_IT}"),
-        *_spans(spans.where("NOT with_own"), "reader", start, upto),
+        *_spans(reads.where("NOT with_own"), "reader"),
     ]
 
 
@@ -169,9 +164,19 @@ def _viewed(streams: Streams, of: str) -> DataFrame:
     return _in_view(streams["stored"].where("seq IS NOT NULL"), of, "seq", 1, h=IS_IT)
 
 
-def _spans(reads: DataFrame, view: str, start: str, upto: str) -> list[DataFrame]:
-    """From the end of the log a read begins to cover at its end, and ends where it started."""
-    return [_in_view(reads, view, upto, 3, n="1"), _in_view(reads, view, start, 3, n="-1")]
+def _spans(reads: DataFrame, view: str) -> list[DataFrame]:
+    """From the end of the log a read begins to cover at its end, and ends where it started.
+
+    Most start where the reader's last one ended; that needs no row.
+    """
+    shown = reads.where("start IS NOT NULL")
+    broken = shown.where("joined IS NULL OR joined <> start")
+    last = shown.groupBy("run", "lane", "reader", "with_own").agg(F.max_by("upto", "end").alias("upto"))
+    return [
+        _in_view(broken, view, "start", 3, n="-1"),
+        _in_view(broken.where("joined IS NOT NULL"), view, "joined", 3, n="1"),
+        _in_view(last, view, "upto", 3, n="1"),
+    ]
 
 
 def _receives(streams: Streams) -> list[DataFrame]:

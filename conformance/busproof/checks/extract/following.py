@@ -26,6 +26,7 @@ class Following:
         self._lost: set[Reader] = set()
         self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # what was told, by lane, by addressee
+        self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
 
     def see(self, event: Event) -> None:
@@ -58,6 +59,7 @@ class Following:
                 self._jumped(fact)  # type: ignore[arg-type]
             yield fact
         if read is not None:
+            self._shown(read)
             yield read
 
     def _begun(self, read: Read) -> Read:
@@ -71,6 +73,19 @@ class Following:
         read.newest = to_it if to_all is None else max(to_all, to_it or 0)
         read.acked = self._acks.by(reader, read.begin)
         return read
+
+    def _shown(self, read: Read) -> None:
+        """What it was due to show, and whether that joins what its reader had been shown."""
+        ends = [end for end in (read.most, read.after if read.is_moving else None) if end is not None]
+        starts = [] if read.before is None else [read.before]
+        if read.least is not None:
+            starts.append(read.least - 1)
+        if not starts or not ends or min(starts) >= max(ends):
+            return
+        read.start, read.upto = min(starts), max(ends)
+        chain = (read.lane, read.reader, read.with_own)
+        read.joined = self._spans.get(chain)
+        self._spans[chain] = read.upto
 
     def _attempted(self, one: Appended) -> None:
         one.newest = self._in_lane.by(one.lane, one.begin)
