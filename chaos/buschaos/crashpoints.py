@@ -15,6 +15,7 @@ import contextlib
 import itertools
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,7 @@ from busproof.fleet import Fleet
 from busproof.history import Event, read
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
+Kind = tuple[object, ...]  # what is done where: where time is short, each has a point first
 REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
@@ -141,8 +143,8 @@ class CrashPoints:
         rehearsal = self._rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
-        plays = time.ordered(every, f"{self._seed} {operation.name}")
-        for number, play in enumerate(plays):
+        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0])
+        for number, (_, play) in enumerate(plays):
             if time.is_over:
                 result.left_out = len(plays) - number
                 break
@@ -152,11 +154,13 @@ class CrashPoints:
 
     def _plays(
         self, ground: Ground, operation: Operation, rehearsal: Rehearsal, work: Path, *, is_whole: bool
-    ) -> Iterator[Callable[[], PointResult]]:
-        """All points that there are, each to be called."""
+    ) -> Iterator[tuple[Kind, Callable[[], PointResult]]]:
+        """All points that there are, each to be called, with its kind."""
+        kinds = places(rehearsal.changes)
 
-        def real(point: Point) -> Callable[[], PointResult]:
-            return lambda: self._real(ground, operation, point, rehearsal, work)
+        def real(point: Point) -> tuple[Kind, Callable[[], PointResult]]:
+            kind = str(point).partition(":")[2], kinds.get(point.ordinal)
+            return kind, lambda: self._real(ground, operation, point, rehearsal, work)
 
         if self._only is not None:
             yield real(self._only)
@@ -168,7 +172,8 @@ class CrashPoints:
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
         again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
         for shot in left:
-            yield partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
+            look = partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
+            yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
         yield from (real(shot.point) for shot in self._drawn(operation, left, self._real_kills))
 
     def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
@@ -248,6 +253,16 @@ class CrashPoints:
             return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
+
+
+def places(changes: list[Change]) -> dict[int, tuple[str, str]]:
+    """What was done last before each change, and what is about to be done: numbers in names make no other place."""
+    told = [f"{change.call} {_shape(change.path)}" for change in changes]
+    return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *told], told, strict=False)}
+
+
+def _shape(path: str) -> str:
+    return re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", "/".join(path.split("/")[-2:]))
 
 
 def _is_named(watch: Watch) -> bool:

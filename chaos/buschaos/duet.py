@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, WatchedChild, watched_child
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, tell_time
 from buschaos.points import Place
 from buschaos.stage import Ground, Victims
@@ -35,6 +35,8 @@ from busproof.session import Session
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
 LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
 SLICE_S = 0.002
+STAND_S = 10.0  # nobody is held longer for another's sake: its caller would give it up, through no fault of its own
+CIRCLE = 12  # calls that only repeat themselves: an attempt, again and again
 IDLE_S = 0.3  # who sleeps so long without a break, in whatever call, waits for another
 # What a process does that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
 _WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
@@ -105,12 +107,12 @@ class Duet:
                     mine.start()
                     _until(lambda: victims.stands or not mine.is_alive())
                     others.start()
-                    _until(_or_waits(watched_child(peer.door), lambda: peers.stands or not others.is_alive()))
+                    _until(_or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
                     self.reached = [change.ordinal for change in peers_watch.changes]
                     self.peer_waited = others.is_alive() and not peers.stands
                     if peers.stands:
                         victims.let_go()
-                        _until(_or_waits(watched_child(victim.door), lambda: not mine.is_alive()))
+                        _until(_or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
                     self._let_go_on(victims, peers, mine, others)
             finally:
                 victims.let_go()
@@ -276,16 +278,18 @@ class _Held:
         self._hold.released.set()
 
 
-def _or_waits(child: WatchedChild, is_over: Callable[[], bool]) -> Callable[[], bool]:
+def _or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[[], bool]:
     """Is it over, or does the process wait for something that another has?
 
     A nap between two attempts, or a lock that is asked for, is looked at twice: it may have just been given. Any other
-    sleep counts when it has no break. What stands before the supervisor, for however long, does not wait.
+    sleep counts when it has no break. What stands before the supervisor, for however long, does not wait. Who makes the
+    same few calls again and again does, however it sleeps in between.
     """
+    child = watched_child(door)
     since: list[float] = []
 
     def is_so() -> bool:
-        if is_over():
+        if is_over() or _goes_in_a_circle(watch.changes):
             return True
         calls = child.sleeps_in()
         if calls is None:
@@ -298,6 +302,12 @@ def _or_waits(child: WatchedChild, is_over: Callable[[], bool]) -> Callable[[], 
     return is_so
 
 
+def _goes_in_a_circle(changes: list[Change]) -> bool:
+    """The last calls are up to four, over and over, and none of them writes."""
+    told = [(change.call, change.path) for change in changes[-CIRCLE:] if change.size is None]
+    return len(told) == CIRCLE and any(told[step:] == told[:-step] for step in range(1, 5))
+
+
 def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
     """The last answer, or the first that is an error."""
     try:
@@ -307,7 +317,7 @@ def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[s
         told[name] = error
 
 
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
+def _until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+    deadline = time.monotonic() + limit_s
     while not is_so() and time.monotonic() < deadline:
         time.sleep(SLICE_S)

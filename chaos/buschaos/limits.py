@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from buschaos.state import Problem
@@ -49,12 +49,16 @@ class Time:
         """
         return Time(min(self.left_s, max(self.left_s / of, least_s)) if self.is_limited else None)
 
-    def ordered(self, items: Sequence[T], seed: str) -> list[T]:
-        """As they are; where not all may have their turn, in an order that the seed draws."""
+    def ordered(self, items: Sequence[T], seed: str, kind: Callable[[T], object] | None = None) -> list[T]:
+        """As they are; where not all may have their turn, in an order that the seed draws, one of each kind first."""
         drawn = list(items)
-        if self.is_limited:
-            random.Random(seed).shuffle(drawn)
-        return drawn
+        if not self.is_limited:
+            return drawn
+        random.Random(seed).shuffle(drawn)
+        if kind is None:
+            return drawn
+        firsts = set({kind(item): number for number, item in reversed(list(enumerate(drawn)))}.values())
+        return [drawn[number] for number in sorted(range(len(drawn)), key=lambda number: number not in firsts)]
 
 
 class Progress:

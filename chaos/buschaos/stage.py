@@ -181,6 +181,8 @@ class Stage:
         subject, hello = self._ground.subject, self._ground.fleet.hello
         # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
         files = {"files": subject.files(self._store, hello)}
+        if subject.meanwhile is not None:
+            subject.meanwhile(self._store)
         if subject.catch_up is not None:
             self._come().call(subject.catch_up)
         elif subject.read is None:

@@ -75,7 +75,8 @@ def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
             if isinstance(before, list) and isinstance(after, list):
                 missing = [row for row in before if row not in after]
                 extra = [row for row in after if row not in before]
-                told.append(f"{name}: missing {short(missing)}, unexpected {short(extra)}")
+                counts = "" if missing or extra else f" ({len(before)} rows became {len(after)})"
+                told.append(f"{name}: missing {short(missing)}, unexpected {short(extra)}{counts}")
             else:
                 told.append(f"{name}: {short(before)} became {short(after)}")
     return "; ".join(told)

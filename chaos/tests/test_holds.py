@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from buschaos import judge
+from buschaos import duet, judge
 from buschaos.holds import Holds, PairResult, is_playable, pairs_of
+from buschaos.nemeses.syscalls import Change
 from buschaos.points import Place, Point, parse
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet, reference
@@ -109,3 +110,20 @@ def test_a_peer_is_held_against_operations_that_there_are() -> None:
     for system in HELD:
         names = {op.name for op in SUBJECTS[system].operations}
         assert {name for peer in SUBJECTS[system].peers for name in peer.against} <= names
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_one"),
+    [
+        ([("rename", "lock", None)] * 12, True),
+        ([("openat", "lock/pid", None), ("mkdir", "lock", None)] * 6, True),
+        ([("rename", "lock", None)] * 11, False),
+        ([("write", "log", 9)] * 40, False),
+        ([("unlink", f"{number}", None) for number in range(40)], False),
+    ],
+)
+def test_who_makes_the_same_few_calls_again_and_again_waits(
+    calls: list[tuple[str, str, int | None]], is_one: bool
+) -> None:
+    """However it naps in between, as Node does in a call that no other program sleeps in; who writes goes on."""
+    assert duet._goes_in_a_circle([Change(n, *call) for n, call in enumerate(calls, 1)]) is is_one

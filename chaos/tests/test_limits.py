@@ -51,12 +51,20 @@ def test_time_is_shared_and_what_one_leaves_the_others_have() -> None:
     assert Time(9).ordered(range(99), "s") == Time(9).ordered(range(99), "s") != list(range(99))
 
 
+def test_where_time_is_short_each_kind_has_its_turn_first() -> None:
+    """The rest as the seed has it; with time enough, as they are."""
+    ordered = Time(9).ordered(range(99), "s", lambda number: number % 7)
+    assert sorted(number % 7 for number in ordered[:7]) == list(range(7))
+    assert sorted(ordered) == list(range(99))
+    assert Time().ordered(range(9), "s", lambda number: number % 7) == list(range(9))
+
+
 def test_no_time_leaves_all_out_and_no_row_is_green(tmp_path: Path) -> None:
     """Every act says so."""
     result = run(settings(tmp_path, time=Time(0)))
     assert [act.cut_short for act in result.acts] == [
         "the time was over, left out: 1 whole operations",
-        "the time was over, left out: 2 whole pairs",
+        "the time was over, left out: 3 whole pairs",
     ]
     assert {row.outcome for row in report.rows(result, "worker")} == {"inconclusive"}
 

@@ -131,6 +131,8 @@ class Subject:
     is_alone: bool = False  # one process at a time may have a store open
     # What a survivor calls before it is asked what there is: an operation of many steps is finished by who comes next.
     catch_up: str | None = None
+    # What others do to a store between a death and the survivor's coming.
+    meanwhile: Callable[[Path], None] | None = None
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full"})
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from busproof.suite import T0_MS
 NAMES = ("ann", "bob", "cid")
 _OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled
 SENT = "sent.jsonl"
+TAKEN = "taken"  # beside the store: what agents have read
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,14 @@ def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
         written.rename(outbox / file.name)
         # From the future until now, it waited; made old in .pending it would have been rubbish.
         os.utime(outbox / file.name, ns=(_OLD_NS, _OLD_NS))
+
+
+def take(store: Path) -> None:
+    """Each reads its inbox, and what it has read is gone from there."""
+    for path in store.glob("agents/*/inbox/*"):
+        taken = store.parent / TAKEN / path.parts[-3]
+        taken.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, taken / f"{len(list(taken.iterdir()))} {path.name}")
 
 
 class Writer:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
-from buschaos.subjects.relay.agents import SENT
+from buschaos.subjects.relay.agents import SENT, TAKEN
 
 TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
 
@@ -24,7 +24,10 @@ def state(store: Path) -> dict[str, Any]:
         # Not as `messages`: the kit's checks know those by the calls that sent them, and agents make none.
         "messages": [],
         "ledger": ledger["messages"],
-        "copies": [_copy(store, path) for path in sorted(store.glob("agents/*/inbox/*"))],
+        "copies": [
+            *(_copy(path.parts[-3], path) for path in sorted(store.glob("agents/*/inbox/*"))),
+            *(_copy(path.parent.name, path) for path in sorted((store.parent / TAKEN).glob("*/*"))),
+        ],
         "outboxes": [{"file": f"{path.parts[-3]}/{path.stem}"} for path in sorted(store.glob("agents/*/outbox/*.msg"))],
         "archived": [{"file": id_} for id_ in sorted(map(_archived, store.glob("archive/*/*/*")))],
         "scratch": [{"file": path.name} for path in sorted((store / "tmp").glob("*"))],
@@ -56,12 +59,12 @@ def _ledger(store: Path) -> dict[str, Any]:
             }
 
 
-def _copy(store: Path, path: Path) -> dict[str, Any]:
-    """A file of an inbox: whose, what it says of itself, and all of it; without an empty line it is torn."""
+def _copy(agent: str, path: Path) -> dict[str, Any]:
+    """A file of an inbox, or one taken from there: whose, what it says, all of it; torn without an empty line."""
     text = path.read_bytes().decode("utf-8", "replace")
     head, line, _ = text.partition("\n\n")
     said = dict(item.split(": ", 1) for item in head.split("\n") if ": " in item)
-    return {"agent": path.parts[-3], "name": path.name, "id": said.get("ID"), "is_whole": bool(line), "text": text}
+    return {"agent": agent, "name": path.name, "id": said.get("ID"), "is_whole": bool(line), "text": text}
 
 
 def _archived(path: Path) -> str:
