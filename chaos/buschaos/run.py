@@ -244,7 +244,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     if tally.halfway:
         act.notes.append(f"a part was written, the rest never, as in {tally.halfway[0]}")
     if tally.refusals:
-        act.notes.append("refusals: " + ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items())))
+        told = ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
+        act.notes.append(f"refusals: {told} (those that the plan does not count on are problems, below)")
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
     act.add(
         [

@@ -192,6 +192,17 @@ def test_the_command_says_what_it_found_and_what_next(
     assert main(["explore", "worker", "--script", str(tmp_path / "nosuch.jsonl")]) == 2
 
 
+def test_a_choice_that_the_model_does_not_follow_is_told_and_the_search_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no fault, and behind it may be one."""
+    bus = f"exec:{sys.executable} {MUTANTS.parent / 'timeline/log/unknown_timelines_are_empty.py'}"
+    assert main(["explore", "timeline", "--bus", bus, "--calls", "250", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert told.count("timeline.log.29 (RESOLVED)") == 1
+    assert "every other answer is the model's" in told
+
+
 def test_a_long_chain_of_numbers_is_not_kept_nor_copied() -> None:
     """Each is above the one before it; a program of thousands of messages can be raced, shrunk and followed."""
     last: Above | int = 0

@@ -36,8 +36,18 @@ def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(t
         live.look()
         part(tmp_path, "mixed-a", ("worker.log.02", "fail"))
         live.look()
-        assert live.line().startswith("2 of 3 items, 1 rows pass, 2 fail; ")
+        assert live.line().startswith("2 of 3 items, 1 rows pass, 1 fail; ")
     assert out.getvalue() == "fail worker.log.02: it\\x1b[2J was so\n"
+
+
+def test_a_row_that_one_item_cannot_decide_is_not_told_of_until_the_end(tmp_path: Path) -> None:
+    """Another item may decide it; and it is counted once, by the worst that is known."""
+    with Live(tmp_path, 4, out=io.StringIO()) as live:
+        part(tmp_path, "bus-a", ("worker.log.01", "could-not-run"), ("worker.log.02", "inconclusive"))
+        part(tmp_path, "bus-b", ("worker.log.01", "pass"), ("worker.log.03", "warn"))
+        part(tmp_path, "mixed-b", ("worker.log.01", "pass"), ("worker.log.03", "pass"))
+        live.look()
+        assert live.line().startswith("3 of 4 items, 1 rows pass, 1 warn; ")
 
 
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:

@@ -89,19 +89,34 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     began = told_at = time.monotonic()
     calls = programs = undecided = 0
     dialects: dict[str, str] = {}
+    others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows it did
     seconds = None if args.calls else args.minutes * 60
-    for program in search(fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, dialects=dialects):
+    drawn = search(
+        fleet,
+        specification,
+        seed=args.seed,
+        seconds=seconds,
+        calls=args.calls,
+        each=lambda program: not _is_broken(args.system, program),
+        dialects=dialects,
+    )
+    for program in drawn:
         calls, programs = calls + program.seen.calls, programs + 1
         undecided += program.seen.undecided
-        if program.mismatch is not None:
+        if _is_broken(args.system, program):
             return _found(fleet, specification, args, program, dialects)
+        if program.mismatch is not None:
+            others.setdefault(program.mismatch.rows, program)
         if sys.stderr.isatty() and time.monotonic() - told_at > PROGRESS_S:
             told_at = time.monotonic()
             print(f"  {calls:,} calls in {programs:,} programs, all as the model says", file=sys.stderr)
     spent_s = time.monotonic() - began
     for name, option in dialects.items():
         say(f"dialect: {one_line(name)}: {one_line(option)}")
-    print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: every answer is the model's")
+    for program in others.values():
+        _found(fleet, specification, args, program, dialects)
+    same = "every other answer" if others else "every answer"
+    print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: {same} is the model's")
     if undecided:
         print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
     print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
@@ -147,10 +162,18 @@ def _told(system: str, program: Program) -> int:
     say(f"\n{program.mismatch.told()}")
     if program.mismatch.state:
         say(f"\nthe state before, as the model has it:\n{program.mismatch.state}")
-    is_broken = any(row.level == "MUST" for row in rows) or not rows
+    is_broken = _is_broken(system, program)
     if not is_broken:
         print("\nNo MUST says so: the bus chose otherwise than the reference.")
     return int(is_broken)
+
+
+def _is_broken(system: str, program: Program) -> bool:
+    """Does it show more than a choice?"""
+    if program.mismatch is None:
+        return False
+    rows = [row for name in program.mismatch.rows if (row := catalogue(system).get(name))]
+    return not rows or any(row.level == "MUST" for row in rows)
 
 
 def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:

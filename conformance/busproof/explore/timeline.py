@@ -39,9 +39,10 @@ SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ol
 GROUPS = ("g", "G", "g.h", "g_h", "\u00e9")
 PAYLOADS: tuple[Any, ...] = (
     *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
-    *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, "a\x1f, b"),
+    *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, {"a": {}, "b": [{}, []]}, "a\x1f, b"),
     *("\u00e9\u2028\U0001f600\x00", "caf\u00e9", "cafe\u0301"),
 )
+STATES: tuple[Any, ...] = (*PAYLOADS, {"10": 1, "9": [{}], "-1": 2}, {"b": 1, "B": 2, "a ": 3, "": 4})
 BAD_KEYS: tuple[Any, ...] = (None, [], "invoke", {}, {"type": "nothing"}, {"type": ["invoke"]})
 BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_BYTES_MAX + 1), "\u00e9" * 101)
 BAD_SEQUENCES: tuple[Any, ...] = (-1, True, 1.0, "1", None, SEQUENCE_MAX + 1)
@@ -347,13 +348,15 @@ class TimelineGenerator:
         return Step("wait", calls=[waiting, bringing], tags=tuple(self.tags))
 
     def _spoil(self, step: Step) -> None:
-        """One parameter too many, or of a kind that it never is."""
+        """One parameter too many or too few, or of a kind that it never is."""
         if (
             step.method in ("run_agent", "call_service", "delegate", "fetch")
             or not step.params
             or self.r.random() < 0.3
         ):
             step.params["no_such"] = 1
+        elif self.r.random() < 0.2:
+            del step.params[self.r.choice(sorted(step.params))]
         else:
             names = [name for name in step.params if name not in ("payload", "state", "key", "filter", "head")]
             if not names:
@@ -418,7 +421,7 @@ class TimelineGenerator:
         if "state" not in params and self.r.random() < 0.3 and type(key) is dict and "type" in key:
             of_response = key["type"] == "request"
             if not of_response or self.r.random() < 0.2:
-                params["state"] = self._tag("state of a response" if of_response else "state", self.r.choice(PAYLOADS))
+                params["state"] = self._tag("state of a response" if of_response else "state", self.r.choice(STATES))
         return self._step(at, "reply", self._with_nonce(params, nonce))
 
     def _note_answer(self, params: dict[str, Any], asked: Message) -> None:
@@ -558,7 +561,7 @@ class TimelineGenerator:
                 "after", self.r.choice((0, max(0, newest - 1), newest, newest + 1, lane.at if lane else 0))
             )
         if self.r.random() < 0.3:
-            params["limit"] = self._tag("limit", self.r.choice((1, 2, newest)) or 1)
+            params["limit"] = self._tag("limit", self.r.choice((1, 2, newest, 0, 2**31)))
         if self.r.random() < 0.3:
             params["submission"] = self._tag("of a submission", self.r.choice(self.submissions))
         if self.r.random() < 0.04:

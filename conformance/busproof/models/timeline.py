@@ -14,7 +14,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.models.parts import BIG_NUMBER, has_big_number
+from busproof.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Model, Refuse, Told, plain
 from busproof.models.timeline_keys import (
     REPLY_TYPES,
@@ -37,6 +37,10 @@ PAYLOAD_BYTES_MAX = 1_000_000
 LOG_LIMIT = 1_000
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
 NOW_MS_MAX = 2**53
+# What a bus may take or refuse, or do either way.
+UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
+STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
+NAK_EFFECTS = "gives it back", "has no effect"
 SUBJECT_ROWS = dict(
     zip(VARIANTS, ("route.04", "route.05", "route.06", "route.07", "route.08", "route.09", "route.10"), strict=True)
 )
@@ -118,16 +122,17 @@ class TimelineModel(Model):
         return options if "sqlite" in self.features else {}
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Nothing may be missing, nothing unknown."""
+        """Nothing may be missing."""
         if self.at == "hand":
             return params
         fields = CONTRACT.methods[method].params.model_fields
-        if (
-            method != "open"
-            and not {n for n, one in fields.items() if one.is_required()} <= params.keys() <= fields.keys()
-        ):
-            self.refuse("INVALID_ARGUMENT", "timeline.log.31")
-        return params
+        if method == "open":
+            return params
+        if not {name for name, one in fields.items() if one.is_required()} <= params.keys():
+            self.refuse("INVALID_ARGUMENT", "timeline.log.31", why="a parameter is missing")
+        if not params.keys() <= fields.keys():
+            self.may_refuse(UNKNOWN, "timeline.log.31", reference_refuses=True)
+        return {name: value for name, value in params.items() if name in fields}
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session on the store."""
@@ -161,6 +166,8 @@ class TimelineModel(Model):
         open_too = {name: one for name, one in value.items() if one is not None} if type(value) is dict else value
         if group is not None:
             self.text(group)
+        if open_too != value:
+            self.may_refuse(NULL_DIMENSION, "timeline.route.23")
         try:
             return checked_filter(open_too)
         except NoKey as error:
@@ -244,33 +251,52 @@ class TimelineModel(Model):
 
     def send(self, key: Any, nonce: Any = None, payload: Any = None) -> dict[str, Any]:
         """What asks."""
+        (key, nonce), text = self.all_of(lambda: self.asking(key, nonce), lambda: self.json(payload))
+        message, is_new = self.append(key, nonce, text, None)
+        return self.sent(message, is_new)
+
+    def asking(self, key: Any, nonce: Any) -> tuple[dict[str, Any], str | None]:
+        """A key that can be sent, and its nonce."""
         key = self.key(key)
         if key["type"] not in REPLY_TYPES:
             self.refuse("INVALID_ARGUMENT", "timeline.log.15")
-        message, is_new = self.append(key, self.nonce(key, nonce), self.json(payload), None)
-        return self.sent(message, is_new)
+        return key, self.nonce(key, nonce)
 
     def reply(self, key: Any, nonce: Any = None, payload: Any = None, state: Any = None) -> dict[str, Any]:
         """What answers the request with this key."""
-        key = self.answering(key, nonce)
-        text, said = self.json(payload), None
+        answering, text, said = self.all_of(
+            lambda: self.answering(key, nonce),
+            lambda: self.json(payload),
+            lambda: self.stated(self.answering(key, nonce)["type"], state),
+        )
         self.row("timeline.log.13", "timeline.log.26")
-        if key["type"] in WITH_STATE:
-            self.json(state)
-            said = hashlib.sha256(canonical(state).encode()).hexdigest()
-        elif state is not None:
-            self.refuse("INVALID_ARGUMENT")
-        message, is_new = self.append(key, None, text, said)
+        message, is_new = self.append(answering, None, text, said)
         return self.sent(message, is_new)
+
+    def stated(self, type_: str, state: Any) -> str | None:
+        """What is recorded of the state that an agent gives with its result. A service has none."""
+        if type_ not in WITH_STATE:
+            if state is not None:
+                self.may_refuse(STATELESS, "timeline.log.26", reference_refuses=True)
+            return None
+        self.json(state)
+        if state is None and self.choice("timeline.log.26", "the hash of null", "null") == "null":
+            return None
+        return hashlib.sha256(canonical(state).encode()).hexdigest()
 
     def sent(self, message: Message, is_new: bool) -> dict[str, Any]:
         """Where it stands."""
+        is_forked = any(one.parent == message.key["timeline"] for one in self.lanes.values())
         return {
             "subject": message.subject,
-            "number": Cited(message.number, ("timeline.log.16", "timeline.fork.04")),
+            # Another number: they are not dense, a refused call has taken one, or a fork of this timeline has.
+            "number": Cited(
+                message.number, ("timeline.log.16", "timeline.log.31", *(["timeline.fork.04"] if is_forked else []))
+            ),
             # A hash is of all that is recorded: where it differs, the message itself may, or its state.
             "hash": Cited(
-                message.hash, ("timeline.log.18", "timeline.log.19", "timeline.log.26", _row_of(message.key["type"]))
+                message.hash_told,
+                ("timeline.log.18", "timeline.log.19", "timeline.log.26", _row_of(message.key["type"])),
             ),
             "duplicate": Cited(not is_new, ("timeline.log.11",)),
         }
@@ -361,12 +387,16 @@ class TimelineModel(Model):
     def nak(self, delivery: Any) -> dict[str, Any]:
         """Given back, by who has it."""
         consumer, at, is_last = self.delivery(delivery)
-        if is_last:
-            self.row("timeline.cursor.12")
-            self.came_back += 1
-            consumer.held[at].back_at = consumer.held[at].back_at or self.came_back
-        else:
+        if not is_last:
             self.row("timeline.cursor.13")
+            return {}
+        self.row("timeline.cursor.12")
+        held = consumer.held[at]
+        # Its time is over and nobody else has it: only a clock that goes back shows the difference.
+        if self.is_back(held) and not held.back_at and self.choice(NAK_OF_OVER, *NAK_EFFECTS) != NAK_EFFECTS[0]:
+            return {}
+        self.came_back += 1
+        held.back_at = held.back_at or self.came_back
         return {}
 
     # -- calls
@@ -423,9 +453,11 @@ class TimelineModel(Model):
         self, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
     ) -> Generator[None, None, dict[str, Any]]:
         """Answered from the record, or sent; then what comes with exactly the reply key counts, within the time."""
-        key = self.key(said)
-        nonce, text = self.nonce(key, nonce), self.json(payload)
-        self.whole(timeout_ms, 0, WAIT_MS_MAX, "timeline.retry.10")
+        (key, nonce), text, _ = self.all_of(
+            lambda: self.asking(said, nonce),
+            lambda: self.json(payload),
+            lambda: self.whole(timeout_ms, 0, WAIT_MS_MAX, "timeline.retry.10"),
+        )
         answer = self.recorded(key, nonce, text)
         if answer is not None:
             self.row("timeline.retry.08")
@@ -501,21 +533,29 @@ class TimelineModel(Model):
 
     def log(self, timeline: Any, submission: Any = None, after: Any = 0, limit: Any = None) -> dict[str, Any]:
         """What the timeline sees, in the order of its numbers."""
-        if submission is not None:
-            self.text(submission)
-        self.whole(after, 0, INT_MAX, "timeline.log.28")
-        if limit is not None:
-            self.whole(limit, 1, INT_MAX, "timeline.log.28")
-        name = self.known(timeline)
-        self.row("timeline.log.28", "timeline.log.09", "timeline.log.08")
+        _, _, most, name = self.all_of(
+            lambda: submission is None or self.text(submission),
+            lambda: self.whole(after, 0, INT_MAX, "timeline.log.28"),
+            lambda: LOG_LIMIT if limit is None else self.limit(limit),
+            lambda: self.known(timeline),
+        )
+        self.row("timeline.log.28", "timeline.log.09", "timeline.log.08", "timeline.log.31")
         found = [one for one in self.seen(name) if one.number > after]
         found = [one for one in found if submission in (None, one.key["submission"])]
-        return {"messages": [one.told() for one in found[: limit or LOG_LIMIT]]}
+        return {"messages": [one.told() for one in found[:most]]}
+
+    def limit(self, value: Any) -> int:
+        """Of how many a list may have."""
+        if self.whole(value, 0, INT_MAX, "timeline.log.28") == 0:
+            self.may_refuse(NO_LIMIT, "timeline.log.28", reference_refuses=True)
+        if value > LIMIT_SURE:
+            self.may_refuse(BIG_LIMIT, "timeline.log.28")
+        return int(value)
 
     def state(self, timeline: Any, agent: Any) -> dict[str, Any]:
         """Of the agent's newest result."""
-        self.text(agent)
-        results = [one for one in self.seen(self.known(timeline)) if one.is_result_of(agent)]
+        _, name = self.all_of(lambda: self.text(agent), lambda: self.known(timeline))
+        results = [one for one in self.seen(name) if one.is_result_of(agent)]
         self.row("timeline.log.27")
         last = results[-1] if results else None
         return {"state": last.state if last else None, "number": last.number if last else None}
@@ -525,11 +565,11 @@ class TimelineModel(Model):
         if timeline is None:
             if head is not None:
                 self.refuse("INVALID_ARGUMENT", "timeline.log.23")
-            checked = self.record
+            counts = {len(self.record)}
         else:
-            if head is not None and type(head) is not str:
-                self.refuse("INVALID_ARGUMENT", "timeline.log.23")
-            checked = [one for name, _ in self.lineage(self.known(timeline)) for one in self.lanes[name].messages]
+            name, _ = self.all_of(lambda: self.known(timeline), lambda: self.head(head))
+            whole = sum(len(self.lanes[of].messages) for of, _ in self.lineage(name))
+            counts = {whole, len(self.seen(name))}  # with what its ancestors said after the fork point, or without
             self.row("timeline.fork.12")
         if self.is_tampered:
             self.row("timeline.log.21")
@@ -537,7 +577,13 @@ class TimelineModel(Model):
         self.row("timeline.log.24")
         number, hash_ = self.lanes[timeline].last if timeline is not None else (0, head)
         faults = [] if head in (None, hash_) else [{"timeline": timeline, "number": number}]
-        return {"ok": not faults, "checked": len(checked), "faults": faults}
+        looked_at = Fits(" or ".join(map(str, sorted(counts))), lambda told: type(told) is int and told in counts)
+        return {"ok": not faults, "checked": looked_at, "faults": faults}
+
+    def head(self, value: Any) -> None:
+        """A hash that somebody remembered."""
+        if value is not None and type(value) is not str:
+            self.refuse("INVALID_ARGUMENT", "timeline.log.23")
 
     def tamper(self, table: str, timeline: str, column: str, value: Any, number: Any = None) -> dict[str, Any]:
         """Somebody changes a row of the file, of a message or of a timeline.
@@ -554,8 +600,7 @@ class TimelineModel(Model):
 
     def replay(self, timeline: Any, submission: Any) -> dict[str, Any]:
         """A submission, as it happened."""
-        self.text(submission)
-        name = self.known(timeline)
+        _, name = self.all_of(lambda: self.text(submission), lambda: self.known(timeline))
         found = [one for one in self.seen(name) if one.key["submission"] == submission]
         if not found:
             self.refuse("NOT_FOUND", "timeline.export.04")
@@ -572,24 +617,34 @@ class TimelineModel(Model):
 
     def fork(self, timeline: Any, submission: Any, agent_name: Any, parent: Any, at: Any) -> dict[str, Any]:
         """A timeline that begins at the parent's message `at`."""
-        key = self.key({"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name})
-        self.text(parent)
-        self.whole(at, 0, INT_MAX, "timeline.fork.10")
-        if parent not in self.lanes:
-            self.refuse("NOT_FOUND", "timeline.fork.10")
-        before = self.seen(parent)
-        if at > len(before):
-            self.refuse("NOT_FOUND", "timeline.fork.10")
-        if timeline in self.lanes:
-            self.row("timeline.fork.09")
-            begun = self.lanes[timeline]
-            if (begun.parent, begun.at) != (parent, at) or begun.messages[0].key != key:
-                self.refuse("ID_CONFLICT")
+        said = {"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name}
+        key, *_ = self.all_of(
+            lambda: self.key(said), lambda: self.text(parent), lambda: self.whole(at, 0, INT_MAX, "timeline.fork.10")
+        )
+        start, begun = self.all_of(lambda: self.point(parent, at), lambda: self.begun(key, parent, at))
+        if begun is not None:
             return self.forked(begun, False)
-        begun = self.lanes[timeline] = Timeline(timeline, parent, at, *([before[at - 1].hash] if at else []))
+        begun = self.lanes[timeline] = Timeline(timeline, parent, at, *start)
         self.append(key, None, text_of({"parent": parent, "at": at}), None)
         self.row("timeline.fork.01", "timeline.fork.04", "timeline.fork.05", "timeline.fork.08")
         return self.forked(begun, True)
+
+    def point(self, parent: str, at: int) -> list[str]:
+        """The hash of the parent's message `at`; of none at 0."""
+        before = self.seen(parent) if parent in self.lanes else []
+        if parent not in self.lanes or at > len(before):
+            self.refuse("NOT_FOUND", "timeline.fork.10")
+        return [before[at - 1].hash] if at else []
+
+    def begun(self, key: dict[str, Any], parent: str, at: int) -> Timeline | None:
+        """The timeline, if this very fork has begun it."""
+        begun = self.lanes.get(key["timeline"])
+        if begun is None:
+            return None
+        self.row("timeline.fork.09")
+        if (begun.parent, begun.at) != (parent, at) or begun.messages[0].key != key:
+            self.refuse("ID_CONFLICT")
+        return begun
 
     def forked(self, begun: Timeline, is_new: bool) -> dict[str, Any]:
         """Its first message."""
@@ -611,7 +666,12 @@ class TimelineModel(Model):
     def dump(self) -> dict[str, Any]:
         """Everything."""
         messages = [one.told() | {"subject": one.subject, "hash": one.hash} for one in self.record]
-        return {"messages": AnyOrder(messages, ("subject", "hash")), **self.timelines(), "integrity": Told("ok")}
+        rows = ("timeline.log.08", "timeline.log.31")
+        return {
+            "messages": Cited(AnyOrder(messages, ("subject", "hash")), rows),
+            **self.timelines(),
+            "integrity": Told("ok"),
+        }
 
     def in_words(self) -> str:
         """The state, a line a thing."""

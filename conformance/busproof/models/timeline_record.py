@@ -8,11 +8,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.models.spec import Cited, Json
+from busproof.models.spec import Cited, Fits, Json
 from busproof.models.timeline_keys import token
 
 START = "0" * 64
 DEPTH_MAX = 256
+FIELD_SHOWN = 120  # characters
 
 
 def text_of(value: Any) -> str:
@@ -51,7 +52,7 @@ class Message:
     def __post_init__(self) -> None:
         """The hash: over the hash before and every field, each with its length in front."""
         nonce = "" if self.nonce is None else token(self.nonce)
-        fields = (
+        self.fields = (
             self.previous,
             str(self.number),
             self.subject,
@@ -60,8 +61,14 @@ class Message:
             self.payload,
             str(self.time_us),
         )
-        parts = [text.encode() for text in fields]
+        parts = [text.encode() for text in self.fields]
         self.hash = hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
+
+    @property
+    def hash_told(self) -> Fits:
+        """The hash, and for whoever got another one what it is of."""
+        fields = [text if len(text) <= FIELD_SHOWN else f"{text[:FIELD_SHOWN]} …" for text in self.fields]
+        return Fits(f"{self.hash}, the hash of {fields}", lambda told: bool(told == self.hash))
 
     @property
     def content(self) -> tuple[str, str | None]:
@@ -89,7 +96,7 @@ class Message:
             "state": Cited(self.state, ("timeline.log.26",)),
             "time_us": Cited(self.time_us, ("timeline.log.30",)),
             "previous": Cited(self.previous, ("timeline.log.17",)),
-            "hash": Cited(self.hash, ("timeline.log.18", "timeline.log.19")),
+            "hash": Cited(self.hash_told, ("timeline.log.18", "timeline.log.19")),
             "status": "sent",
         }
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from busproof.words import one_line
 
-_TOLD = ("fail", "warn", "could-not-run", "inconclusive")
+DECIDED = ("fail", "warn", "pass")  # the worst first; what one item could not decide another one may
 TELL_S = 60.0  # how often a pipe hears how far the run is
 ESTIMATE_AFTER = 0.05  # of the items; before that a rate says little
 RECENT = 12  # items that the rate is of: the first ones may have been faster, or the machine less busy
@@ -32,8 +32,7 @@ class Live:
         self._began = self._told = time.monotonic()
         self._seen: set[str] = set()
         self._done = deque([(self._began, 0)], maxlen=RECENT + 1)  # when how many items were done
-        self._outcomes: Counter[str] = Counter()
-        self._broken: set[str] = set()
+        self._rows: dict[str, str] = {}  # how each row stands
         self._status: Any = None
 
     def __enter__(self) -> Live:
@@ -69,11 +68,8 @@ class Live:
 
     def line(self) -> str:
         """How far it is, in one line."""
-        outcomes = self._outcomes
-        told = [f"{outcomes['pass']} rows pass"]
-        told += [
-            f"{outcomes[name]} {name}" for name in ("fail", "warn", "could-not-run", "inconclusive") if outcomes[name]
-        ]
+        rows = Counter(self._rows.values())
+        told = [f"{rows['pass']} rows pass", *(f"{rows[name]} {name}" for name in ("fail", "warn") if rows[name])]
         done, spent_s = len(self._seen) / max(self._items, 1), time.monotonic() - self._began
         left = self._left() if ESTIMATE_AFTER < done < 1 else ""
         return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(spent_s)}{left}"
@@ -86,11 +82,14 @@ class Live:
         return f", about {_duration((last_at - first_at) / (last - first) * (self._items - last))} left"
 
     def _count(self, row: dict[str, Any]) -> None:
-        self._outcomes[row["outcome"]] += 1
-        if row["outcome"] != "fail" or row["requirement"] in self._broken or self._quiet:
+        name, outcome = row["requirement"], row["outcome"]
+        before = self._rows.get(name, DECIDED[-1])
+        if outcome not in DECIDED:
             return
-        self._broken.add(row["requirement"])
-        text = one_line(f"fail {row['requirement']}: {' '.join(row['why'].split())}")
+        self._rows[name] = min(outcome, before, key=DECIDED.index)
+        if outcome != "fail" or before == "fail" or self._quiet:
+            return
+        text = one_line(f"fail {name}: {' '.join(row['why'].split())}")
         text = text if len(text) <= 160 else text[:159] + "…"
         if self._status is not None:
             from rich.text import Text

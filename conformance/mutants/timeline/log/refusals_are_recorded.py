@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.kernel.errors import IdConflict
 from refbus.timeline.bus import TimelineBus
 
-KILLED_BY = ("timeline.log.25",)
+KILLED_BY = ("timeline.log.25", "timeline.log.31")
 
 
 class Mutant(TimelineBus):
