@@ -7,7 +7,7 @@ from refbus.timeline import message, replay, verify
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.18", "timeline.log.19")
-ITEM = "corpus:program_03"
+ITEM = "corpus:empty_within_and_sorted"
 
 link = message.link
 
