@@ -49,7 +49,9 @@ JUDGES = {system: (system,) for system in SYSTEMS} | {
 # What is not switched on cannot be seen to be wrong: a bus with more of it is asked, of the modules that this is about.
 MODULES = {
     BY_MEANING: ("refbus.topics.search",),
-    ON_NATS: tuple(f"refbus.timeline.{name}" for name in ("config", "jetstream", "natsclient", "store", "stream")),
+    ON_NATS: tuple(
+        f"refbus.timeline.{name}" for name in ("config", "jetstream", "message", "natsclient", "store", "stream")
+    ),
 }
 ENVIRONMENT = {BY_MEANING: ["AGENT_BUS_EMBEDDING_MODEL=hash-256"]}
 DOORS = {ON_NATS: "nats:"}

@@ -59,11 +59,6 @@ class Node(NamedTuple):
     hash: str
 
     @property
-    def timeline(self) -> str:
-        """The token of its timeline."""
-        return self.subject.split(".", 2)[1]
-
-    @property
     def place(self) -> Place:
         """Where it stands."""
         return Place(self.number, self.hash)
