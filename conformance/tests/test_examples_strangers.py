@@ -21,6 +21,7 @@ class Stranger(NamedTuple):
     bus: str
     tools: tuple[str, ...]
     profile: tuple[str, ...] = ("--profile", "core")
+    system: str = "worker"
 
 
 STRANGERS = {
@@ -33,6 +34,7 @@ STRANGERS = {
     "bullmq": Stranger(
         "exec:node conformance/examples/bullmq/adapter.mjs", ("node", "npm", "redis-server", "flock"), profile=()
     ),
+    "php_timeline": Stranger("exec:php conformance/examples/php_timeline/adapter.php", ("php",), system="timeline"),
 }
 
 OF_A_RACE = {"ruby_pstore"}  # how many of its rows tell the one fault is a matter of schedules; that it is told is not
@@ -42,7 +44,7 @@ OF_A_RACE = {"ruby_pstore"}  # how many of its rows tell the one fault is a matt
 @pytest.mark.parametrize("name", STRANGERS)
 def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None:
     """No row more, no row less; of a bus the core is demanded, of a queue what it declares."""
-    bus, tools, profile = STRANGERS[name]
+    bus, tools, profile, system = STRANGERS[name]
     if missing := [tool for tool in tools if not shutil.which(tool)]:
         pytest.skip(f"{name} needs {', '.join(missing)}, which this machine has not")
     folder = EXAMPLES / name
@@ -54,7 +56,7 @@ def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None
         subprocess.run(["npm", "install", "--silent", "--prefix", str(tmp_path / "npm")], check=True)
         bus = f"exec:node {tmp_path / 'npm' / 'adapter.mjs'}"
     expected = tomllib.loads((folder / "expected.toml").read_text())
-    command = [sys.executable, "-m", "busproof", "check", "worker", *profile, "--seed", "1"]
+    command = [sys.executable, "-m", "busproof", "check", system, *profile, "--seed", "1"]
     done = subprocess.run(
         [*command, "--bus", bus, "--out", str(tmp_path / "out")],
         cwd=EXAMPLES.parents[1],
