@@ -7,7 +7,7 @@ from refbus.kernel.errors import IdConflict
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.fork.09",)
-ITEM = "corpus:program_01"
+ITEM = "corpus:program_04"
 
 
 class Mutant(TimelineBus):
