@@ -42,16 +42,12 @@ def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_nam
     assert (ROOT / "docs" / "mutants" / f"{system}.md").read_text() == matrix_page(system, lines)
 
 
-# A bus that remembers files of the future over a restart is not followed: it is blamed for delivering too early.
-NOT_FOLLOWED = {"a_start_settles_all"}
-
-
 def test_a_bus_of_relay_that_chose_otherwise_than_the_reference_fails_no_must() -> None:
-    """Where the seed is silent its choice is recognised and followed; what is missed is told here."""
+    """Where the seed is silent its choice is recognised and followed."""
     rows = catalogue("relay")
     missed = {
         line["mutant"]
         for line in valid.read(ROOT / "docs" / "mutants" / "relay.jsonl")
         if not any(rows[row].level == "MUST" for row in line["named"]) and "fail" in line["killed_by"].values()
     }
-    assert missed == NOT_FOLLOWED
+    assert missed == set()

@@ -108,7 +108,8 @@ class RelayHand(Hand):
     def claim(self, message_id: str) -> dict[str, Any]:
         """Set a message to processing, as an orchestrator does that dies after it."""
         self.db.execute(
-            "UPDATE messages SET status = 'processing' WHERE message_id = ? AND status = 'pending'", (message_id,)
+            "UPDATE messages SET status = 'processing' WHERE file_path LIKE ? AND status = 'pending'",
+            (f"%{message_id.replace('/', '/outbox/')}.msg",),
         )
         return {}
 

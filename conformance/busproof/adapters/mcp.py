@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 import tempfile
 import threading
@@ -24,6 +25,7 @@ from busproof.protocol import CONTRACTS, INVALID_PARAMS, METHOD_NOT_FOUND, Contr
 
 START_S = 60.0
 VERSION = "2025-06-18"
+CODE = re.compile(r"([A-Z][A-Z_]{3,}): ")
 _NO_SERVER = "there is no server process"
 
 
@@ -35,6 +37,7 @@ class McpDoor:
     def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
         self.argv, self._spawn = list(argv), spawn
         self.store: Path | None = None
+        self.is_structured = True  # was the last error?
         self.text = ""  # what a person, or a model without structured content, read of the last answer
         self._child: Child | None = None
         self._contract: Contract | None = None
@@ -203,7 +206,9 @@ class McpDoor:
         structured = result.get("structuredContent")
         if result.get("isError"):
             told = _object(_object(structured).get("error"))
-            code = str(told.get("code", "UNSTRUCTURED"))
+            self.is_structured = bool(told)
+            in_text = CODE.match(self.text)  # a server without structured errors may say it there
+            code = str(told.get("code", in_text[1] if in_text else "UNSTRUCTURED"))
             message = str(told.get("message", self.text))
             raise Refused(code, message, definite=self._known.error_codes.get(code, False))
         if not isinstance(structured, dict):

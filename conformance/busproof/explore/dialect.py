@@ -74,17 +74,22 @@ def explained(make: Make, history: History, known: dict[str, str], learnt: dict[
 
 
 def of_two_minds(make: Make, history: History, dialects: dict[str, str], since: int) -> str:
-    """A choice that explained what came before, where only its opposite explains the rest: then it was none."""
+    """A choice that explained what came before, where only another one explains the rest: then it was none."""
     before = tried(make, history[:since], dialects)
-    for name in dialects:
-        states = [copy_of(state) for state in before.states]
-        for state in states:
-            state.dialects = {other: option for other, option in dialects.items() if other != name}
-        for calls, schedules in history[since:]:
-            states, _ = after(states, calls, schedules)
-        if states:
-            return name
+    for name, chosen in dialects.items():
+        for option in before.consulted.get(name, ("",)):
+            states = [copy_of(state) for state in before.states] if option != chosen else []
+            for state in states:
+                state.dialects = {**dialects, name: option} if option else _without(dialects, name)
+            for calls, schedules in history[since:]:
+                states, _ = after(states, calls, schedules)
+            if states:
+                return name
     return ""
+
+
+def _without(dialects: dict[str, str], name: str) -> dict[str, str]:
+    return {other: option for other, option in dialects.items() if other != name}
 
 
 def _next(trial: Trial) -> Iterable[dict[str, str]]:

@@ -251,7 +251,8 @@ class CommsModel(Model):
             self.open_vote(new)
         elif new.type == "vote.cast":
             self.cast_vote(new)
-        self.buckets[new.sender] = tokens - 1, max(self.now_us, self.buckets.get(new.sender, (0, 0))[1])
+        before_us = 0 if self.refills_backwards() else self.buckets.get(new.sender, (0, 0))[1]
+        self.buckets[new.sender] = tokens - 1, max(self.now_us, before_us)
         self.insert(new)
         self.sent.append(new)
         self.tell("sent", new.sender, new.id)
@@ -269,10 +270,15 @@ class CommsModel(Model):
         if agent not in self.buckets:
             return CAPACITY
         held, at_us = self.buckets[agent]
-        if self.now_us < at_us:
+        passed_us = self.now_us - at_us
+        if passed_us < 0:
             self.row("comms.limit.07")
-        grown = Fraction(max(0, self.now_us - at_us), S) * REFILL_PER_S
-        return min(CAPACITY, held + grown)
+            passed_us = -passed_us if self.refills_backwards() else 0
+        return min(CAPACITY, held + Fraction(passed_us, S) * REFILL_PER_S)
+
+    def refills_backwards(self) -> bool:
+        """Does a clock that is set back fill a bucket as one that goes on?"""
+        return self.choice("comms.limit.07", "gives none", "gives as much as forward") != "gives none"
 
     def expiry(self, channel: str, ttl_seconds: Any = UNSAID) -> int | None:
         """An hour, five minutes on `urgent`, never only when asked (C13)."""
@@ -495,6 +501,9 @@ class CommsModel(Model):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         agent = self.owner(message, agent_id)
         delivery = message.of(agent)
+        is_free = delivery.there(self.now_us) and not message.is_expired(self.now_us)
+        if is_free and self.is_claimed_by_completing(message):
+            self.grant(message, agent)
         if delivery.count == 0:
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery_count not in (None, delivery.count):
@@ -508,11 +517,22 @@ class CommsModel(Model):
             self.row("comms.lease.07")
             return {"status": ANYTHING}
         if delivery.status in ("failed", "done", "dead"):
+            again = f"comms.lease.07: {delivery.status}, {'a broadcast' if message.to is None else 'to one'}"
+            if self.choice(again, "changes nothing", "is refused") == "is refused":
+                self.refuse("NOT_CLAIMED", "comms.lease.07")
             self.row("comms.lease.07")
             return {"status": Told(delivery.status)}
         if delivery.there(self.now_us):
+            late = self.choice("comms.lease.18", "counts", "is refused", "is refused after a clean-up")
+            if late == "is refused" or (late != "counts" and delivery.status == "pending"):
+                self.refuse("NOT_CLAIMED", "comms.lease.18")
             self.row("comms.lease.18")
         return self.finish(message, agent, error)
+
+    def is_claimed_by_completing(self, message: Message) -> bool:
+        """Nobody has it in hand: is it refused, or claimed and completed at once?"""
+        done = self.choice("comms.lease.23", "refused", "claimed by it", "claimed by it, if it is a broadcast")
+        return done == "claimed by it" or (done != "refused" and message.to is None)
 
     def owner(self, message: Message, agent_id: Any) -> str:
         """Whose delivery is completed."""
@@ -522,7 +542,9 @@ class CommsModel(Model):
             self.row("comms.lease.20", "comms.lease.21")
             return str(agent_id)
         if agent_id not in (None, message.to):
-            self.refuse("NOT_CLAIMED", "comms.lease.11")
+            whose = self.choice("comms.lease.11", "nobody else's", "done for its addressee")
+            if whose == "nobody else's":
+                self.refuse("NOT_CLAIMED", "comms.lease.11")
         return message.to
 
     def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class Trail(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Each event finds a line; no line about a message is left over."""
-        about = self._lines_by_thing([line for line in actual if isinstance(line, dict)])
+        about = self._lines_by_thing(_repeats_last([line for line in actual if isinstance(line, dict)]))
         kinds: dict[str, list[dict[str, str]]] = {}
         used: set[int] = set()
         for event in self.events + self.later:
@@ -157,6 +157,13 @@ class Trail(Part):
 
     def __repr__(self) -> str:
         return repr(self.events)
+
+
+def _repeats_last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A line that stands there a second time is no other event's, as long as that one has its own."""
+    firsts = {json.dumps(line, sort_keys=True): line for line in reversed(lines)}
+    ids = {id(line) for line in firsts.values()}
+    return sorted(lines, key=lambda line: id(line) not in ids)
 
 
 def _tells(line: dict[str, Any], event: Event) -> bool:

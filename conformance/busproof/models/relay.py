@@ -106,6 +106,7 @@ class RelayModel(Model):
         self.settings: dict[str, Any] = dict(DEFAULTS)
         self.opened_by: int | str | None = None
         self.monotonic_ms, self.clock_ms, self.pass_ms = 0, 0, 0
+        self.is_first_pass = True
         self.seen: dict[str, tuple[Any, int]] = {}  # path → its looks, and since when
         self.counts = dict.fromkeys(COUNTS, 0)
         self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it what it is
@@ -194,7 +195,7 @@ class RelayModel(Model):
         if self.now_ms < self.pass_ms:
             self.row("relay.log.52")
             self.record("clock_back", "")
-        self.pass_ms = self.now_ms
+        self.is_first_pass, self.pass_ms = self.pass_ms == 0, self.now_ms
         self.look_at_agents()
         self.clean_up()
         found = [one for name in sorted(self.agents) for one in self.found(name)]
@@ -302,7 +303,7 @@ class RelayModel(Model):
         """How long a file has been as it is: by its time, or as long as it was seen so where that lies ahead (R9)."""
         looks, since_ms = self.seen.get(path, (None, 0))
         if looks != file.looks:
-            since_ms = self.monotonic_ms
+            since_ms = -FOR_EVER_NS // MS if self.is_taken_for_settled(file) else self.monotonic_ms
             self.seen[path] = file.looks, since_ms
         if file.mtime_ns <= self.now_ms * MS:
             return self.now_ms * MS - file.mtime_ns
@@ -310,6 +311,11 @@ class RelayModel(Model):
         if self.choice("relay.cursor.18", "ages while it is seen", "has settled") == "has settled":
             return FOR_EVER_NS
         return (self.monotonic_ms - since_ms) * MS
+
+    def is_taken_for_settled(self, file: File) -> bool:
+        """A file with a time in the future that an orchestrator finds at its start, where another was before it."""
+        is_found = self.is_first_pass and bool(self.rows) and file.mtime_ns > self.now_ms * MS
+        return is_found and self.choice("relay.cursor.20", "settles again", "has settled") == "has settled"
 
     def refuse_file(self, event: str, path: str, what: Any) -> None:
         """Record it once, as long as the same thing stands there."""

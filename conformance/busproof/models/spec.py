@@ -159,9 +159,10 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
     if isinstance(expected, AnyOrder):
         try:
             actual = sorted(actual, key=lambda one: [one[key] for key in expected.key])
+            wanted = sorted(expected.value, key=lambda one: [plain(one[key]) for key in expected.key])
         except (KeyError, TypeError):
             return Difference(path, _told(expected.value), _told(actual), rows)
-        return differs(sorted(expected.value, key=lambda one: [one[key] for key in expected.key]), actual, path, rows)
+        return differs(wanted, actual, path, rows)
     if isinstance(expected, dict) and isinstance(actual, dict):
         found = (differs(value, actual.get(key), f"{path}.{key}", rows) for key, value in expected.items())
         return next((one for one in found if one), None)

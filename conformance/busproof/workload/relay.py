@@ -67,7 +67,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
         for thread in threads:
             thread.join()
         session.call("scan")
-        rows = {row["message_id"]: row["id"] for row in hand.ledger()["messages"]}
+        rows = {_sent_as(row): row["id"] for row in hand.ledger()["messages"] if row["direction"] == "outbox"}
         for params, process, _ in sent:
             reply = {"id": params["id"], "seq": rows.get(params["id"])}  # found or not, it stands in its outbox
             session.recorder.record("ok", process=process, op="send", agent=params["agent"], value=reply)
@@ -99,19 +99,29 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
         return  # no final state: the checks that need it are unknown
     with closing(RelayHand(store)) as hand:
         rows = [row for row in hand.ledger()["messages"] if row["direction"] == "outbox"]
-        messages = [{"lane": f"outbox {row['agent_name']}", "id": row["message_id"], "seq": row["id"]} for row in rows]
+        names = {str(row["message_id"]): _sent_as(row) for row in rows}  # what the bus calls a message, and what we do
+        messages = [{"lane": f"outbox {row['agent_name']}", "id": _sent_as(row), "seq": row["id"]} for row in rows]
         for folder in hand.folder()["agents"]:
-            messages += [_delivered(folder["name"], one["data"]) for one in folder["inbox"] if "data" in one]
+            messages += [_delivered(folder["name"], one["data"], names) for one in folder["inbox"] if "data" in one]
     process = 1 + len(AGENTS)
     recorder.record("invoke", process=process, op="dump", agent="auditor", value={})
     recorder.record("ok", process=process, op="dump", agent="auditor", value={"messages": messages})
 
 
-def _delivered(reader: str, data: bytes) -> dict[str, Any]:
+def _sent_as(row: dict[str, Any]) -> str:
+    """The sender and the stem of its file, whatever the bus calls the message."""
+    return f"{row['agent_name']}/{Path(row['file_path']).stem}"
+
+
+def _delivered(reader: str, data: bytes, names: dict[str, str]) -> dict[str, Any]:
     """A copy, by the ID that its header tells; a copy without one is a message that nobody sent."""
     head = data.decode(errors="replace").partition("\n\n")[0].split("\n")
     told = [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
-    return {"lane": f"inbox {reader}", "id": told[0] if told else json.dumps(head)[:200], "seq": None}
+    return {
+        "lane": f"inbox {reader}",
+        "id": names.get(told[0], told[0]) if told else json.dumps(head)[:200],
+        "seq": None,
+    }
 
 
 WORKLOAD = Workload(("orchestrator",), draw, play_step, finish)

@@ -17,7 +17,10 @@ def of_call(call: Call) -> Iterator[Fact]:
     id_, seq = text(call.params.get("id")), number(call.reply.get("seq"))
     sender = text(call.params.get("agent"))
     yield Appended(f"outbox {sender}", call.begin, call.end, call.outcome, None, id_, seq, sender, None, False, None)
-    for to in as_list(call.params.get("to")):
+    recipients = as_list(call.params.get("to"))
+    if len(recipients) > 1 and sender is not None:  # a broadcast: whether its sender gets it, a bus may choose
+        yield Appended(f"inbox {sender}", call.begin, call.end, "info", None, id_, None, sender, sender, False, None)
+    for to in recipients:
         lane = f"inbox {text(to)}"
         yield Appended(lane, call.begin, call.end, call.outcome, None, id_, None, sender, text(to), False, None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from busproof.adapters.base import Lost, Refused
 from busproof.scenarios.common import Row, definite, said
 from busproof.scenarios.comms.common import claim, complete, database, fail, receive, scenario, sees, send, stored
 from busproof.session import Session
@@ -197,10 +198,20 @@ def send_with_retry(ctx: Ctx) -> None:
     # Whoever tried again would first wait for 30 s or more, and is not waited for.
     bad: Row = {"to_agent": "b", "message_type": "note", "payload": None}
     taken: Row = {**bad, "payload": {"n": 2}, "message_id": name}
-    answers = [a.refusal("send_with_retry", base_delay=60, timeout_s=10, **wrong) for wrong in (bad, taken)]
+    answers = [_given_up(ctx, wrong) for wrong in (bad, taken)]
     good = all(map(definite, answers)) and len(receive(b)) == 1
     told = f"no payload: {said(answers[0])}; an id that other content has: {said(answers[1])}"
     ctx.expect("comms.retry.21", good, told)
+
+
+def _given_up(ctx: Ctx, message: Row) -> Refused | None:
+    """How a send was refused; None where it is tried again and again."""
+    sender = ctx.agent("a")
+    try:
+        return sender.refusal("send_with_retry", base_delay=60, timeout_s=10, **message)
+    except Lost:
+        ctx.crash(sender)
+        return None
 
 
 @scenario("retry.raises_the_last_error", needs=("send_with_retry", "limit", "clock"))

@@ -47,7 +47,7 @@ def inbox(agents: RelayHand, name: str) -> list[bytes]:
 
 def bodies(agents: RelayHand, name: str) -> list[str]:
     """The bodies of what stands in an inbox."""
-    return [data.decode().partition("\n\n")[2] for data in inbox(agents, name)]
+    return [data.decode(errors="replace").partition("\n\n")[2] for data in inbox(agents, name)]
 
 
 @contextmanager

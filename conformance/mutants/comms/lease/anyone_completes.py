@@ -6,7 +6,8 @@ from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.11",)
 
-lease._owner = lambda row, agent_id: row[2] or agent_id
+owner = lease._owner
+lease._owner = lambda row, agent_id: row[2] or owner(row, agent_id)
 
 
 if __name__ == "__main__":

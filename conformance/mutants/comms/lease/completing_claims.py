@@ -9,10 +9,12 @@ KILLED_BY = ("comms.lease.23",)
 
 
 class Mutant(CommsBus):
-    def complete_message(self, message_id: str, error: Any = None, agent_id: Any = None, **more: Any) -> dict[str, Any]:
+    def complete_message(
+        self, message_id: str, error: Any = None, agent_id: Any = None, delivery_count: Any = None
+    ) -> dict[str, Any]:
         if agent_id is not None:
             self.claim_message(agent_id, message_id)
-        return super().complete_message(message_id, error, agent_id, **more)
+        return super().complete_message(message_id, error, agent_id, delivery_count)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
-"""What is done is failed if an error comes after it."""
+"""What is done is failed if an error comes after it, and so comes again."""
 
 from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.lease.07",)
+KILLED_BY = ("comms.lease.07", "comms.log.70")
 
 
 class Mutant(CommsBus):
-    def complete_message(self, message_id: str, error: Any = None, **more: Any) -> dict[str, Any]:
-        reply = super().complete_message(message_id, error, **more)
+    def complete_message(
+        self, message_id: str, error: Any = None, agent_id: Any = None, delivery_count: Any = None
+    ) -> dict[str, Any]:
+        reply = super().complete_message(message_id, error, agent_id, delivery_count)
         if error is not None and reply["status"] == "done":
             self.store.db.write("UPDATE messages SET status = 'failed', error = ? WHERE id = ?", (error, message_id))
         return reply

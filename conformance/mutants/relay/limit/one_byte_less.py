@@ -16,5 +16,7 @@ SOURCE = inspect.getsource(msgfile.judge)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(msgfile))
 
+RelayBus.LIMITS.clear()
+
 if __name__ == "__main__":
     serve({"relay": RelayBus})

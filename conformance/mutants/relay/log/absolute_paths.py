@@ -1,4 +1,4 @@
-"""A row's path begins with a slash."""
+"""A row's path begins with a slash, and what was in hand when an orchestrator died is not found there."""
 
 import inspect
 import textwrap
@@ -7,8 +7,7 @@ from refbus.driver import serve
 from refbus.relay import ledger
 from refbus.relay.bus import RelayBus
 
-KILLED_BY = ("relay.log.31", "relay.log.31")
-ITEM = "corpus:good_forms"
+KILLED_BY = ("relay.log.31", "relay.lease.05")
 
 WAS = "            entry.path,"
 IS = '            "/" + entry.path,'

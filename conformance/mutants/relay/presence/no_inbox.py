@@ -1,6 +1,7 @@
 """Nobody makes an agent's inbox."""
 
 import inspect
+import os
 import textwrap
 
 from refbus.driver import serve
@@ -11,10 +12,11 @@ KILLED_BY = ("relay.presence.05",)
 ITEM = "corpus:agents"
 
 WAS = "            refusals += self.make_folders(name)"
-IS = "            continue"
+IS = "            os.chmod(self._store.root / 'agents' / name, 0o700)"
 SOURCE = inspect.getsource(presence.Presence.refresh)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(presence))
+presence.os = os
 presence.Presence.refresh = presence.refresh
 
 if __name__ == "__main__":

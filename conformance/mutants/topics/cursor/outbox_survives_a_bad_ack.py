@@ -11,7 +11,9 @@ KILLED_BY = ("topics.cursor.18",)
 
 class Mutant(TopicsBus):
     def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
-        first = super().begin_sync(kwargs["topic_id"], kwargs.pop("outbox", None), 1, False, 0, False)
+        sending = {**kwargs, "auto_advance": False, "ack_through": None}
+        first = super().begin_sync(*args, **sending)
+        kwargs.pop("outbox", None)
         call = super().begin_sync(*args, **kwargs)
         call.reply["sent"] = first.reply["sent"]
         return call

@@ -1,4 +1,4 @@
-"""An error is only text."""
+"""An error is only text, which begins with its code."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.69",)
 
 
-def only_text(_code: str, message: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": message}], "isError": True}
+def only_text(code: str, message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": f"{code}: {message}"}], "isError": True}
 
 
 server.error_result = only_text

@@ -11,8 +11,9 @@ CONTROL = "presence.limit"
 
 class Mutant(TopicsBus):
     def topic_presence(self, topic_id: str, **more: Any) -> dict[str, Any]:
+        present = super().topic_presence(topic_id, **more)
         self.lease.identity(topic_id)
-        return super().topic_presence(topic_id, **more)
+        return present
 
 
 if __name__ == "__main__":

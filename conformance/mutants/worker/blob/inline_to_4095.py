@@ -11,7 +11,9 @@ limit.is_inline = lambda stored: len(stored) < 4096
 
 
 class Mutant(WorkerBus):
-    """The reference, on the changed rule."""
+    """The reference, on the changed rule, of which it declares nothing."""
+
+    LIMITS = {name: most for name, most in WorkerBus.LIMITS.items() if "inline" not in name}  # noqa: RUF012
 
 
 if __name__ == "__main__":

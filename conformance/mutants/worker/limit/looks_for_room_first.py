@@ -11,7 +11,7 @@ KILLED_BY = ("worker.limit.13",)
 
 class Mutant(WorkerBus):
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        bound, to = self.store.unread_max, message.get("to")
+        bound, to = self.store.unread_max, message.get("to") if type(message) is dict else None
         if bound is not None and to is not None:
             with self.store.snapshot() as tx:
                 limit.room(to, self.routes.count_unread(tx, to, bound), 1, bound)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from refbus.driver import serve
+from refbus.kernel.rules import limit as limits
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.15",)
@@ -11,9 +12,8 @@ ITEM = "corpus"
 
 class Mutant(WorkerBus):
     def transition(self, worker: str, to_state: str, from_state: str | None = None) -> Any:
-        if isinstance(worker, str) and (
-            row := self.db.row("SELECT state FROM worker_states WHERE worker = ?", (worker,))
-        ):
+        limits.name("worker", worker)
+        if row := self.db.row("SELECT state FROM worker_states WHERE worker = ?", (worker,)):
             self.states._present_state = lambda tx, name: row[0]
         try:
             return super().transition(worker, to_state, from_state)

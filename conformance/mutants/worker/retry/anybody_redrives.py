@@ -3,6 +3,7 @@
 from typing import Any
 
 from refbus.driver import serve
+from refbus.kernel.rules import limit as limits
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.retry.10",)
@@ -11,7 +12,7 @@ ITEM = "corpus"
 
 class Mutant(WorkerBus):
     def redrive(self, agent_id: str, seq: int) -> Any:
-        dead = self.db.row("SELECT agent_id FROM dead_letters WHERE seq = ?", (seq,)) if isinstance(seq, int) else None
+        dead = self.db.row("SELECT agent_id FROM dead_letters WHERE seq = ?", (limits.integer("seq", seq),))
         return super().redrive(dead[0] if dead else agent_id, seq)
 
 
