@@ -11,13 +11,14 @@ from busproof.history import scan
 from busproof.systems import run_checks
 from busspark import closer, twin
 from busspark.compact import compact
+from busspark.generate.comms import Comms
 from busspark.generate.stage import generate
 from busspark.generate.topics import Topics
 from busspark.generate.truth import missed, unexplained
 from busspark.generate.worker import Worker
 from busspark.judge import judge
 
-BUSES = (Worker, Topics)
+BUSES = (Worker, Topics, Comms)
 
 
 def test_what_was_planted_is_found_and_nothing_else(
@@ -41,10 +42,13 @@ def test_what_was_planted_is_found_and_nothing_else(
     assert {verdict.verdict for verdict in judged["worker", "valid"]} == {"valid"}
 
 
-def test_so_it_is_in_python_of_topics(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bus", [Topics, Comms])
+def test_so_it_is_in_python_of_the_others(tmp_path: Path, bus: type[Topics] | type[Comms]) -> None:
     """The same, without Spark."""
-    truth = generate(Topics(), 40_000, tmp_path / "faulty.jsonl", faults=60, seed=1)
-    assert {fault.kind for fault in truth} == set(Topics.lies)
+    generate(bus(), 40_000, tmp_path / "valid.jsonl", seed=2)
+    assert {verdict.verdict for verdict in run_checks(scan(tmp_path / "valid.jsonl"))} == {"valid"}
+    truth = generate(bus(), 40_000, tmp_path / "faulty.jsonl", faults=60, seed=1)
+    assert {fault.kind for fault in truth} == {*bus.lies, *bus.last_lies}
     verdicts = run_checks(scan(tmp_path / "faulty.jsonl"))
     assert missed(verdicts, truth) == []
     assert unexplained(verdicts, truth) == []
@@ -54,7 +58,7 @@ def test_so_it_is_in_python_of_topics(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bus", BUSES)
 @pytest.mark.parametrize("events", [1_000_000, 10_000_000])
 def test_so_it_is_at_any_size(
-    tmp_path: Path, spark: SparkSession, events: int, bus: type[Worker] | type[Topics]
+    tmp_path: Path, spark: SparkSession, events: int, bus: type[Worker] | type[Topics] | type[Comms]
 ) -> None:
     """Logs of many slices."""
     truth = generate(bus(), events, tmp_path / "faulty.jsonl", faults=200, seed=1)

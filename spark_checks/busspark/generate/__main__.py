@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from busspark.generate.comms import Comms
 from busspark.generate.stage import Bus, generate
 from busspark.generate.topics import Topics
 from busspark.generate.worker import Worker
 
-BUSES: dict[str, Callable[[], Bus]] = {"worker": Worker, "topics": Topics}
+BUSES: dict[str, Callable[[], Bus]] = {"comms": Comms, "topics": Topics, "worker": Worker}
 
 
 def main() -> None:

@@ -76,13 +76,14 @@ class Following:
 
     def _shown(self, read: Read) -> None:
         """What it was due to show, and whether that joins what its reader had been shown."""
-        ends = [end for end in (read.most, read.after if read.is_moving else None) if end is not None]
-        starts = [] if read.before is None else [read.before]
+        start, upto = read.before, read.most
         if read.least is not None:
-            starts.append(read.least - 1)
-        if not starts or not ends or min(starts) >= max(ends):
+            start = read.least - 1 if start is None else min(start, read.least - 1)
+        if read.is_moving and read.after is not None:
+            upto = read.after if upto is None else max(upto, read.after)
+        if start is None or upto is None or start >= upto:
             return
-        read.start, read.upto = min(starts), max(ends)
+        read.start, read.upto = start, upto
         chain = (read.lane, read.reader, read.with_own)
         read.joined = self._spans.get(chain)
         self._spans[chain] = read.upto
@@ -130,19 +131,23 @@ class _Raised:
         self._raises: dict[Hashable, list[tuple[int, int]]] = {}  # key → (event, number), both rising
 
     def raise_to(self, key: Hashable, event: int, number: int) -> None:
-        raises = self._raises.setdefault(key, [])
-        if raises and raises[-1][1] >= number:
-            return
-        raises.append((event, number))
-        if len(raises) > 2 * RAISES_KEPT:
-            raises[: RAISES_KEPT + 1] = [(-1, raises[RAISES_KEPT][1])]
+        raises = self._raises.get(key)
+        if raises is None:
+            self._raises[key] = [(event, number)]
+        elif raises[-1][1] < number:
+            raises.append((event, number))
+            if len(raises) > 2 * RAISES_KEPT:
+                raises[: RAISES_KEPT + 1] = [(-1, raises[RAISES_KEPT][1])]
 
     def by(self, key: Hashable, event: int) -> int | None:
         """Before this event; None if there was no number."""
-        for at, number in reversed(self._raises.get(key, ())):
-            if at < event:
-                return number
-        return None
+        raises = self._raises.get(key)
+        if raises is None:
+            return None
+        at, number = raises[-1]
+        if at < event:  # mostly
+            return number
+        return next((number for at, number in reversed(raises) if at < event), None)
 
 
 def _placed(row: Delivered, read: Read, last: Delivered | None) -> Delivered:
