@@ -105,6 +105,12 @@ def parser() -> argparse.ArgumentParser:
         "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
     )
     made.add_argument(
+        "--damage",
+        type=int,
+        metavar="N",
+        help="flip N bits in each kind of file (0: the usual), and take files from under a live process",
+    )
+    made.add_argument(
         "--gone", action="store_true", help="cancel a sync, close its connection, or kill both, at each change it makes"
     )
     made.add_argument(
@@ -134,9 +140,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
-    everything = (
-        args.kills is None and args.power is None and not (args.points or args.holds or args.disk_full or args.gone)
-    )
+    counted = (args.kills, args.power, args.damage)
+    everything = set(counted) == {None} and not (args.points or args.holds or args.disk_full or args.gone)
     subject = SUBJECTS[args.system]
     acts = subject.acts if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
@@ -161,6 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         twice=args.twice,
         against=args.against,
         disk_full=args.disk_full or "chaos.disk_full" in acts,
+        damage=0 if "chaos.damage" in acts else args.damage,
         gone=args.gone or "chaos.gone_callers" in acts,
         disk_folder=args.disk,
         torn=in_the_middle if args.quick else None,

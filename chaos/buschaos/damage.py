@@ -39,6 +39,7 @@ from busproof.session import Session
 from busproof.words import say
 
 BITS = 100  # in each kind of file
+BITS_OF_RUN = 25  # where it is one act of many
 KINDS = ("log", "database", "blob", "other")
 
 
@@ -66,10 +67,10 @@ def flipped(whole: Image, kind: str, dice: random.Random) -> tuple[Image, str] |
 class Damage:
     """Damages copies of one prepared store."""
 
-    def __init__(self, ground: Ground, work: Path) -> None:
-        self._ground, self._work, self._number = ground, work, 0
+    def __init__(self, ground: Ground, work: Path, out: Path) -> None:
+        self._ground, self._work, self._out, self._number = ground, work, out, 0
         self._left = image.of(ground.template)
-        self.problems: list[str] = []
+        self.problems: list[tuple[str, Path]] = []  # and the history that shows it
         operations = [op for op in ground.subject.operations if applicable(op, ground.fleet.hello)]
         stores = (op for op in operations if ground.subject.ids(op.method, op.params(ground.prepared)))
         operation = next(stores, None)
@@ -113,17 +114,21 @@ class Damage:
             except Refused as error:
                 return f"refused {error.code}"
             except DoorError as error:
-                self.problems.append(f"{where}: {error}")
+                self._found(f"{where}: {error}", stage)
                 return "ended the process"
             said = list(state.health(evidence))
             polled = [event.value for event in stage.events() if event.type == "ok" and event.op == "poll"]
-        rows = [row for reply in polled for row in reply.get("messages", [])]
-        if said or any(row.get("payload_error") for row in rows):
-            return "told"
-        if kind == "blob" and any(row.get("payload") != self._payload(row["id"]) for row in rows):
-            self.problems.append(f"{where}: a blob is handed out with another content")
+            rows = [row for reply in polled for row in reply.get("messages", [])]
+            if said or any(row.get("payload_error") for row in rows):
+                return "told"
+            if kind == "blob" and any(row.get("payload") != self._payload(row["id"]) for row in rows):
+                self._found(f"{where}: a blob is handed out with another content", stage)
         tables = state.tables(found), state.tables(sound)
         return "without effect" if tables[0] == tables[1] else "silently another state"
+
+    def _found(self, why: str, stage: Stage) -> None:
+        kept = stage.keep(self._out / str(self._number), why)
+        self.problems.append((why, kept / "history.jsonl"))
 
     def _payload(self, id_: str) -> Any:
         promises = {one.id: one for one in self._ground.subject.promises(self._ground.events)}
@@ -155,7 +160,7 @@ class Damage:
             except Refused as error:
                 return f"refused {error.code}"
             except Lost as error:
-                self.problems.append(f"{name}: {error}")
+                self._keep(folder, f"{name}: {error}")
                 return "ended the process"
             finally:
                 self._ground.fleet.give_back(live.door, retired=True)
@@ -168,8 +173,13 @@ class Damage:
         there = {row[self._ground.subject.id] for row in dump["messages"]}
         if self._ground.subject.ids(self._operation.method, params) <= there:
             return "acknowledged, and found"
-        self.problems.append(f"{name}: acknowledged, and lost")
+        self._keep(folder, f"{name}: acknowledged, and lost")
         return "acknowledged, and lost"
+
+    def _keep(self, folder: Path, why: str) -> None:
+        kept = self._out / str(self._number)
+        shutil.copytree(folder, kept, symlinks=True)
+        self.problems.append((why, kept / "h.jsonl"))
 
     def _come(self, store: Path, recorder: Recorder, number: int) -> Session:
         session = Session(self._ground.fleet.door(0, store, {}), recorder, process=number, agent="alice")
@@ -201,8 +211,8 @@ WAYS: dict[str, Callable[[Path], None]] = {"removed": _remove, "renamed away": _
 
 
 @contextlib.contextmanager
-def damaging(spec: str, system: str) -> Iterator[Damage]:
-    """A bus with a prepared store to be damaged."""
+def damaging(spec: str, system: str, out: Path) -> Iterator[Damage]:
+    """A bus with a prepared store to be damaged; what shows a problem is kept in `out`."""
     must_be_a_process(spec)
     subject = SUBJECTS[system]
     with (
@@ -214,7 +224,7 @@ def damaging(spec: str, system: str) -> Iterator[Damage]:
         history = work / "prepared.jsonl"
         prepared = prepare_store(fleet, work / "prepared", history, subject.prepare, is_alone=subject.is_alone)
         ids = {promise.id for promise in subject.promises(read(history))}
-        yield Damage(Ground(subject, fleet, victims, inspector, work / "prepared", history, prepared, ids), work)
+        yield Damage(Ground(subject, fleet, victims, inspector, work / "prepared", history, prepared, ids), work, out)
 
 
 def main() -> int:
@@ -223,15 +233,15 @@ def main() -> int:
     count = int(more[0]) if more else BITS
     spec = more[1] if len(more) > 1 else reference(system)
     try:
-        with damaging(spec, system) as damage:
+        with damaging(spec, system, Path("busproof-out/damage")) as damage:
             for kind in KINDS:
                 if ends := damage.bits(kind, count, seed=1):
                     told = ", ".join(f"{end} {times}" for end, times in ends.most_common())
                     say(f"{ends.total()} bits of the {kind}: {told}")
             for what, end in damage.files():
                 say(f"{what}: {end}")
-            for problem in damage.problems:
-                say(f"✗ {problem}")
+            for problem, history in damage.problems:
+                say(f"✗ {problem}; evidence: {history}")
             return 1 if damage.problems else 0
     except (RunFailed, BusSpecError, DoorError) as error:
         say(f"could not run: {error}", sys.stderr)

@@ -34,6 +34,7 @@ _ACTS = {
     "power": "power loss",
     "holds": "holds",
     "disk_full": "full disk and errors",
+    "damage": "damage",
     "ways": "gone callers",
 }
 

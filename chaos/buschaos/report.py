@@ -117,6 +117,7 @@ def again(settings: Settings, act: str) -> str:
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
         "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}",
         "chaos.disk_full": f"--disk-full{_errors(settings)}",
+        "chaos.damage": f"--damage {settings.damage or 0} --seed {settings.seed}",
         "chaos.gone_callers": "--gone",
     }[act]
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))

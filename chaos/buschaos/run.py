@@ -1,10 +1,11 @@
-"""A run of chaos: up to six acts, each deciding the catalogue rows whose check is named after it.
+"""A run of chaos: up to seven acts, each deciding the catalogue rows whose check is named after it.
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
     chaos.power_loss     what a disk may hold when the power goes, at every step of a session that plays all operations
     chaos.holds          a process stands still at each change and lock of an operation, while a peer works
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
+    chaos.damage         single bits are flipped, files are taken from under a live process
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
 An act that was not asked for decides nothing. One that could not run, or was cut short (`limits`), is never green. One
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from buschaos import diskfull, judge, plan, reading, workload
+from buschaos import damage, diskfull, judge, plan, reading, workload
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
@@ -48,6 +49,7 @@ ActName = Literal[
     "chaos.power_loss",
     "chaos.holds",
     "chaos.disk_full",
+    "chaos.damage",
     "chaos.gone_callers",
 ]
 
@@ -104,6 +106,7 @@ class Settings:
     twice: int | None = None  # places of a pair at which both stand still
     against: str | None = None  # this peer's call alone
     disk_full: bool = False
+    damage: int | None = None  # bits to flip in each kind of file
     gone: bool = False
     disk_folder: Path | None = None
     operations: tuple[Operation, ...] | None = None  # all of the system's
@@ -130,6 +133,7 @@ class Settings:
             "chaos.power_loss": self.power is not None,
             "chaos.holds": self.holds,
             "chaos.disk_full": self.disk_full,
+            "chaos.damage": self.damage is not None,
             "chaos.gone_callers": self.gone,
         }
         return {act for act, asked in flags.items() if asked}
@@ -153,7 +157,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     if unknown := settings.asked - SUBJECTS[settings.system].acts:
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "gone", "store"):
+    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "damage", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
@@ -387,6 +391,38 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
             _points(act, settings, time, kills=False, errors=(errno.EIO,), reads=True)
 
 
+def damaged(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
+    """Files are taken from under a live process, then bits are flipped; what must hold is a decision of ours (0021)."""
+    if "sqlite" not in fleet.hello.features:
+        act.could_not_run = "the bus does not declare that it stores in SQLite"
+    elif not reading.can_dump(fleet.hello):
+        act.could_not_run = reading.WHY_NOT
+    if act.could_not_run is not None:
+        return
+    with damage.damaging(settings.specs[0], settings.system, settings.out / "damage") as one:
+        for what, end in one.files():
+            act.counts["files taken away"] += 1
+            _damage(act, one, f"{what}: {end}")
+        for kind in damage.KINDS:
+            if time.is_over:
+                act.left_out["kinds of files in which bits are flipped"] += 1
+                continue
+            ends = one.bits(kind, settings.damage or damage.BITS_OF_RUN, settings.seed)
+            if not ends:  # there is no such file
+                continue
+            act.counts["bits flipped"] += ends.total()
+            told = ", ".join(f"{end} {times}" for end, times in ends.most_common())
+            _damage(act, one, f"{ends.total()} bits of the {kind}: {told}")
+
+
+def _damage(act: Act, one: damage.Damage, told: str) -> None:
+    act.progress.say(f"damage: {told}")
+    act.progress.point()
+    act.notes.append(told)
+    found, one.problems = one.problems, []
+    act.take([(Problem("log", why, is_dialect=True), history) for why, history in found])
+
+
 def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """Every case, gone at every point; in a mixed fleet each member serves once."""
     act.could_not_run = _why_no_points(fleet)
@@ -466,5 +502,6 @@ _PLAYS: dict[ActName, Callable[[Act, Settings, Fleet, Time], None]] = {
     "chaos.power_loss": power_loss,
     "chaos.holds": held,
     "chaos.disk_full": disk_full,
+    "chaos.damage": damaged,
     "chaos.gone_callers": gone_callers,
 }

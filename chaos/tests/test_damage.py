@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from buschaos.damage import WAYS, damaging, flipped
 from buschaos.tape.image import Image
@@ -22,9 +23,9 @@ def test_one_bit_is_flipped_in_a_file_of_the_kind() -> None:
     assert flipped(whole, "log", random.Random(1)) is None
 
 
-def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone() -> None:
+def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(tmp_path: Path) -> None:
     """No process ends of a flipped bit, whatever it was in."""
-    with damaging(reference("worker"), "worker") as damage:
+    with damaging(reference("worker"), "worker", tmp_path) as damage:
         assert damage.bits("blob", 5, seed=1) == {"told": 5}
         assert damage.bits("database", 5, seed=1).total() == damage.bits("log", 5, seed=1).total() == 5
         ends = dict(damage.files())
@@ -33,16 +34,16 @@ def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(
     assert set(ends.values()) == {"refused IO_ERROR"}
 
 
-def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(faulty: Callable[[str], str]) -> None:
+def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The message is in a file that nobody can find."""
-    with damaging(faulty("worker/writes_into_a_removed_file"), "worker") as damage:
+    with damaging(faulty("worker/writes_into_a_removed_file"), "worker", tmp_path) as damage:
         ends = dict(damage.files())
         assert ends["bus.db removed"] == "acknowledged, and lost"
         assert damage.problems
 
 
-def test_who_believes_its_blobs_hands_out_what_was_never_sent(faulty: Callable[[str], str]) -> None:
+def test_who_believes_its_blobs_hands_out_what_was_never_sent(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """A letter for another one, and nobody is told."""
-    with damaging(faulty("worker/blobs_are_believed"), "worker") as damage:
+    with damaging(faulty("worker/blobs_are_believed"), "worker", tmp_path) as damage:
         damage.bits("blob", 5, seed=1)
-        assert any("another content" in problem for problem in damage.problems)
+        assert any("another content" in problem for problem, _ in damage.problems)

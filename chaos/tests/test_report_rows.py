@@ -42,9 +42,10 @@ def _hello(system: str) -> HelloReply:
 def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str, name: str, noun: str) -> None:
     """Also where no row of that act is of that noun."""
     act = Act(name)  # type: ignore[arg-type]
-    act.problems.append((Problem(noun, "something that must not be"), Path("/nowhere")))
+    is_dialect = not any(row.level == "MUST" for row in catalogue(system).values() if row.check == name)
+    act.problems.append((Problem(noun, "something that must not be", is_dialect=is_dialect), Path("/nowhere")))
     rows = report.rows(Run(_hello(system), [act]), system)
-    assert "fail" in {row.outcome for row in rows}
+    assert {"warn" if is_dialect else "fail"} <= {row.outcome for row in rows}
 
 
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))

@@ -16,6 +16,7 @@ CHAOS = {
     "chaos.holds",
     "chaos.random_kills",
     "chaos.disk_full",
+    "chaos.damage",
     "chaos.gone_callers",
 }
 

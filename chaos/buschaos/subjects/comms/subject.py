@@ -84,7 +84,7 @@ SUBJECT = Subject(
     deliveries=deliveries,
     read_all=read_all,
     settle_ms=120_000,
-    acts=Subject.acts | {"chaos.holds"},
+    acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(
         Epilogue("send_message", {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}),
         Epilogue("receive_messages", {"agent_id": "bob", "channels": ["general"]}),

@@ -76,7 +76,7 @@ SUBJECT = Subject(
     shown=shown,
     deliveries=deliveries,
     read_all=read_all,
-    acts=Subject.acts | {"chaos.holds"},
+    acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(
         Epilogue("publish", {"agent_id": "alice", "message": {"id": "epilogue", "to": "bob", "type": "note"}}),
         Epilogue("poll", {"agent_id": "bob"}),
