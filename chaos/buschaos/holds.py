@@ -266,10 +266,8 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
             if peer.later_ms > 0
         ]
         cleared = replace(itself, name="the same by another, after a death in it", after_a_death=True)
-        pairs += [
-            (operation, peer)
-            for peer in (*(named or [itself]), *late, *([] if subject.is_slow_to_start else [cleared]))
-        ]
+        is_cleared = not (subject.is_slow_to_start or operation.is_at_least_once)
+        pairs += [(operation, peer) for peer in (*(named or [itself]), *late, *([cleared] if is_cleared else []))]
     return pairs
 
 

@@ -49,6 +49,8 @@ class Operation:
     options: tuple[tuple[str, Any], ...] = ()  # with which its store is opened
     # A transaction for each message that waits: in a session it comes before all that may bring another.
     comes_first: bool = False
+    # Two of them at once may do what neither order does: where it is promised at least once, both may handle a message.
+    is_at_least_once: bool = False
     # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 

@@ -162,7 +162,13 @@ OPERATIONS = (
         options=(("signing_key", "5a" * 32), ("unread_max", 100)),
     ),
     Operation(
-        "process_loop", "cursor", "process_loop", lambda _: {"agent_id": "fred"}, ("process_loop",), comes_first=True
+        "process_loop",
+        "cursor",
+        "process_loop",
+        lambda _: {"agent_id": "fred"},
+        ("process_loop",),
+        comes_first=True,
+        is_at_least_once=True,
     ),
     Operation(
         "process_loop to the dead letters",
@@ -171,6 +177,7 @@ OPERATIONS = (
         lambda _: {"agent_id": "erna", "fail_ids": ["failing"]},
         _BURIES,
         options=_BURIED_SOON,
+        is_at_least_once=True,
     ),
     Operation("poll", "cursor", "poll", lambda _: {"agent_id": "bob"}, shows=("messages",)),
     Operation("ack", "cursor", "ack", lambda prepared: {"agent_id": "bob", "seq": prepared.last_seq}),
