@@ -1,0 +1,177 @@
+"""`python conformance/measure/choices.py`: is a bus that chose otherwise, where its seed is silent, judged VALID?
+
+Two kinds of them: mutants whose killing rows are all RESOLVED, and the variants in conformance/choices, each a choice
+that docs/spec leaves free. Every one is given the whole of `check`. Results are lines of docs/choices/SYSTEM.jsonl, one
+a bus, the last counts; what has one is not judged again, so a run can be broken off. `played` says how much of `check`
+it is: whole, short (without the corpus, the search and what waits), or corpus (from docs/mutants).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from busproof.catalogue import CORPUS, EXPLORE, catalogue
+from busproof.fleet import reference, warm_for
+from busproof.mutant import mutants
+from busproof.protocol import CONTRACTS
+from busproof.pytest_run import PARTICIPANT, Run
+from busproof.systems import SYSTEMS
+from busproof.warm import Warm
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "choices"
+VARIANTS = ROOT / "conformance" / "choices"
+SEED = 1
+WHY_MAX = 300
+
+# Choices that the kit does not follow yet: a MUST row fails on them, which is a fault of the kit, or of the mutant.
+BLAMED = {
+    "worker any_ack_settles_redriven": "the model knows one way in which what was redriven is settled",
+    "worker any_sender_retries": "the model takes a message of another sender under a known id for another one",
+    "worker anybody_redrives": "the model has redriven messages come to the agent that asked",
+    "worker batches_take_no_room": "the model counts the messages of a batch against the bound",
+    "worker broadcasts_take_no_room": "the model counts broadcasts against the bound",
+    "worker looks_then_acts": "it looks before it takes the lock, so calls at once break log.66, too",
+    "worker opening_clears_dead_letters": "the model keeps dead letters over a restart",
+    "worker token_zero_is_none": "the model checks a token of 0",
+    "comms a_bucket_a_process": "the model has one bucket an agent",
+    "comms a_damaged_row_breaks_all": "the model shows what is sound beside a damaged row",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A bus that differs from the reference only where that is allowed."""
+
+    system: str
+    path: Path
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """Unique in its system."""
+        return self.path.stem
+
+    def spec(self, warm: Warm) -> str:
+        """Its --bus, started from a warm process."""
+        scheme = reference(self.system).partition(":")[0]
+        return warm.spec(f"{scheme}:{shlex.join([sys.executable, str(self.path)])}")
+
+
+def choices(system: str) -> Iterator[Choice]:
+    """The mutants that no MUST and no SHOULD row is told to kill, then the variants."""
+    rows = catalogue(system)
+    for mutant in mutants(system).values():
+        if not mutant.chaos and all(rows[one].level == "RESOLVED" for one in mutant.killed_by):
+            yield Choice(system, mutant.path, mutant.sentence)
+    for path in sorted((VARIANTS / system).glob("*.py")):
+        yield Choice(system, path, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+
+
+def judged(choice: Choice, warm: Warm, *, is_short: bool = False) -> dict[str, Any]:
+    """The verdict of `check` on it, and the rows that did not pass; of what is short alone it is no verdict."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(
+            out=Path(folder),
+            system=choice.system,
+            bus=choice.spec(warm),
+            mixed_with=PARTICIPANT if CONTRACTS[choice.system].participant else "",
+            only=[],
+            profile="",
+            seed=SEED,
+            known_file="",
+            nightly=False,
+        )
+        try:
+            for label, item in run.items():
+                if not (is_short and is_long(run, item)):
+                    run.play(label, item)
+        finally:
+            report = run.finish()
+    by_outcome: dict[str, dict[str, str]] = {"fail": {}, "warn": {}, "could-not-run": {}, "inconclusive": {}}
+    for row in report.rows:
+        if row["outcome"] in by_outcome:
+            by_outcome[row["outcome"]].setdefault(row["requirement"], f"{row['fleet']}: {row['why']}"[:WHY_MAX])
+    return {
+        "bus": choice.name,
+        "sentence": " ".join(choice.sentence.split()),
+        "played": "short" if is_short else "whole",
+        "verdict": report.verdict if not is_short else "invalid" if by_outcome["fail"] else "",
+        "fails": by_outcome["fail"],
+        "warns": sorted(by_outcome["warn"]),
+        "undecided": {} if is_short else by_outcome["could-not-run"] | by_outcome["inconclusive"],
+    }
+
+
+def is_long(run: Run, item: str) -> bool:
+    """The corpus, a search, a scenario that waits for seconds."""
+    scenario = SYSTEMS[run.system].scenarios.get(item)
+    return item.partition(":")[0] in (CORPUS, EXPLORE) or (scenario is not None and scenario.is_long)
+
+
+def told(system: str, folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    """What is known of each bus."""
+    path = folder / f"{system}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {line["bus"]: line for line in map(json.loads, lines)}
+
+
+@cache
+def _warm() -> Warm:
+    return warm_for(SYSTEMS)
+
+
+def _judged(choice: Choice, is_short: bool) -> dict[str, Any]:
+    return judged(choice, _warm(), is_short=is_short)
+
+
+def main() -> int:
+    """Judge what has no line yet, or none of the whole check, write it down; 1 where a MUST row fails on one."""
+    parser = argparse.ArgumentParser(description="Judge buses that chose otherwise by busproof check.")
+    parser.add_argument("system", nargs="*", choices=[*SYSTEMS, []], help="default: all")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N")
+    parser.add_argument("--bus", action="append", default=[], metavar="NAME", help="these, though they have a line")
+    parser.add_argument("--short", action="store_true", help="leave out the corpus, the search and what waits")
+    parser.add_argument("--again", action="store_true", help="also those that have a line and are not VALID")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    bad = []
+    for system in args.system or SYSTEMS:
+        all_of_it = list(choices(system))
+        known = told(system, args.out)
+        final = {name for name, line in known.items() if args.short or line["played"] == "whole"}
+        final -= {name for name, line in known.items() if args.again and line["verdict"] != "valid"}
+        todo = [one for one in all_of_it if (one.name in args.bus if args.bus else one.name not in final)]
+        _judge(system, todo, args)
+        known = told(system, args.out)
+        lines = [known[one.name] for one in sorted(all_of_it, key=lambda one: one.name) if one.name in known]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (args.out / f"{system}.jsonl").write_text(text, encoding="utf-8")
+        bad += [f"{system} {line['bus']}: {', '.join(line['fails'])}" for line in lines if line["fails"]]
+    print("\n".join(bad) or "no MUST row fails on any of them")
+    return int(bool(bad))
+
+
+def _judge(system: str, todo: list[Choice], args: argparse.Namespace) -> None:
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for done in as_completed([pool.submit(_judged, one, args.short) for one in todo]):
+            line = done.result()
+            with (args.out / f"{system}.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            print(system, line["bus"], line["verdict"], *line["fails"], file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
