@@ -261,7 +261,8 @@ class RelayGenerator:
         """As many bytes as a message may have, one less, one more."""
         most, near = self.model.settings["message_bytes_max"], self.r.choice(NEAR)
         missing = int(most) + near - len(data.encode())
-        if missing <= 0 or (most > 1000 and self.r.random() < 0.6):
+        # How long a prompt a program can be given is the operating system's matter.
+        if missing <= 0 or "KIND: spawn" in data or (most > 1000 and self.r.random() < 0.6):
             return data
         self.tags.append(f"size{near:+}")
         return data + "x" * missing
