@@ -120,6 +120,8 @@ def _examine_adapter(spec: str, contract: Contract, household: Household) -> Ite
             hello = _hello(door, contract.system)
             yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
             yield from _declares(hello, contract)
+            if left_out := [name for name in contract.features if name not in hello.features]:
+                yield f"not declared: {', '.join(left_out)}; rows that need it are not applicable"
             yield from _manners(door)
             of_a_new_store = _backwards(door, first, hello, contract)
             yield "open: a store folder is accepted"

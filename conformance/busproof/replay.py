@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import Door, DoorError, Lost
+from busproof.explore.command import main as explore
 from busproof.fleet import Fleet, reference
 from busproof.protocol import CONTRACTS
 from busproof.report import lines
@@ -28,6 +30,10 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         return 2
     scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
     again = [said for row in report.rows if row["requirement"] == row_id for said in AGAIN.findall(row["why"])]
+    if not scripts and again and " --script " in again[0]:
+        say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
+        explore(shlex.split(again[0])[2:] + (["--bus", bus] if bus else []))  # the last --bus counts
+        return 0
     if not scripts and again:
         say(f"{row_id} broke in a program of many calls. It plays again, call by call, by:\n  {one_line(again[0])}")
         return 0

@@ -72,6 +72,11 @@ class Ctx:
         return session
 
     @property
+    def newest(self) -> Session:
+        """The session that came last."""
+        return self._sessions[-1]
+
+    @property
     def now_ms(self) -> int:
         """The scenario's time."""
         return self._now_ms

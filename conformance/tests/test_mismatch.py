@@ -65,3 +65,17 @@ def test_the_state_that_is_told_is_the_one_before_the_call() -> None:
         stage._judge(call(0, "claim_message"), [claim])
     assert name in found.value.state and "processing" not in found.value.state
     assert "processing" in stage.model.in_words()
+
+
+def test_a_choice_about_the_very_sentence_that_is_broken_now_is_none() -> None:
+    """It does not explain all: the stage takes it back, and tells what it had explained away."""
+    features = sorted(CommsModel.EVERYTHING)
+    hello = SimpleNamespace(nouns=features, features=[], limits={}, clock="manual")
+    stage = Stage(cast(Any, SimpleNamespace(hello=hello)), SPECIFICATION, {"comms.limit.01: full": "waits"})
+
+    def broken(*rows: str) -> Mismatch:
+        called = Called("1", 0, "dump", {}, NOW_MS, seen={})
+        return Mismatch(call(0, "dump", {}), [called], Difference("reply", "a", "b", rows), ["a"])
+
+    assert stage._belied(broken("comms.limit.01", "comms.log.01")) == "comms.limit.01: full"
+    assert stage._belied(broken("comms.log.01", "comms.limit.01")) == ""

@@ -16,6 +16,7 @@ class Hand:
 
     DATABASE = ""
     LOOK = ""  # the method that shows the whole state, for buses whose protocol has no dump
+    ON_FILES: tuple[str, ...] = ()  # what it does on any bus; all else takes the tables
 
     def __init__(self, store: Path) -> None:
         self.store = store

@@ -19,6 +19,7 @@ class RelayHand(Hand):
 
     DATABASE = "ledger.db"
     LOOK = "folder"
+    ON_FILES = ("config", "agent", "link_agent", "write", "remove", "attach", "take", "folder")
 
     def __init__(self, store: Path, name: str = "hand") -> None:
         super().__init__(store)

@@ -110,8 +110,8 @@ class Mismatch(Exception):
         return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
 
     def told(self) -> str:
-        """Both answers, for a reader."""
-        lines = []
+        """Where they differ, then both answers, for a reader."""
+        lines = [one_line(self.difference)]
         for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
             assert isinstance(one, Called)
             lines += [
@@ -119,7 +119,7 @@ class Mismatch(Exception):
                 f"  model: {one_line(expected)}",
                 f"  bus:   {one_line(shortened(one.seen)):.900}",
             ]
-        return "\n".join([*lines, f"  {one_line(self.difference)}"])
+        return "\n".join(lines)
 
 
 @dataclass
@@ -286,7 +286,7 @@ class Stage:
             known = self._methods.get(step.method)
             if known and not {known.noun, known.feature} - {None} <= self.features:
                 return None
-        elif "sqlite" not in self.features:
+        elif "sqlite" not in self.features and step.method not in self.hand.ON_FILES:
             return None
         called = Called(step.name, step.at, step.method, params, self.now_ms)
         if self.is_measured and step.at != "hand":
@@ -371,7 +371,7 @@ class Stage:
             called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
             called.seen = self._send(called)
             self._judge(step, [called])
-        elif self.hand.LOOK and "sqlite" in self.features:
+        elif self.hand.LOOK:
             self._do_call(Step("call", "hand", self.hand.LOOK, name=step.name + ".look"))
 
     # -- judging
@@ -454,6 +454,7 @@ class Stage:
         trial = explained(self._new_model, self.history, known, learnt)
         if trial is None:
             name = self._doubted(known, learnt) or of_two_minds(self._new_model, self.history, self.dialects, since)
+            name = name or self._belied(mismatch)
             if name in self.learnt:
                 del self.dialects[name]
                 raise self.learnt.pop(name)
@@ -474,6 +475,11 @@ class Stage:
             if explained(self._new_model, self.history, others, learnt):
                 return name
         return ""
+
+    def _belied(self, mismatch: Mismatch) -> str:
+        """A choice about the very sentence that is broken now: it does not explain all, so it explains nothing."""
+        sentence = mismatch.rows[0] if mismatch.rows else ""
+        return next((name for name in self.dialects if name.partition(":")[0] == sentence), "")
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)

@@ -149,7 +149,9 @@ class RelayModel(Model):
             self.row("relay.log.01", "relay.lease.11")
         self.opened_by = self.at
         self.settings = DEFAULTS | self.config_file | options
-        self.monotonic_ms, self.clock_ms, self.pass_ms, self.seen, self.limited = 0, self.now_ms, 0, {}, set()
+        self.monotonic_ms, self.clock_ms, self.pass_ms, self.seen = 0, self.now_ms, 0, {}
+        if self.limited and self.choice("relay.limit.04: a restart", "is recorded again", "is not") != "is not":
+            self.limited = set()
         for row in self.rows:
             if isinstance(row, Row) and row.status == "processing":
                 with self.about(row.path):
@@ -165,6 +167,8 @@ class RelayModel(Model):
         else:
             self.row("relay.lease.06")
             self.fail(row, "file_disappeared")
+            if self.choice("relay.retry.01: lost at a start", "counts", "does not count") == "does not count":
+                row.retry_count -= 1
             row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
 
     def is_taken_for_a_file(self) -> bool:
@@ -175,7 +179,10 @@ class RelayModel(Model):
 
     def close(self) -> dict[str, Any]:
         """Ends the agents that it started."""
-        if self.at == self.opened_by:
+        if self.at != self.opened_by:
+            if self.choice("relay.lease.13: close", "does nothing", "is refused") == "is refused":
+                self.refuse("NOT_OPEN", "relay.lease.13")
+        else:
             self.row("relay.presence.32")
             self.opened_by = None
             for agent in self.agents.values():
@@ -289,6 +296,8 @@ class RelayModel(Model):
         """A half file that nobody will finish."""
         if one.odd in ("symlink", "not_regular"):
             self.row("relay.cursor.26", "relay.limit.09")
+            if self.choice("relay.limit.11: in .pending", "is passed over", "is recorded") == "is recorded":
+                self.refuse_file(one.odd, path, one.looks)
             return False
         age_ns, most_ns = self.age_ns(path, one), self.settings["orphan_ms"] * MS
         if age_ns > most_ns or (
@@ -354,15 +363,25 @@ class RelayModel(Model):
                 if not self.is_candidate(name, file):
                     continue
                 self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
-                if len(found) < room:
+                if len(found) < room or self.takes_turns() != "every new file":
                     one = self.judged(name, file)
                     found += [one] if one is not None else []
                 else:
                     waits = True
+        if len(found) > room:  # on another bus
+            if self.takes_turns() == "what is ready, by priority":  # on another bus
+                found.sort(key=lambda one: one[0])
+            found, waits = found[:room], True
         if waits and name not in self.limited:
             self.record("rate_limited", f"agents/{name}")
         self.limited = self.limited | {name} if waits else self.limited - {name}
         return found
+
+    def takes_turns(self) -> str:
+        """Of more files than the rate allows: which ones wait."""
+        return self.choice(
+            "relay.limit.04: waits", "every new file", "what is ready, by name", "what is ready, by priority"
+        )
 
     def is_candidate(self, name: str, file: str) -> bool:
         """Is it a new file that may be a message? Refuses what is odd, and reads again what changed."""
@@ -381,13 +400,24 @@ class RelayModel(Model):
         known = self.by_path.get(path)
         if known is None:
             return True
-        if known.looks == one.looks:
+        if known.looks == one.looks and not self.is_forbidden(known):
             self.row("relay.cursor.02")
         elif known.status != "pending":
-            self.refuse_file("name_reused", path, one.looks)
+            if self.has_settled(path, one) or self.choice("relay.cursor.14: young", "at once", "waits") == "at once":
+                self.refuse_file("name_reused", path, one.looks)
         elif (found := self.judged(name, file)) is not None:
             self.read_again(known, found[1])
         return False
+
+    def has_settled(self, path: str, file: File) -> bool:
+        """Is it old enough to be read?"""
+        return self.has_come(self.age_ns(path, file), self.settings["settle_ms"] * MS, "relay.cursor.05: settled")
+
+    def is_forbidden(self, known: Row) -> bool:
+        """A pending one that a later limit forbids fails when it is due; on another bus, as soon as it is seen."""
+        if known.status != "pending" or not self.is_too_large(known):
+            return False
+        return self.choice("relay.limit.01: a pending one", "when it is due", "when it is seen") == "when it is seen"
 
     def judged(self, name: str, file: str) -> tuple[int, Row] | None:
         """What a file is at this age; nothing while it may still be written."""
@@ -396,7 +426,7 @@ class RelayModel(Model):
         if file in self.folders[name].pending:
             self.row("relay.cursor.06")
             return None
-        if not self.has_come(age_ns, self.settings["settle_ms"] * MS, "relay.cursor.05: settled"):
+        if not self.has_settled(f"agents/{name}/outbox/{file}", one):
             self.row("relay.cursor.04", "relay.cursor.05")
             return None
         row = Row(
@@ -426,6 +456,8 @@ class RelayModel(Model):
         else:
             self.row("relay.log.37", "relay.log.46")
             row.last_error = "checksum_mismatch"
+            if self.choice("relay.log.27: checksum_mismatch", "NULL", "as in its headers") == "as in its headers":
+                row.kind, row.target = message.kind, message.to
         return USUAL_PRIORITY, row
 
     def is_whole(self, message: Message, data: bytes) -> bool:
@@ -449,9 +481,11 @@ class RelayModel(Model):
         self.row("relay.cursor.11", "relay.cursor.12", "relay.cursor.13")
         known.size, known.mtime_ns, known.inode, known.checksum = now.size, now.mtime_ns, now.inode, now.checksum
         known.kind, known.target = now.kind, now.target
-        known.processed_at = None
+        if known.tried_at is not None and self.choice("relay.cursor.13: its pause", "ends", "goes on") == "ends":
+            known.tried_at = known.processed_at = None
         if now.status == "failed":
             known.status, known.last_error, known.processed_at = "failed", now.last_error, self.now_ms
+            known.retry_count += self.choice("relay.retry.01: in the look", "does not count", "counts") == "counts"
             self.counts["failed"] += 1
             self.put_away(known)
 
@@ -477,12 +511,12 @@ class RelayModel(Model):
         """Is it to be tried now?"""
         if row.status == "processing":
             self.row("relay.lease.04")
-        if row.status != "pending" or row.processed_at is None:
+        if row.status != "pending" or row.tried_at is None:
             return row.status == "pending"
         with self.about(row.path):
             self.row("relay.retry.04", "relay.retry.05")
         pause_ms = int(self.settings["retry_ms"]) * 2 ** (row.retry_count - 1)
-        return self.has_come(self.now_ms - row.processed_at, pause_ms, "relay.retry.05")
+        return self.has_come(self.now_ms - row.tried_at, pause_ms, "relay.retry.05")
 
     def process(self, row: Row) -> None:
         """Claim it, do what it asks, keep its file."""
@@ -507,6 +541,8 @@ class RelayModel(Model):
         else:
             self.row("relay.log.30", *(["relay.retry.06"] if row.retry_count else []))
             row.status, row.processed_at = "completed", self.now_ms
+            if row.last_error and self.choice("relay.retry.10: after success", "stays", "goes") == "goes":
+                row.last_error = None
             self.counts["completed"] += 1
             self.put_away(row)
 
@@ -516,7 +552,9 @@ class RelayModel(Model):
         may_come = self.may_come(failure)
         if may_come and row.retry_count < self.settings["retries_max"]:
             self.row("relay.retry.03", "relay.retry.10")
-            row.retry_count, row.processed_at = row.retry_count + 1, self.now_ms
+            row.retry_count, row.tried_at = row.retry_count + 1, self.now_ms
+            is_told = self.choice("relay.log.30: a failed attempt", "is told", "is not told") == "is told"
+            row.processed_at = self.now_ms if is_told else None
             told = self.choice("relay.retry.10", "after each attempt", "when it is final")
             row.last_error = failure.reason if told == "after each attempt" else None
             self.counts["retried"] += 1
@@ -610,10 +648,16 @@ class RelayModel(Model):
     def others(self, sender: str, to: str, names: Iterable[str]) -> Iterator[str]:
         """Of those, who are active; a sender hears himself on another bus."""
         for name in names:
-            if self.agents[name].status != "active":
+            if not self.hears(name, to):
                 continue
             if name != sender or self.choice(f"relay.route.03: {to}", "without the sender", "with") == "with":
                 yield name
+
+    def hears(self, name: str, to: str) -> bool:
+        """Who is active does; an inactive subscriber may (the seed says: all)."""
+        if to == "#" and self.agents[name].status == "inactive":
+            return self.choice("relay.route.04: who is inactive", "gets nothing", "gets it") == "gets it"
+        return self.agents[name].status == "active"
 
     def reaches_the_terminated(self, name: str) -> bool:
         """Is something delivered to an agent that has ended?"""
@@ -694,7 +738,9 @@ class RelayModel(Model):
             what = self.choice("relay.presence.34", "below ACTION", "the whole body")
             self.agents[row.agent].state = state if what == "below ACTION" else body
         elif action == "ACTION: load":  # or nothing, on another bus
-            head = f"FROM: {ORCHESTRATOR}\nID: {self.id_of(row)}\nTO: {row.agent}\nKIND: continuity\n\n"
+            whose = self.choice("relay.presence.33: ID", "the request's", "the orchestrator's")
+            id_ = self.id_of(row) if whose == "the request's" else f"{ORCHESTRATOR}/{row.file.removesuffix('.msg')}"
+            head = f"FROM: {ORCHESTRATOR}\nID: {id_}\nTO: {row.agent}\nKIND: continuity\n\n"
             self.deliver(row.path, row.agent, (head + self.agents[row.agent].state).encode(), "continuity", row.agent)
 
     def spawn(self, message: Message) -> None:

@@ -154,6 +154,7 @@ class Row:
     processed_at: Any = None
     retry_count: int = 0
     last_error: str | None = None
+    tried_at: int | None = None  # when an attempt failed that another one may follow
 
     @property
     def looks(self) -> tuple[int, int, str]:
@@ -369,6 +370,8 @@ class Records(Part):
             is_agent = one.event == "symlink" and one.path.count("/") == 1
             return ("relay.limit.10" if is_agent else EVENT_ROWS[one.event],)
         assert other is not None
+        if other.event == "rate_limited":  # says nothing of what else makes an agent what it is
+            return (EVENT_ROWS[other.event],)
         return (
             EVENT_ROWS.get(other.event, "relay.limit.16"),
             *self.why.get(other.path.removeprefix("agents/") if other.path.count("/") == 1 else other.path, ()),

@@ -21,6 +21,7 @@ NAME = re.compile("[a-zA-Z][a-zA-Z0-9_-]{0,62}")
 FILE_NAME = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
 HEADER = re.compile(r"([A-Z][A-Z0-9_-]*):(.*)", re.DOTALL)
 SMALL_HEADER = re.compile(HEADER.pattern, re.DOTALL | re.IGNORECASE | re.ASCII)
+ANY_HEADER = re.compile(r"([A-Z0-9_-]+):(.*)", re.DOTALL)
 HASH = re.compile(r"sha256:([0-9a-f]{64})")
 KNOWN = ("TO", "KIND", "THREAD", "PRIORITY", "CHECKSUM", "ATTACHMENT", "FROM", "ID")
 SPAWN, RELEASE = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV"), ("NAME", "REASON")
@@ -80,7 +81,7 @@ def parsed(data: bytes, choose: Choose = as_the_reference) -> Message | None:
     head, blank, body = text.partition("\n\n")
     headers: dict[str, str] = {}
     for line in head.split("\n") if blank else ():
-        match = HEADER.fullmatch(line) or small_header(line, choose)
+        match = HEADER.fullmatch(line) or other_header(line, choose)
         value = match[2].strip(" \t") if match else ""
         if match is None or not value or not (may_hold(value, choose) and may_stand(match[1].upper(), headers, choose)):
             return None
@@ -88,10 +89,13 @@ def parsed(data: bytes, choose: Choose = as_the_reference) -> Message | None:
     return Message(headers, body) if is_sound(headers, choose) else None
 
 
-def small_header(line: str, choose: Choose) -> re.Match[str] | None:
-    """A header whose name is not in upper case, for a bus that takes it."""
+def other_header(line: str, choose: Choose) -> re.Match[str] | None:
+    """A header whose name is not in upper case, or begins with no letter, for a bus that takes it."""
     match = SMALL_HEADER.fullmatch(line)
     if match and choose("relay.log.41", "upper case alone", "any case") == "any case":
+        return match
+    match = ANY_HEADER.fullmatch(line)
+    if match and choose("relay.log.41: its first character", "a letter", "any of a name's") == "any of a name's":
         return match
     return None
 

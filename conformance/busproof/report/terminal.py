@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import textwrap
 from typing import IO, Any
 
 from busproof.catalogue import CORPUS, catalogue
+from busproof.protocol import CONTRACTS
 from busproof.report.lines import Report
 from busproof.words import one_line, printable
 
 WIDTH = 100
 IDS_SHOWN = 24
 IN_LINES = (CORPUS, "explore")  # whose words of a difference are lines of ours, with what the bus said escaped
+OF_A_SCRIPT = re.compile(r"play it again: (busproof explore .* --script .*)")
 _COLOURS = {
     "invalid": "31",
     "fail": "31",
@@ -59,7 +62,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
         lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
     left_out, calls = header.get("left_out", (0, 0))
     if left_out:
-        lines += [f"The corpus left out {left_out:,} of {calls:,} calls: they need what this bus does not declare."]
+        lines += [f"The corpus left out {left_out:,} of {calls:,} calls: they need {_undeclared(header)}."]
     chaos = header.get("chaos_rows", 0)
     if chaos:
         command = f"busproof chaos {header['system']}{_bus(header)}".replace("'faketime:", "'")
@@ -130,6 +133,8 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
+    if script := OF_A_SCRIPT.search(row["why"]):
+        return script[1]  # takes seconds; the whole corpus, a minute
     item = CORPUS if row["check"] == CORPUS else catalogue(header["system"])[row["requirement"]].item
     said = f"busproof check {header['system']}{_bus(header)} --only {item}"
     if row["fleet"] == "mixed":
@@ -137,6 +142,14 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     if header.get("seed") is not None:
         said += f" --seed {header['seed']}"
     return said + (" --nightly" if header.get("nightly") else "")
+
+
+def _undeclared(header: dict[str, Any]) -> str:
+    """What the bus could declare and does not."""
+    contract, hello = CONTRACTS[header["system"]], header["hello"]
+    declared = {*hello["nouns"], *hello["features"]}
+    missing = [name for name in (*contract.profiles["full"], *contract.features) if name not in declared]
+    return f"what this bus does not declare ({', '.join(missing)})" if missing else "what this bus does not do"
 
 
 def _bus(header: dict[str, Any]) -> str:

@@ -16,15 +16,17 @@ _NOT_COMPARED = {"id", "file_inode", "file_mtime_ns", "processed_at", "retry_cou
 
 
 def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[str, Any]:
-    """Messages with their copies, and every file's place. On a wall clock times and the copies' names go."""
+    """Messages with their copies, and every file's place.
+
+    The names of copies are free, and what a recovery delivers it may deliver in `open`, before it is told the time: of
+    their rows neither names nor times are compared; of others, times on a clock that is set.
+    """
 
     def clean(row: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: value for name, value in row.items() if name not in _NOT_COMPARED}
-        if clock != "manual":
-            kept = {name: value for name, value in kept.items() if not name.endswith("_at")}
-            if row.get("direction") == "inbox":
-                kept = {name: value for name, value in kept.items() if name not in ("message_id", "file_path")}
-        return kept
+        is_copy = row.get("direction") == "inbox"
+        free = _NOT_COMPARED | ({"message_id", "file_path"} if is_copy else set())
+        has_times = clock == "manual" and not is_copy
+        return {name: value for name, value in row.items() if name not in free and (has_times or name[-3:] != "_at")}
 
     copies = [{name: copy[name] for name in ("agent", "id", "text")} for copy in dump.get("copies", [])]
     return {

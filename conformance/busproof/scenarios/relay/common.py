@@ -59,16 +59,20 @@ def ledger(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 
 def row_of(ctx: Ctx, file: str) -> Row:
     """A file's row; empty without one."""
-    with ledger(ctx) as db:
-        found = db.execute("SELECT * FROM messages WHERE file_path LIKE ?", (f"%/outbox/{file}",)).fetchone()
-    return dict(found) if found else {}
+    return next((row for row in rows(ctx, "messages") if str(row["file_path"]).endswith(f"/outbox/{file}")), {})
 
 
 def agent_of(ctx: Ctx, name: str) -> Row:
     """An agent's row; empty without one."""
+    return next((row for row in rows(ctx, "agents") if row["name"] == name), {})
+
+
+def rows(ctx: Ctx, table: str) -> list[Row]:
+    """Of the ledger: as its tables say or, on a bus that has no such tables, as the bus tells them."""
+    if not ctx.has("sqlite"):
+        return list(ctx.newest.call("dump")[table])
     with ledger(ctx) as db:
-        found = db.execute("SELECT * FROM agents WHERE name = ?", (name,)).fetchone()
-    return dict(found) if found else {}
+        return [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY 1")]
 
 
 def mode(path: Path) -> str:

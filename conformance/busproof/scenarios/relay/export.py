@@ -20,10 +20,11 @@ def backup(ctx: Ctx) -> None:
         files = [write(ctx, agents, "ann", f"TO: bob\n\n{n}") for n in range(5)]
         bus.call("scan")
         bus.call("backup", path=str(copy))
-        with closing(sqlite3.connect(copy)) as db:
-            sound = db.execute("PRAGMA integrity_check").fetchone()[0]
-            rows = db.execute("SELECT count(*) FROM messages WHERE direction = 'outbox'").fetchone()[0]
-        ctx.expect("relay.export.08", sound == "ok" and rows == 5, f"integrity {sound}, {rows} messages of 5")
+        if ctx.has("sqlite"):
+            with closing(sqlite3.connect(copy)) as db:
+                sound = db.execute("PRAGMA integrity_check").fetchone()[0]
+                rows = db.execute("SELECT count(*) FROM messages WHERE direction = 'outbox'").fetchone()[0]
+            ctx.expect("relay.export.08", sound == "ok" and rows == 5, f"integrity {sound}, {rows} messages of 5")
         late = write(ctx, agents, "ann", "TO: bob\n\nlate")
         bus.call("scan")
         bus.call("restore", path=str(copy))

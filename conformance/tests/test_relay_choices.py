@@ -1,0 +1,47 @@
+"""What docs/spec/relay.md leaves open a bus may choose: it is followed, and no row fails for it."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof.explore import corpus
+from busproof.fleet import Fleet
+from busproof.runner import run_item
+from busproof.systems import SYSTEMS
+
+OTHERWISE, ELSEWHERE = (Path(__file__).parent / f"relay_{name}.py" for name in ("otherwise", "elsewhere"))
+CHOSEN = {
+    "relay.cursor.13: its pause": "goes on",
+    "relay.cursor.14: young": "waits",
+    "relay.lease.13: close": "is refused",
+    "relay.limit.01: a pending one": "when it is seen",
+    "relay.limit.04: waits": "what is ready, by name",
+    "relay.limit.11: in .pending": "is recorded",
+    "relay.log.30: a failed attempt": "is not told",
+    "relay.log.41: its first character": "any of a name's",
+    "relay.presence.33: ID": "the orchestrator's",
+    "relay.retry.01: lost at a start": "does not count",
+    "relay.retry.10: after success": "goes",
+    "relay.route.04: who is inactive": "gets it",
+}
+
+
+def test_a_bus_that_chose_otherwise_in_all_of_it_is_followed_through_the_whole_corpus() -> None:
+    """Every script holds, though several choices meet in one answer."""
+    specification = SYSTEMS["relay"].model
+    assert specification is not None
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {OTHERWISE}"], system="relay")) as fleet:
+        found = corpus.replay(fleet, specification, corpus.scripts("relay"))
+    assert {name: program.mismatch and program.mismatch.told() for name, program in found.broken.items()} == {}
+    assert found.dialects == CHOSEN
+
+
+@pytest.mark.parametrize("item", ["log.tree", "presence.release", "export.backup", "corpus:agents", "corpus:order"])
+def test_a_ledger_in_a_file_of_its_own_is_judged_by_what_the_bus_tells_of_it(item: str) -> None:
+    """Nothing opens ledger.db, which is not there; only rows about its tables are not applicable."""
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {ELSEWHERE}"], system="relay")) as fleet:
+        found = run_item(fleet, item, seed=1)
+    assert {one.why for one in found if one.outcome in ("fail", "warn") or "broke" in one.why} == set()
+    assert any(result.outcome == "pass" for result in found)
