@@ -1,4 +1,4 @@
-"""A release without a name is one of nobody."""
+"""A release without a name is one of ann."""
 
 import inspect
 import textwrap
@@ -10,7 +10,7 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.presence.27",)
 
 WAS = 'said.get("NAME", "")'
-IS = 'said.get("NAME", "nobody")'
+IS = 'said.get("NAME", "ann")'
 SOURCE = inspect.getsource(spawn._name)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))
