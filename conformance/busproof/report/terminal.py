@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 import textwrap
@@ -18,7 +17,6 @@ from busproof.words import one_line, printable
 WIDTH = 100
 IDS_SHOWN = 24
 IN_LINES = (CORPUS, "explore")  # whose words of a difference are lines of ours, with what the bus said escaped
-OF_A_SCRIPT = re.compile(r"play it again: (busproof explore .* --script .*)")
 _COLOURS = {
     "invalid": "31",
     "fail": "31",
@@ -133,8 +131,6 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
-    if script := OF_A_SCRIPT.search(row["why"]):
-        return script[1]  # takes seconds; the whole corpus, a minute
     item = CORPUS if row["check"] == CORPUS else catalogue(header["system"])[row["requirement"]].item
     said = f"busproof check {header['system']}{_bus(header)} --only {item}"
     if row["fleet"] == "mixed":
