@@ -251,8 +251,10 @@ class CommsModel(Model):
             self.open_vote(new)
         elif new.type == "vote.cast":
             self.cast_vote(new)
-        before_us = 0 if self.refills_backwards() else self.buckets.get(new.sender, (0, 0))[1]
-        self.buckets[new.sender] = tokens - 1, max(self.now_us, before_us)
+        at_us = self.buckets.get(new.sender, (0, 0))[1]
+        if self.now_us >= at_us or self.refills_backwards():
+            at_us = self.now_us
+        self.buckets[new.sender] = tokens - 1, at_us
         self.insert(new)
         self.sent.append(new)
         self.tell("sent", new.sender, new.id)
@@ -502,7 +504,7 @@ class CommsModel(Model):
         agent = self.owner(message, agent_id)
         delivery = message.of(agent)
         is_free = delivery.there(self.now_us) and not message.is_expired(self.now_us)
-        if is_free and self.is_claimed_by_completing(message):
+        if is_free and self.is_claimed_by_completing(message):  # on another bus
             self.grant(message, agent)
         if delivery.count == 0:
             self.refuse("NOT_CLAIMED", "comms.lease.23")
@@ -524,7 +526,7 @@ class CommsModel(Model):
             return {"status": Told(delivery.status)}
         if delivery.there(self.now_us):
             late = self.choice("comms.lease.18", "counts", "is refused", "is refused after a clean-up")
-            if late == "is refused" or (late != "counts" and delivery.status == "pending"):
+            if late == "is refused" or (late != "counts" and delivery.status == "pending"):  # on another bus
                 self.refuse("NOT_CLAIMED", "comms.lease.18")
             self.row("comms.lease.18")
         return self.finish(message, agent, error)
@@ -543,7 +545,7 @@ class CommsModel(Model):
             return str(agent_id)
         if agent_id not in (None, message.to):
             whose = self.choice("comms.lease.11", "nobody else's", "done for its addressee")
-            if whose == "nobody else's":
+            if whose == "nobody else's":  # always; not on another bus
                 self.refuse("NOT_CLAIMED", "comms.lease.11")
         return message.to
 
