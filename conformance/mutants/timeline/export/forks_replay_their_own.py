@@ -15,7 +15,8 @@ read = Lineage.read
 
 def own(lineage: Lineage, timeline: str, after: int = 0, submission: str | None = None) -> Any:
     found = read(lineage, timeline, after, submission)
-    return found if submission is None else (node for node in found if node.timeline == token.encode(timeline))
+    mine = token.encode(timeline)
+    return found if submission is None else (node for node in found if node.subject.split(".")[1] == mine)
 
 
 Lineage.read = own  # type: ignore[method-assign]

@@ -4,6 +4,7 @@ from refbus.topics import message
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.86",)
+DIES_OF = "no answer"
 
 message._readable = lambda cell: cell
 
