@@ -89,8 +89,10 @@ def _revised(
     others = {other: option for other, option in found.dialects.items() if other != name}
     again = play(fleet, specification, steps, others)
     is_farther = _far(again) > _far(program)
-    if is_farther and _far(play(fleet, specification, excused.steps, others)) >= _far(excused):
+    once_more = play(fleet, specification, excused.steps, others)
+    if is_farther and _far(once_more) >= _far(excused):
         found.dialects = others
+        learnt |= dict.fromkeys(once_more.learnt, (script, once_more))  # perhaps the same choice
         return again
     del found.dialects[name]
     excused.mismatch = excused.learnt.pop(name)
