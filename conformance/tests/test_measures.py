@@ -42,12 +42,13 @@ def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_nam
     assert (ROOT / "docs" / "mutants" / f"{system}.md").read_text() == matrix_page(system, lines)
 
 
-def test_a_bus_of_relay_that_chose_otherwise_than_the_reference_fails_no_must() -> None:
-    """Where the seed is silent its choice is recognised and followed."""
-    rows = catalogue("relay")
+@pytest.mark.parametrize("system", ["relay", "timeline"])
+def test_a_bus_that_chose_otherwise_than_the_reference_fails_no_must_where_it_is_told(system: str) -> None:
+    """Where the seed is silent its choice is recognised and followed; test_choices plays the rest of `check`."""
+    rows = catalogue(system)
     missed = {
         line["mutant"]
-        for line in valid.read(ROOT / "docs" / "mutants" / "relay.jsonl")
+        for line in valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
         if not any(rows[row].level == "MUST" for row in line["named"]) and "fail" in line["killed_by"].values()
     }
     assert missed == set()

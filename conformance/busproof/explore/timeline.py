@@ -16,6 +16,7 @@ from busproof.adapters.hand_timeline import TimelineHand
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, copied
 from busproof.explore.stage import Specification
+from busproof.models.spec import plain
 from busproof.models.timeline import PAYLOAD_BYTES_MAX, TimelineModel
 from busproof.models.timeline_keys import (
     DIMENSION_BYTES_MAX,
@@ -577,11 +578,11 @@ class TimelineGenerator:
         lanes = list(self.model.lanes.values())
         if self.heads and self.r.random() < 0.3:
             timeline, head = self.r.choice(self.heads)
-            self._tag("head" if head == self.model.lanes[timeline].last[1] else "old head")
+            self._tag("head" if head == plain(self.model.lanes[timeline].last[1]) else "old head")
             return self._step(at, "verify", {"timeline": timeline, "head": head})
         if lanes:
             noted = self.r.choice(lanes)
-            self.heads.append((noted.name, noted.last[1]))
+            self.heads.append((noted.name, plain(noted.last[1])))
         params: dict[str, Any] = {} if self.r.random() < 0.4 else {"timeline": self._timeline()}
         if self.r.random() < 0.15:
             params["head"] = self._tag("head of nothing", self.r.choice(("0" * 64, "", 5, True)))

@@ -7,15 +7,26 @@ message with exactly the reply key. Keys and subjects stand in `timeline_keys`, 
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
 from busproof.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
-from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Model, Refuse, Told, plain
+from busproof.models.spec import (
+    INT_MAX,
+    AnyOrder,
+    Cited,
+    Difference,
+    Fits,
+    Free,
+    Model,
+    Part,
+    Refuse,
+    Told,
+    differs,
+    plain,
+)
 from busproof.models.timeline_keys import (
     REPLY_TYPES,
     VARIANTS,
@@ -25,12 +36,14 @@ from busproof.models.timeline_keys import (
     checked_key,
     checked_text,
     filter_subjects,
+    in_lower_case,
+    in_upper_case,
     key_of,
     matches,
     reply_key,
     subject,
 )
-from busproof.models.timeline_record import Message, Timeline, canonical, is_json, text_of
+from busproof.models.timeline_record import Digest, DigestOf, Message, Timeline, canonical, is_json, row_of, text_of
 from busproof.protocol.timeline import CONTRACT
 
 PAYLOAD_BYTES_MAX = 1_000_000
@@ -41,10 +54,12 @@ NOW_MS_MAX = 2**53
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
 NAK_EFFECTS = "gives it back", "has no effect"
+# A row's second choice.
+MEMBERS, UNASKED = "timeline.log.26: the members of a state", "timeline.log.28: where no limit is given"
+BELOW_0 = "timeline.retry.10: below 0"
 SUBJECT_ROWS = dict(
     zip(VARIANTS, ("route.04", "route.05", "route.06", "route.07", "route.08", "route.09", "route.10"), strict=True)
 )
-MESSAGE_ROWS = dict(zip(VARIANTS, ("log.01", "log.04", "log.02", "log.03", "log.05", "log.06", "log.07"), strict=True))
 REFUSED_KEY = {
     "shape": "timeline.route.01",
     "empty": "timeline.route.20",
@@ -52,6 +67,18 @@ REFUSED_KEY = {
     "sequence": "timeline.route.27",
     "subject": "timeline.route.18",
 }
+
+
+@dataclass(frozen=True)
+class FirstOf(Part):
+    """So many of a list's first members as a bus shows, one at least."""
+
+    value: list[Any]
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Of as many as were shown."""
+        shown = min(max(1, len(actual)), LOG_LIMIT) if isinstance(actual, list) else LOG_LIMIT
+        return differs(self.value[:shown], actual, path, rows)
 
 
 class Name(Free):
@@ -90,6 +117,7 @@ class Consumer:
     name: Any
     held: dict[int, Held] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
+    has_begun: bool = False
 
     def told(self) -> str:
         """In words."""
@@ -202,12 +230,21 @@ class TimelineModel(Model):
             self.nonce(key, nonce)
         self.row("timeline.route.02", "timeline.route.03", "timeline." + SUBJECT_ROWS[key["type"]])
         self.row("timeline.route.16", "timeline.route.21", "timeline.route.22")
-        return {"subject": subject(key), "consumer": self.consumer(subject(key), None).name}
+        return {"subject": self.written(subject(key)), "consumer": self.named(subject(key), None)}
+
+    def written(self, text: str) -> str:
+        """A subject as this bus writes it."""
+        return in_lower_case(text) if "%" in text and self.escapes_are_lower() else text
+
+    def escapes_are_lower(self) -> bool:
+        """Which digits an escape has."""
+        return self.choice("timeline.route.21", "upper-case digits", "lower-case digits") == "lower-case digits"
 
     def key_of(self, subject: Any) -> dict[str, Any]:
         """And back."""
         try:
-            key = key_of(subject)
+            is_lower = type(subject) is str and "%" in subject and self.escapes_are_lower()
+            key = key_of(in_upper_case(subject) if is_lower else subject)
         except NoKey:
             self.refuse("INVALID_ARGUMENT", "timeline.route.18")
         self.row("timeline.route.17", "timeline.route.02", "timeline." + SUBJECT_ROWS[key["type"]])
@@ -230,9 +267,10 @@ class TimelineModel(Model):
     def filter_subject(self, filter: Any, group: Any = None) -> dict[str, Any]:
         """How a filter is written: what is open is a wildcard."""
         one = self.filter(filter, group)
-        self.row("timeline.route.23", "timeline.route.24", "timeline.route.19", "timeline.cursor.15")
-        forms = filter_subjects(one)
-        return {"subject": Fits(forms[0], lambda told: told in forms), "consumer": self.consumer(forms[0], group).name}
+        self.row("timeline.route.23", "timeline.route.24", "timeline.route.19")
+        forms = tuple(map(self.written, filter_subjects(one)))
+        name = self.named(filter_subjects(one)[0], group)
+        return {"subject": Fits(forms[0], lambda told: told in forms), "consumer": name}
 
     def matches(self, filter: Any, key: Any) -> dict[str, Any]:
         """Is the key meant?"""
@@ -246,6 +284,13 @@ class TimelineModel(Model):
             others = [one.name for one in self.consumers.values()]
             self.consumers[written, group] = Consumer(self.born(Name, "consumer", others))
         return self.consumers[written, group]
+
+    def named(self, written: str, group: str | None) -> Cited:
+        """The consumer's name: no other one's, and the same ever after."""
+        name = self.consumer(written, group).name
+        row = "timeline.route.19" if plain(name) is None else "timeline.cursor.15"
+        self.row(row)
+        return Cited(name, (row,))
 
     # -- sending
 
@@ -274,51 +319,58 @@ class TimelineModel(Model):
         return self.sent(message, is_new)
 
     def stated(self, type_: str, state: Any) -> str | None:
-        """What is recorded of the state that an agent gives with its result. A service has none."""
+        """The text whose hash is recorded of the state that an agent gives with its result. A service has none."""
         if type_ not in WITH_STATE:
             if state is not None:
                 self.may_refuse(STATELESS, "timeline.log.26", reference_refuses=True)
             return None
-        self.json(state)
+        text = self.json(state)
         if state is None and self.choice("timeline.log.26", "the hash of null", "null") == "null":
             return None
-        return hashlib.sha256(canonical(state).encode()).hexdigest()
+        if canonical(state) != text and self.choice(MEMBERS, "are sorted", "are as given") == "are as given":
+            return text
+        return canonical(state)
 
     def sent(self, message: Message, is_new: bool) -> dict[str, Any]:
         """Where it stands."""
-        is_forked = any(one.parent == message.key["timeline"] for one in self.lanes.values())
         return {
             "subject": message.subject,
-            # Another number: they are not dense, a refused call has taken one, or a fork of this timeline has.
+            # Another number: they are not dense, or a fork of this timeline has taken one.
             "number": Cited(
-                message.number, ("timeline.log.16", "timeline.log.31", *(["timeline.fork.04"] if is_forked else []))
+                message.number, ("timeline.log.16", *(["timeline.fork.04"] if message.follows_fork else []))
             ),
             # A hash is of all that is recorded: where it differs, the message itself may, or its state.
             "hash": Cited(
                 message.hash_told,
-                ("timeline.log.18", "timeline.log.19", "timeline.log.26", _row_of(message.key["type"])),
+                ("timeline.log.18", "timeline.log.19", "timeline.log.26", row_of(message.key["type"])),
             ),
             "duplicate": Cited(not is_new, ("timeline.log.11",)),
         }
 
-    def append(self, key: dict[str, Any], nonce: str | None, payload: str, state: str | None) -> tuple[Message, bool]:
-        """Behind the last of its timeline, or the same one that is there; True: it is new."""
+    def append(self, key: dict[str, Any], nonce: str | None, payload: str, said: str | None) -> tuple[Message, bool]:
+        """Behind the last of its timeline, or the same one that is there; True: it is new. `said`: its state's text."""
         known = self.by_identity.get((subject(key), nonce))
         if known is not None:
-            return self.again(known, payload, state), False
+            return self.again(known, payload, said), False
         timeline = self.lanes.setdefault(key["timeline"], Timeline(key["timeline"]))
-        message = timeline.append(key, subject(key), nonce, state, payload, self.now_ms * 1000)
-        self.row(_row_of(key["type"]), "timeline.log.08", "timeline.log.09", "timeline.log.14")
+        is_in_ms = self.choice("timeline.log.30", "microseconds", "milliseconds") == "milliseconds"
+        message = Message(key, self.written(subject(key)), nonce, said, payload, self.now_ms * 1000, is_in_ms)
+        timeline.append(message)
+        if self.choice("timeline.log.19", "the hash of the page", "of another form") == "of another form":
+            message.hash = self.born(Digest, "hash", [one.hash for one in self.record])
+        self.row(row_of(key["type"]), "timeline.log.08", "timeline.log.09", "timeline.log.14")
         self.row("timeline.log.16", "timeline.log.17", "timeline.log.18", "timeline.log.19", "timeline.log.30")
         self.row("timeline.log.10", "timeline.log.31", "timeline.fork.04")
         self.record.append(message)
-        self.by_identity[message.subject, nonce] = message
+        self.by_identity[subject(key), nonce] = message
         return message, True
 
-    def again(self, known: Message, payload: str, state: str | None) -> Message:
+    def again(self, known: Message, payload: str, said: str | None) -> Message:
         """The first message, if this one says the same."""
-        if known.content != (payload, state):
-            self.refuse("ID_CONFLICT", "timeline.log.12")
+        if known.content != (payload, said):
+            asks = known.key["type"] in REPLY_TYPES
+            if not asks or self.choice("timeline.log.12", "ID_CONFLICT", "the first counts") == "ID_CONFLICT":
+                self.refuse("ID_CONFLICT", "timeline.log.12")
         self.row("timeline.log.11")
         return known
 
@@ -328,7 +380,8 @@ class TimelineModel(Model):
         """The oldest message that nobody of the group has."""
         one = self.filter(filter, group)
         self.whole(wait_ms, 0, WAIT_MS_MAX, "timeline.cursor.11")
-        consumer = self.consumer(filter_subjects(one)[0], group)
+        consumer = self.consumer(filter_subjects(one)[0], self.sharing(group))
+        self.begin(consumer, group)
         self.row("timeline.cursor.01", "timeline.cursor.03", "timeline.cursor.07", "timeline.cursor.09")
         if group is not None:
             self.row("timeline.cursor.08")
@@ -343,13 +396,36 @@ class TimelineModel(Model):
         """The place of the message that is next: what came back first, then what nobody had yet."""
         open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(one, message.key)]
         back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
-        if self.choice("timeline.cursor.07", "the oldest", "in the order of coming back") != "the oldest":
+        fresh = [at for at in open_ if at not in consumer.held]
+        first = self.choice("timeline.cursor.07", "the oldest", "in the order of coming back", "what nobody had yet")
+        if first == "in the order of coming back":  # on another bus
             back.sort(key=lambda at: (consumer.held[at].back_at, consumer.held[at].until_ms))
-        return next(itertools.chain(back, (at for at in open_ if at not in consumer.held)), None)
+        return next(iter(fresh + back if first == "what nobody had yet" else back + fresh), None)
+
+    def sharing(self, group: str | None) -> str | None:
+        """Whose work it is: the group's own, or that of all who ask with the filter."""
+        if group is None:
+            return None
+        return None if self.work_of_groups() == "they share it" else group
+
+    def begin(self, consumer: Consumer, group: str | None) -> None:
+        """A group that asks for the first time: what of the record is its work?"""
+        is_new = group is not None and not consumer.has_begun
+        if is_new and self.work_of_groups() == "what comes later":  # on another bus
+            consumer.done = set(range(len(self.record)))
+        consumer.has_begun = True
+
+    def work_of_groups(self) -> str:
+        """Each has all of the record, or else."""
+        return self.choice("timeline.cursor.08", "all of the record", "what comes later", "they share it")
 
     def is_back(self, held: Held) -> bool:
         """Given back, or not acknowledged in time. A server keeps its own time."""
-        return held.back_at > 0 or ("sqlite" in self.features and self.now_ms >= held.until_ms)
+        if held.back_at or "sqlite" not in self.features:
+            return held.back_at > 0
+        if self.now_ms == held.until_ms:
+            return self.choice("timeline.cursor.06", "at that time", "after it") == "at that time"
+        return self.now_ms > held.until_ms
 
     def handed(self, consumer: Consumer, at: int) -> dict[str, Any]:
         """Into the caller's hands."""
@@ -362,7 +438,7 @@ class TimelineModel(Model):
         consumer.held[at] = held
         self.tickets[held.ticket.name] = consumer, at
         message = self.record[at]
-        self.row("timeline.cursor.10", _row_of(message.key["type"]))
+        self.row("timeline.cursor.10", row_of(message.key["type"]))
         counted = Cited(held.count, ("timeline.cursor.04",))
         which = {"subject": message.subject, "number": message.number}  # another message is a fault of the queue
         return {**which, **message.told(), **which, "delivery": held.ticket, "delivery_count": counted}
@@ -392,6 +468,8 @@ class TimelineModel(Model):
             return {}
         self.row("timeline.cursor.12")
         held = consumer.held[at]
+        if self.choice("timeline.cursor.12", "comes at once", "comes when its time is over") != "comes at once":
+            return {}
         # Its time is over and nobody else has it: only a clock that goes back shows the difference.
         if self.is_back(held) and not held.back_at and self.choice(NAK_OF_OVER, *NAK_EFFECTS) != NAK_EFFECTS[0]:
             return {}
@@ -413,8 +491,7 @@ class TimelineModel(Model):
     ) -> Generator[None, None, dict[str, Any]]:
         """An Invoke, and its Complete."""
         said = {"timeline": timeline, "submission": submission, "harness": harness, "runtime": runtime, "agent": agent}
-        self.row("timeline.retry.01")
-        return self.called({"type": "invoke", **said}, None, payload, timeout_ms)
+        return self.called("timeline.retry.01", {"type": "invoke", **said}, None, payload, timeout_ms)
 
     def call_service(
         self,
@@ -431,8 +508,7 @@ class TimelineModel(Model):
         """A Request, and its Response."""
         said = {"timeline": timeline, "submission": submission, "agent": agent, "service": service}
         said |= {"backend": backend, "operation": operation, "sequence": sequence}
-        self.row("timeline.retry.02")
-        return self.called({"type": "request", **said}, None, payload, timeout_ms)
+        return self.called("timeline.retry.02", {"type": "request", **said}, None, payload, timeout_ms)
 
     def delegate(
         self,
@@ -446,18 +522,16 @@ class TimelineModel(Model):
     ) -> Generator[None, None, dict[str, Any]]:
         """A Delegate, and the reply with its nonce."""
         said = {"timeline": timeline, "submission": submission, "caller": caller, "target": target}
-        self.row("timeline.retry.03")
-        return self.called({"type": "delegate", **said}, nonce, payload, timeout_ms)
+        return self.called("timeline.retry.03", {"type": "delegate", **said}, nonce, payload, timeout_ms)
 
     def called(
-        self, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
+        self, row: str, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
     ) -> Generator[None, None, dict[str, Any]]:
         """Answered from the record, or sent; then what comes with exactly the reply key counts, within the time."""
-        (key, nonce), text, _ = self.all_of(
-            lambda: self.asking(said, nonce),
-            lambda: self.json(payload),
-            lambda: self.whole(timeout_ms, 0, WAIT_MS_MAX, "timeline.retry.10"),
+        (key, nonce), text, timeout_ms = self.all_of(
+            lambda: self.asking(said, nonce), lambda: self.json(payload), lambda: self.timeout(timeout_ms)
         )
+        self.row(row)
         answer = self.recorded(key, nonce, text)
         if answer is not None:
             self.row("timeline.retry.08")
@@ -467,10 +541,19 @@ class TimelineModel(Model):
         yield
         answer = self.answer_on(key, nonce)
         if answer is None:
-            self.row("timeline.retry.04", "timeline.retry.05", "timeline.retry.06", "timeline.retry.07")
+            # One that says for certain that nothing happened has recorded a call that it refused.
+            self.row(
+                "timeline.retry.04", "timeline.retry.05", "timeline.retry.06", "timeline.retry.07", "timeline.log.31"
+            )
             self.least_s = timeout_ms / 1000
             raise Refuse("TIMEOUT", definite=False)
         return self.answered(answer, False)
+
+    def timeout(self, value: Any) -> int:
+        """How long a call waits."""
+        if type(value) is int and value < 0 and self.choice(BELOW_0, "is refused", "is 0") == "is 0":
+            return 0
+        return self.whole(value, 0, WAIT_MS_MAX, "timeline.retry.10")
 
     def recorded(self, key: dict[str, Any], nonce: str | None, text: str) -> Message | None:
         """The reply that the timeline sees already. The nearest that knows of the call decides: own, then parents."""
@@ -479,7 +562,7 @@ class TimelineModel(Model):
             asked = self.by_identity.get((subject(there), nonce))
             answer = self.answer_on(there, nonce)
             asked, answer = [one if one and (upto is None or one.number <= upto) else None for one in (asked, answer)]
-            if asked is not None and asked.content != (text, None):
+            if asked is not None and asked.content != (text, None) and not self.takes_any_answer():
                 self.refuse("ID_CONFLICT", "timeline.retry.09")
             if asked is None and answer is None:
                 continue
@@ -487,6 +570,10 @@ class TimelineModel(Model):
                 self.row("timeline.fork.06" if answer else "timeline.fork.07", "timeline.fork.03")
             return answer
         return None
+
+    def takes_any_answer(self) -> bool:
+        """Also that to a call of the same key with other content."""
+        return self.choice("timeline.retry.09", "ID_CONFLICT", "the first one's answer") == "the first one's answer"
 
     def answer_on(self, key: dict[str, Any], nonce: str | None) -> Message | None:
         """What stands under exactly the reply key."""
@@ -540,8 +627,12 @@ class TimelineModel(Model):
             lambda: self.known(timeline),
         )
         self.row("timeline.log.28", "timeline.log.09", "timeline.log.08", "timeline.log.31")
+        if after and self.choice("timeline.log.28", "after the number", "from it on") == "from it on":
+            after -= 1
         found = [one for one in self.seen(name) if one.number > after]
         found = [one for one in found if submission in (None, one.key["submission"])]
+        if limit is None and len(found) > 1 and self.choice(UNASKED, f"at most {LOG_LIMIT}", "fewer") == "fewer":
+            return {"messages": FirstOf([one.told() for one in found])}
         return {"messages": [one.told() for one in found[:most]]}
 
     def limit(self, value: Any) -> int:
@@ -576,7 +667,7 @@ class TimelineModel(Model):
             return {"ok": False, "faults": Fits("at least one", lambda told: type(told) is list and told != [])}
         self.row("timeline.log.24")
         number, hash_ = self.lanes[timeline].last if timeline is not None else (0, head)
-        faults = [] if head in (None, hash_) else [{"timeline": timeline, "number": number}]
+        faults = [] if head in (None, plain(hash_)) else [{"timeline": timeline, "number": number}]
         looked_at = Fits(" or ".join(map(str, sorted(counts))), lambda told: type(told) is int and told in counts)
         return {"ok": not faults, "checked": looked_at, "faults": faults}
 
@@ -603,14 +694,15 @@ class TimelineModel(Model):
         _, name = self.all_of(lambda: self.text(submission), lambda: self.known(timeline))
         found = [one for one in self.seen(name) if one.key["submission"] == submission]
         if not found:
-            self.refuse("NOT_FOUND", "timeline.export.04")
+            self._rows.clear()  # of a fork that sees nothing of it, nothing is told
+            if self.choice("timeline.export.04", "NOT_FOUND", "is empty") == "NOT_FOUND":
+                self.refuse("NOT_FOUND", "timeline.export.04")
         self.row("timeline.export.01", "timeline.export.02", "timeline.export.03", "timeline.export.05")
         complete = [one for one in found if one.key["type"] == "complete"]
-        digest = hashlib.sha256("".join(one.hash for one in found).encode()).hexdigest()
         return {
             "messages": [one.told() for one in found],
             "complete": complete[-1].told() if complete else None,
-            "digest": Cited(digest, ("timeline.export.03",)),
+            "digest": Cited(DigestOf(found), ("timeline.export.03",)),
         }
 
     # -- forks
@@ -624,12 +716,13 @@ class TimelineModel(Model):
         start, begun = self.all_of(lambda: self.point(parent, at), lambda: self.begun(key, parent, at))
         if begun is not None:
             return self.forked(begun, False)
+        self.lanes[parent].was_forked = True
         begun = self.lanes[timeline] = Timeline(timeline, parent, at, *start)
         self.append(key, None, text_of({"parent": parent, "at": at}), None)
         self.row("timeline.fork.01", "timeline.fork.04", "timeline.fork.05", "timeline.fork.08")
         return self.forked(begun, True)
 
-    def point(self, parent: str, at: int) -> list[str]:
+    def point(self, parent: str, at: int) -> list[str | Free]:
         """The hash of the parent's message `at`; of none at 0."""
         before = self.seen(parent) if parent in self.lanes else []
         if parent not in self.lanes or at > len(before):
@@ -681,8 +774,3 @@ class TimelineModel(Model):
         lines += [f"  {one.number} {one.subject} {one.payload:.60}" for one in self.record[-20:]]
         lines += [f"consumer {name!a}: {one.told()}" for name, one in self.consumers.items()]
         return "\n".join(lines)
-
-
-def _row_of(type_: str) -> str:
-    """The sentence that promises messages of this type."""
-    return f"timeline.{MESSAGE_ROWS[type_]}"

@@ -6,6 +6,7 @@ every dimension is the same; so tokens are written such that nothing in a name a
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator
 from typing import Any
@@ -110,6 +111,20 @@ def key_of(text: Any) -> dict[str, Any]:
     if subject(key) != text:
         raise NoKey("subject")
     return key
+
+
+def in_lower_case(text: str) -> str:
+    """A subject with the other digits that an escape may have."""
+    return re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), text)
+
+
+def in_upper_case(text: Any) -> Any:
+    """And back. What has an upper-case digit in an escape was not written so."""
+    if type(text) is not str:
+        return text
+    if re.search(r"%([0-9a-f]?)[A-F]", text):
+        raise NoKey("subject")
+    return re.sub(r"%[0-9a-f]{2}", lambda found: found[0].upper(), text)
 
 
 def _read(one: str) -> str:

@@ -8,12 +8,18 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.models.spec import Cited, Fits, Json
-from busproof.models.timeline_keys import token
+from busproof.models.spec import Cited, Difference, Fits, Free, Json, Part, differs, plain
+from busproof.models.timeline_keys import VARIANTS, token
 
 START = "0" * 64
 DEPTH_MAX = 256
 FIELD_SHOWN = 120  # characters
+MESSAGE_ROWS = dict(zip(VARIANTS, ("log.01", "log.04", "log.02", "log.03", "log.05", "log.06", "log.07"), strict=True))
+
+
+def row_of(type_: str) -> str:
+    """The sentence that promises messages of this type."""
+    return f"timeline.{MESSAGE_ROWS[type_]}"
 
 
 def text_of(value: Any) -> str:
@@ -36,44 +42,92 @@ def is_json(value: Any, depth: int = 0) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
+class Digest(Free):
+    """A hash of a form that no sentence sets: a text, and no other message's."""
+
+    def __init__(self, name: str, others: list[str | Free]) -> None:
+        super().__init__(name)
+        self.others = others
+
+    def fits(self, value: Any) -> bool:
+        """Another one for each message."""
+        return type(value) is str and value != "" and all(plain(other) != value for other in self.others)
+
+    def takes(self, value: Any) -> bool:
+        """As any; once bound, it lets go of the others."""
+        is_it = super().takes(value)
+        if self.value is not None:
+            self.others = []
+        return is_it
+
+
+@dataclass(frozen=True)
+class State(Part):
+    """The hash of a state. That there is one, or none, is the message's own sentence; which one, a choice."""
+
+    value: str | None
+    row: str
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """As any; told as what it is."""
+        is_other = (self.value is None) is not (actual is None)
+        return differs(self.value, actual, path, (self.row,) if is_other else ("timeline.log.26",))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 @dataclass(eq=False)
 class Message:
-    """One of the record."""
+    """One of the record. Its timeline gives it a number, and the hash before it."""
 
     key: dict[str, Any]
     subject: str
-    number: int
     nonce: str | None
-    state: str | None
+    said: str | None  # the text of its state
     payload: str
     time_us: int
-    previous: str
+    is_in_ms: bool  # is its time told so?
+    number: int = 0
+    previous: str | Free = START
+    hash: str | Free = ""
+    follows_fork: bool = False  # is it the first since its timeline was forked?
 
-    def __post_init__(self) -> None:
-        """The hash: over the hash before and every field, each with its length in front."""
-        nonce = "" if self.nonce is None else token(self.nonce)
-        self.fields = (
-            self.previous,
+    @property
+    def state(self) -> str | None:
+        """The hash of its state."""
+        return None if self.said is None else hashlib.sha256(self.said.encode()).hexdigest()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the hash is of: the hash before and every field."""
+        return (
+            plain(self.previous) or "",
             str(self.number),
             self.subject,
-            nonce,
+            "" if self.nonce is None else token(self.nonce),
             self.state or "",
             self.payload,
             str(self.time_us),
         )
+
+    def chained(self) -> str:
+        """The hash of the page: over every field, each with its length in front."""
         parts = [text.encode() for text in self.fields]
-        self.hash = hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
+        return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
 
     @property
-    def hash_told(self) -> Fits:
+    def hash_told(self) -> Fits | Free:
         """The hash, and for whoever got another one what it is of."""
+        if isinstance(self.hash, Free):
+            return self.hash
         fields = [text if len(text) <= FIELD_SHOWN else f"{text[:FIELD_SHOWN]} …" for text in self.fields]
         return Fits(f"{self.hash}, the hash of {fields}", lambda told: bool(told == self.hash))
 
     @property
     def content(self) -> tuple[str, str | None]:
         """What makes it the same again, beside its key and nonce."""
-        return self.payload, self.state
+        return self.payload, self.said
 
     @property
     def value(self) -> Json:
@@ -91,14 +145,28 @@ class Message:
             "key": Cited(self.key, ("timeline.cursor.10", "timeline.log.13")),
             "subject": Cited(self.subject, ("timeline.route.03",)),
             "number": Cited(self.number, ("timeline.log.16",)),
-            "payload": Cited(self.value, ("timeline.log.10",)),
+            "payload": Cited(self.value, ("timeline.log.10", row_of(self.key["type"]))),
             "nonce": Cited(self.nonce, ("timeline.route.28",)),
-            "state": Cited(self.state, ("timeline.log.26",)),
-            "time_us": Cited(self.time_us, ("timeline.log.30",)),
+            "state": State(self.state, row_of(self.key["type"])),
+            "time_us": Cited(self.time_us // (1000 if self.is_in_ms else 1), ("timeline.log.30",)),
             "previous": Cited(self.previous, ("timeline.log.17",)),
             "hash": Cited(self.hash_told, ("timeline.log.18", "timeline.log.19")),
             "status": "sent",
         }
+
+
+@dataclass(frozen=True)
+class DigestOf(Part):
+    """The hash of messages' hashes, which may be free until they are told."""
+
+    messages: list[Message]
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """As any."""
+        return differs(repr(self), actual, path, rows)
+
+    def __repr__(self) -> str:
+        return hashlib.sha256("".join(plain(one.hash) or "" for one in self.messages).encode()).hexdigest()
 
 
 @dataclass(eq=False)
@@ -108,22 +176,22 @@ class Timeline:
     name: str
     parent: str | None = None
     at: int = 0
-    before: str = START
+    before: str | Free = START
     messages: list[Message] = field(default_factory=list)
+    was_forked: bool = False  # since its last message
 
     @property
-    def last(self) -> tuple[int, str]:
+    def last(self) -> tuple[int, str | Free]:
         """Number and hash of its end."""
         return (self.messages[-1].number, self.messages[-1].hash) if self.messages else (self.at, self.before)
 
-    def append(
-        self, key: dict[str, Any], subject: str, nonce: str | None, state: str | None, payload: str, time_us: int
-    ) -> Message:
+    def append(self, message: Message) -> None:
         """Behind the last."""
-        number, previous = self.last
-        message = Message(key, subject, number + 1, nonce, state, payload, time_us, previous)
+        number, message.previous = self.last
+        message.number = number + 1
+        message.hash = message.chained()
+        message.follows_fork, self.was_forked = self.was_forked, False
         self.messages.append(message)
-        return message
 
     def told(self) -> dict[str, Any]:
         """A node of the DAG."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from busproof.protocol.timeline import CONTRACT
 from busproof.scenarios.common import Row
-from busproof.scenarios.timeline.common import log, record, request, scenario, send
+from busproof.scenarios.timeline.common import invoke, log, record, request, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -21,6 +23,12 @@ CHANGES = {
     "previous": "'f' || substr(previous, 2)",
     "hash": "'g' || substr(hash, 2)",
 }
+# A character of one field that goes to its neighbour: a hash that runs the fields together stays what it was.
+MOVED = (
+    {"payload": "payload || substr(time_us, 1, 1)", "time_us": "CAST(substr(time_us, 2) AS INTEGER)"},
+    {"nonce": "nonce || substr(payload, 1, 1)", "payload": "substr(payload, 2)"},
+    {"state": "substr(state, 1, length(state) - 1)", "payload": "substr(state, length(state)) || payload"},
+)
 
 
 @scenario("log.tables", needs=("sqlite",))
@@ -72,17 +80,42 @@ def tampering(ctx: Ctx) -> None:
     unnoticed = []
     for column, change in CHANGES.items():
         number = 2 if column != "state" else 5
-        with record(ctx) as db:
-            where = "WHERE timeline = 'main' AND number = ?"
-            (before,) = db.execute(f"SELECT {column} FROM messages {where}", (number,)).fetchone()
-            db.execute(f"UPDATE messages SET {column} = {change} {where}", (number,))
-        ok, places = faults_of(writer)
+        with changed(ctx, number, {column: change}):
+            ok, places = faults_of(writer)
         if ok or not places & {("main", number), ("main", number + 1)}:
             unnoticed.append(f"{column} of number {number} (faults at {sorted(places)})")
-        with record(ctx) as db:
-            db.execute(f"UPDATE messages SET {column} = ? {where}", (before, number))
     ok, places = faults_of(writer)
     ctx.expect("timeline.log.21", not unnoticed and ok, f"not found: {unnoticed}; mended, it finds {sorted(places)}")
+
+
+@scenario("log.whole_fields", needs=("sqlite", "verify"))
+def whole_fields(ctx: Ctx) -> None:
+    """Whatever its form, the hash is of every field, and of each alone: what moves from one to the next is found."""
+    writer = ctx.agent("w")
+    send(writer, invoke(), 12)
+    to = {"type": "delegate", "timeline": "main", "submission": "s1", "caller": "ann", "target": "bob"}
+    send(writer, to, 12, nonce="n")
+    writer.call("reply", key=invoke(), payload=12, state={"a": 1})
+    unnoticed = []
+    for number, change in ((3, {"state": CHANGES["state"]}), (2, {"nonce": "'o'"}), *enumerate(MOVED, 1)):
+        with changed(ctx, number, change):
+            ok, _ = faults_of(writer)
+        if ok:
+            unnoticed.append(f"{' and '.join(change)} of number {number}")
+    ctx.expect("timeline.log.18", not unnoticed, f"verify finds no fault, with another {', another '.join(unnoticed)}")
+
+
+@contextmanager
+def changed(ctx: Ctx, number: int, changes: dict[str, str]) -> Iterator[None]:
+    """A message of main with other fields, for a while."""
+    where = "WHERE timeline = 'main' AND number = ?"
+    with record(ctx) as db:
+        before = db.execute(f"SELECT {', '.join(changes)} FROM messages {where}", (number,)).fetchone()
+        sets = ", ".join(f"{column} = {change}" for column, change in changes.items())
+        db.execute(f"UPDATE messages SET {sets} {where}", (number,))
+    yield
+    with record(ctx) as db:
+        db.execute(f"UPDATE messages SET {', '.join(f'{column} = ?' for column in changes)} {where}", (*before, number))
 
 
 @scenario("log.cut_chain", needs=("sqlite", "verify"))

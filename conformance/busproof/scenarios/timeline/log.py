@@ -61,13 +61,13 @@ def refused_is_not_recorded(ctx: Ctx) -> None:
     """What was refused stands nowhere, and what stands says that it was sent."""
     writer = ctx.agent("w")
     send(writer, request(1), "first")
-    refusals = [
-        writer.refusal("send", key=request(1), payload="other"),
-        writer.refusal("send", key=request(2) | {"agent": ""}, payload="no name"),
-        writer.refusal("send", key=request(3), payload="x" * 1_000_001),
-    ]
-    told = log(writer)
-    ok = all(definite(one) for one in refusals) and [(m["payload"], m["status"]) for m in told] == [("first", "sent")]
+    tried = ((request(1), "other"), (request(2) | {"agent": ""}, "no name"), (request(3), "x" * 1_000_001))
+    refusals = [writer.refusal("send", key=key, payload=payload) for key, payload in tried]
+    told = [(one["payload"], one["status"]) for one in log(writer)]
+    # A bus may choose to take other content under one key, or so large a payload. What it took may stand there.
+    taken = [(payload, "sent") for refusal, (_, payload) in zip(refusals, tried, strict=True) if refusal is None]
+    sound = definite(refusals[1]) and all(refusal is None or definite(refusal) for refusal in refusals)
+    ok = sound and told[:1] == [("first", "sent")] and all(one in taken for one in told[1:])
     ctx.expect("timeline.log.25", ok, f"{'; '.join(map(said, refusals))}; the record: {told!s:.300}")
 
 

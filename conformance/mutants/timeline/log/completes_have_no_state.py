@@ -7,7 +7,7 @@ from refbus.timeline import call, keys, log, message
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.04",)
-ITEM = "corpus:program_03"
+ITEM = "corpus:program_01"
 
 draft = message.draft
 

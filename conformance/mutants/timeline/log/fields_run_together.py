@@ -7,7 +7,6 @@ from refbus.timeline import message, replay, verify
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.18",)
-ITEM = "corpus:program_03"
 
 
 def run_together(

@@ -1,4 +1,4 @@
-"""A repeat burns a number."""
+"""A repeat burns a number, and the timeline says that it stands where no message is."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.sqlite import SqliteQueue
 
-KILLED_BY = ("timeline.log.16",)
-ITEM = "corpus:program_03"
+KILLED_BY = ("timeline.log.16", "timeline.fork.11")
+ITEM = "corpus:2of3"
 
 append = SqliteQueue.append
 

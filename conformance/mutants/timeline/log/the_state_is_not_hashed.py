@@ -6,8 +6,7 @@ from refbus.driver import serve
 from refbus.timeline import message, replay, verify
 from refbus.timeline.bus import TimelineBus
 
-KILLED_BY = ("timeline.log.18", "timeline.log.19")
-ITEM = "corpus:empty_within_and_sorted"
+KILLED_BY = ("timeline.log.18",)
 
 link = message.link
 

@@ -13,9 +13,9 @@ ITEM = "corpus:program_02"
 class Mutant(TimelineBus):
     """Nothing is there, and nothing is wrong."""
 
-    def log(self, *args: Any, **kwargs: Any) -> Any:
+    def log(self, timeline: Any, submission: Any = None, after: Any = 0, limit: Any = None) -> Any:
         try:
-            return super().log(*args, **kwargs)
+            return super().log(timeline, submission, after, limit)
         except NotFound:
             return {"messages": []}
 

@@ -5,7 +5,7 @@ from typing import Any
 from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
 
-KILLED_BY = ("timeline.retry.03",)
+KILLED_BY = ("timeline.retry.03", "timeline.log.05")
 
 
 class Mutant(TimelineBus):

@@ -4,21 +4,20 @@ from typing import Any
 
 from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.call import Calls
 
 KILLED_BY = ("timeline.retry.10",)
-ITEM = "corpus:program_01"
+ITEM = "corpus:program_22"
+
+call = Calls.call
 
 
-class Mutant(TimelineBus):
-    """At once, then."""
+def at_once(calls: Calls, key: Any, payload: Any, nonce: Any, timeout_ms: Any) -> Any:
+    return call(calls, key, payload, nonce, max(0, timeout_ms) if type(timeout_ms) is int else timeout_ms)
 
-    def call_service(self, *args: Any, timeout_ms: Any = 30_000, **kwargs: Any) -> Any:
-        at_least_none = max(0, int(timeout_ms))
-        return super().call_service(*args, timeout_ms=at_least_none, **kwargs)
 
-    def run_agent(self, *args: Any, timeout_ms: Any = 30_000, **kwargs: Any) -> Any:
-        return super().run_agent(*args, timeout_ms=max(0, int(timeout_ms)), **kwargs)
+Calls.call = at_once  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
-    serve({"timeline": Mutant})
+    serve({"timeline": TimelineBus})

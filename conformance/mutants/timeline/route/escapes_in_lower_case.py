@@ -9,7 +9,7 @@ from refbus.timeline.bus import TimelineBus
 KILLED_BY = ("timeline.route.21",)
 ITEM = "corpus:names"
 
-encode, decode = token.encode, token.decode
+encode = token.encode
 
 
 def in_lower_case(text: str) -> str:
@@ -17,7 +17,7 @@ def in_lower_case(text: str) -> str:
 
 
 token.encode = in_lower_case  # type: ignore[assignment]
-token.decode = lambda written: decode(re.sub("%..", lambda found: found[0].upper(), written))  # type: ignore[assignment]
+token._TOKEN = re.compile(token._TOKEN.pattern.replace("0-9A-F", "0-9a-f"), re.ASCII)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ def in_characters(what: str, value: object) -> str:
 
 
 token.name = in_characters
+del TimelineBus.LIMITS["name_bytes_max"]
 
 
 if __name__ == "__main__":
