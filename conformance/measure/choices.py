@@ -45,7 +45,6 @@ BLAMED = {
     "worker looks_then_acts": "it looks before it takes the lock, so calls at once break log.66, too",
     "worker opening_clears_dead_letters": "the model keeps dead letters over a restart",
     "worker token_zero_is_none": "the model checks a token of 0",
-    "comms a_bucket_a_process": "the model has one bucket an agent",
     "comms a_damaged_row_breaks_all": "the model shows what is sound beside a damaged row",
     "timeline rollback_journal": "a file has one kind of journal, and buses that want two lock each other out",
 }

@@ -115,6 +115,7 @@ class CommsModel(Model):
         self.agents: dict[str, Agent] = {}
         self.subscriptions: dict[tuple[str, str], int] = {}
         self.buckets: dict[str, tuple[Fraction, int]] = {}
+        self.own_buckets: dict[tuple[str, int | str], tuple[Fraction, int]] = {}  # of a process each; on another bus
         self.votes: list[Vote] = []
         self.artifacts: dict[str, Any] = {}
         self.linked: set[str] = set()
@@ -154,7 +155,7 @@ class CommsModel(Model):
             sorted(map(repr, self.trail)),
             sorted(map(repr, self.letters)),
         )
-        sets = (self.agents, self.subscriptions, self.buckets, self.artifacts)
+        sets = (self.agents, self.subscriptions, self.buckets, self.own_buckets, self.artifacts)
         return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], self.linked, self.exported))
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -164,6 +165,7 @@ class CommsModel(Model):
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session; opening again keeps what is there."""
         self.row("comms.log.27")
+        self.own_buckets = {whose: one for whose, one in self.own_buckets.items() if whose[1] != self.at}
         return {}
 
     # -- sending
@@ -242,8 +244,7 @@ class CommsModel(Model):
 
     def post(self, new: Message) -> Any:
         """Its id."""
-        tokens = self.tokens(new.sender)
-        if tokens < 1:
+        if self.tokens(new.sender) < 1:
             self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03")
         if new.id is None:
             new.id = self.born(AnyUuid, "id")
@@ -251,10 +252,9 @@ class CommsModel(Model):
             self.open_vote(new)
         elif new.type == "vote.cast":
             self.cast_vote(new)
-        at_us = self.buckets.get(new.sender, (0, 0))[1]
-        if self.now_us >= at_us or self.refills_backwards():
-            at_us = self.now_us
-        self.buckets[new.sender] = tokens - 1, at_us
+        self.buckets[new.sender] = self.spent(self.buckets.get(new.sender))
+        own = new.sender, self.at
+        self.own_buckets[own] = self.spent(self.own_buckets.get(own))
         self.insert(new)
         self.sent.append(new)
         self.tell("sent", new.sender, new.id)
@@ -269,14 +269,28 @@ class CommsModel(Model):
     def tokens(self, agent: str) -> Fraction:
         """In the bucket now: a hundred at first, ten more a second, a clock set back gives none (C22)."""
         self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
-        if agent not in self.buckets:
+        shared, own = self.buckets.get(agent), self.own_buckets.get((agent, self.at))
+        if shared != own and self.choice("comms.limit.06", "of all processes", "of one each") == "of one each":
+            shared = own
+        return self.grown(shared)
+
+    def grown(self, bucket: tuple[Fraction, int] | None) -> Fraction:
+        """What is in a bucket by now."""
+        if bucket is None:
             return CAPACITY
-        held, at_us = self.buckets[agent]
+        held, at_us = bucket
         passed_us = self.now_us - at_us
         if passed_us < 0:
             self.row("comms.limit.07")
             passed_us = -passed_us if self.refills_backwards() else 0
         return min(CAPACITY, held + Fraction(passed_us, S) * REFILL_PER_S)
+
+    def spent(self, bucket: tuple[Fraction, int] | None) -> tuple[Fraction, int]:
+        """The bucket without one token more."""
+        at_us = self.now_us
+        if bucket is not None and at_us < bucket[1] and not self.refills_backwards():
+            at_us = bucket[1]
+        return self.grown(bucket) - 1, at_us
 
     def refills_backwards(self) -> bool:
         """Does a clock that is set back fill a bucket as one that goes on?"""

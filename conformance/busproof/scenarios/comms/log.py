@@ -245,11 +245,10 @@ def bad_envelopes(ctx: Ctx) -> None:
     ctx.expect("comms.log.31", not any(bad), "; ".join(filter(None, bad)))
     bad = [soft(message_type=None), soft(from_agent=None), soft(channel=None)]
     ctx.expect("comms.log.32", not any(bad), "; ".join(filter(None, bad)))
+    bad = [*filter(None, (soft(priority=True), soft(payload={"x": float("nan")})))]
+    ctx.expect("comms.log.33", not bad, "; ".join(bad))
     left = receive(b)
-    bad = [soft(priority=True), soft(payload={"x": float("nan")})]
-    ctx.expect("comms.log.33", not any(bad), "; ".join(filter(None, bad)))
-    left = left if any(bad) else receive(b)  # what was taken is there
-    ctx.expect("comms.log.34", left == [], f"after refusals b received {left}")
+    ctx.expect("comms.log.34", len(left) <= len(bad), f"{len(bad)} were not refused; b received {left}")
 
 
 @scenario("log.any_correlation")
