@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +147,14 @@ WORKER_FAULTS: dict[str, Change] = {
     "export_of_nothing": lambda f: exported(f, lambda lines: [*lines, FAR]),
     "export_torn": lambda f: replace(f, exports=[replace(f.exports[0], torn=True)]),
 }
+
+
+def _least_tried(facts: Facts) -> Stored:
+    """The message that was claimed, and failed, the fewest times."""
+    tried = Counter(one.key for one in [*facts.holds, *facts.failed, *facts.redriven])
+    return min(facts.stored, key=lambda one: tried[one.id])
+
+
 COMMS_FAULTS: dict[str, Change] = {
     "lost": lambda f: replace(f, stored=[one for one in f.stored if one.id != f.appended[0].id]),
     "phantom": lambda f: replace(f, stored=[*f.stored, row("nobody's")]),
@@ -163,7 +172,7 @@ COMMS_FAULTS: dict[str, Change] = {
     "claimed_by_another": lambda f: replace(f, holds=[replace(h, holder="x", lane="x") for h in f.holds]),
     "claimed_after_done": lambda f: replace(f, holds=[*f.holds, *(replace(h, begin=LAST) for h in _claims(f))]),
     "released_not_held": lambda f: replace(f, holds=[h for h in f.holds if h not in _claims(f)]),
-    "buried_too_early": lambda f: replace(f, stored=[*f.stored, replace(f.stored[0], is_dead=True)]),
+    "buried_too_early": lambda f: replace(f, stored=[*f.stored, replace(_least_tried(f), is_dead=True)]),
     "not_buried": lambda f: replace(f, stored=[one for one in f.stored if not one.is_dead]),
 }
 TOPICS_FAULTS: dict[str, Change] = {

@@ -7,7 +7,7 @@ from refbus.timeline import filters
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.cursor.15", "timeline.cursor.04")
-ITEM = "corpus:2of3"
+ITEM = "corpus"
 
 consumer = filters.Filter.consumer.fget  # type: ignore[attr-defined]
 filters.Filter.consumer = property(lambda wanted: f"{os.getpid()}-{consumer(wanted)}")  # type: ignore[assignment, method-assign]
