@@ -41,12 +41,12 @@ def replaced_whole(ctx: Ctx) -> None:
 
     def rewrite(session: Session, content: Row) -> Row:
         # Often enough that two writers meet in the act: of one temporary file for both, one loses what it wrote.
-        for _ in range(24):
+        for _ in range(100):
             write(session, content)
         return {}
 
     def read() -> Row:
-        return {"all": [b.call("read_artifact", artifact_path=path)["content"] for _ in range(30)]}
+        return {"all": [b.call("read_artifact", artifact_path=path)["content"] for _ in range(100)]}
 
     *written, read_ = at_once(lambda: rewrite(a, long), lambda: rewrite(also_a, short), read)
     contents = read_["all"] if isinstance(read_, dict) else [read_]
