@@ -21,7 +21,7 @@ const answers = (path) => new Promise((yes) => {
 async function open({ store }) {
   await close();
   const path = `${store}/redis.sock`, deadline = performance.now() + START_MS;
-  const options = ["--port", "0", "--unixsocket", path, "--dir", store, "--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+  const options = ["--port", "0", "--unixsocket", path, "--dir", store, "--set-proc-title", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "always"];
   for (let looks = 0; !(await answers(path)); looks++) {
     if (looks % 20 === 0) spawn("flock", ["-n", `${store}/lock`, "sh", "-c", SERVE, store, ...options], { detached: true, stdio: "ignore" }).unref();
     if (performance.now() > deadline) throw new Error("redis-server does not start");
