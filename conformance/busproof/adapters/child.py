@@ -159,9 +159,8 @@ class Child:
     def close(self) -> None:
         """End of input, a grace, then kill. Idempotent."""
         self.end_input()
-        self._reader.join(
-            SOON_S
-        )  # the end of its pipes is news at once; wait() looks again and again, ever more rarely
+        # The end of its pipes is news at once; wait() looks again and again, ever more rarely.
+        self._reader.join(SOON_S)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE_S)
         self.kill()
