@@ -92,13 +92,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows it did
     seconds = None if args.calls else args.minutes * 60
     drawn = search(
-        fleet,
-        specification,
-        seed=args.seed,
-        seconds=seconds,
-        calls=args.calls,
-        each=lambda _: True,
-        dialects=dialects,
+        fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, each=lambda _: True, dialects=dialects
     )
     for program in drawn:
         calls, programs = calls + program.seen.calls, programs + 1
