@@ -133,7 +133,9 @@ class Calls:
         """
         nonce = None if request.nonce is None else token.decode(request.nonce)
         reply = keys.reply_key(request.key, nonce)
-        for before, known in zip(self.lineage.sight(request.key, nonce), self.lineage.sight(reply), strict=True):
+        for span in self.lineage.sight(request.key.timeline):
+            known = self.lineage.find(span, reply)  # first: what is on record after its answer is what was answered
+            before = self.lineage.find(span, request.key, nonce)
             if before is not None and before.payload != request.payload:
                 raise IdConflict(f"message {before.number} of the timeline has this key and other content")
             if known is not None:

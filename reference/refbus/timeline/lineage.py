@@ -78,19 +78,18 @@ class Lineage:
                         return node.place
         raise NotFound(f"timeline {timeline!r:.100} has no message {number}")
 
-    def sight(self, key: Key, nonce: str | None = None) -> Iterator[Node | None]:
-        """The message with this key as the timeline sees it in each stretch, its own first; none: it is unknown.
-
-        An ancestor sent it under its own name, before it was left.
-        """
+    def sight(self, timeline: str) -> list[Span]:
+        """The stretches that a timeline sees, its own first; none where it is unknown."""
         try:
-            spans = self.spans(key.timeline)
+            return self.spans(timeline)[::-1]
         except NotFound:
-            return
-        for span in reversed(spans):
-            own = replace(key, timeline=token.decode(span.timeline))
-            node = self.store.queue.find(keys.subject(own), None if nonce is None else token.encode(nonce))
-            yield None if node is None or (span.upto is not None and node.number > span.upto) else node
+            return []
+
+    def find(self, span: Span, key: Key, nonce: str | None = None) -> Node | None:
+        """The message with this key in a stretch: an ancestor sent it under its own name, before it was left."""
+        own = replace(key, timeline=token.decode(span.timeline))
+        node = self.store.queue.find(keys.subject(own), None if nonce is None else token.encode(nonce))
+        return None if node is None or (span.upto is not None and node.number > span.upto) else node
 
     def _branch(self, timeline: str) -> Branch:
         known = self._origins.get(timeline) or self.store.queue.branch(timeline)

@@ -7,11 +7,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from reference.tests.timeline.conftest import T0_MS, OpenBus, request
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import IdConflict
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.queue import Branch
 
 OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 WRITERS, EACH = 4, 15
@@ -100,3 +102,25 @@ def test_what_was_not_acknowledged_in_time_comes_again(open_bus: OpenBus, backen
     assert again is not None and (again["number"], again["delivery_count"]) == (1, 2)
     dead.ack(first["delivery"])  # late: the work is done all the same
     assert heir.fetch(OLLAMA, wait_ms=100 if backend == "sqlite" else 1_500)["message"] is None
+
+
+@pytest.mark.parametrize("payload", ["ask", "ask something else"])
+def test_a_timeline_that_begins_while_a_call_looks_it_up(open_bus: OpenBus, payload: str) -> None:
+    """The call meets a request and an answer that were not there when it began: the same request, or another's."""
+    caller, other = open_bus(), open_bus()
+    branch = caller.store.queue.branch
+
+    def late(timeline: str) -> Branch | None:
+        caller.store.queue.branch = branch  # type: ignore[method-assign]
+        unknown = branch(timeline)
+        other.send(request(), "ask")
+        other.reply(request(), "answer")
+        return unknown
+
+    caller.store.queue.branch = late  # type: ignore[method-assign]
+    call = {name: value for name, value in request().items() if name != "type"}
+    if payload == "ask":
+        assert caller.call_service(**call, payload=payload, timeout_ms=0)["payload"] == "answer"
+    else:
+        with pytest.raises(IdConflict):
+            caller.call_service(**call, payload=payload, timeout_ms=0)
