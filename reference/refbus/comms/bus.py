@@ -6,7 +6,7 @@ One method for each method of the adapter protocol, with its parameters as keywo
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Unpack
 
 from refbus.comms.blob import Artifacts
 from refbus.comms.breaker import Breakers
@@ -22,11 +22,11 @@ from refbus.comms.retry import Retries
 from refbus.comms.route import Route
 from refbus.comms.store import Options, Store
 from refbus.comms.vote import Votes
-from refbus.kernel.face import delegate, delegated
+from refbus.kernel.face import Face, delegate, delegated
 from refbus.kernel.rules import limit as limits
 
 
-class CommsBus:
+class CommsBus(Face):
     """An open store. One object may serve many threads: each has its own connection."""
 
     SYSTEM = "comms"
@@ -103,9 +103,3 @@ class CommsBus:
             self.audit.try_to_export()
         finally:
             self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

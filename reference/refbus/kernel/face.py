@@ -1,6 +1,6 @@
 """A face: one object that names its nouns, which do the work, and lends their methods its own name.
 
-class Bus:
+class Bus(Face):
     def __init__(self, folder):
         self.log = Log(Store(folder))
 
@@ -11,10 +11,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Reply = TypeVar("Reply")
+
+
+class Face:
+    """What is open until it is closed, or until its `with` block is left."""
+
+    def close(self) -> None:
+        """Let go of all that it holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def delegate(

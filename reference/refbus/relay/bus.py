@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.face import delegate, delegated
+from refbus.kernel.face import Face, delegate, delegated
 from refbus.relay import config
 from refbus.relay.archive import Archive
 from refbus.relay.audit import Audit
@@ -36,7 +36,7 @@ from refbus.relay.store import Store
 logging.getLogger("refbus.relay").addHandler(logging.NullHandler())
 
 
-class RelayBus:
+class RelayBus(Face):
     """An open folder, held against other orchestrators. Not for threads."""
 
     SYSTEM = "relay"
@@ -105,9 +105,3 @@ class RelayBus:
             self.spawns.end_all()
         finally:
             self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -6,10 +6,10 @@ One method for each method of the adapter protocol, with its parameters as keywo
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Unpack
 
+from refbus.kernel.face import Face, delegated
 from refbus.kernel.face import delegate as lend
-from refbus.kernel.face import delegated
 from refbus.timeline.call import TIMEOUT_MS, Calls
 from refbus.timeline.cursor import Cursor
 from refbus.timeline.dump import Dump
@@ -24,7 +24,7 @@ from refbus.timeline.token import NAME_BYTES_MAX, SEQUENCE_MAX
 from refbus.timeline.verify import Verify
 
 
-class TimelineBus:
+class TimelineBus(Face):
     """An open store folder: its own SQLite file, or the JetStream that its config.toml names. Threads may share it."""
 
     SYSTEM = "timeline"
@@ -77,9 +77,3 @@ class TimelineBus:
     def close(self) -> None:
         """Leave the queue: close all connections and watches."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

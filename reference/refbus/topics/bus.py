@@ -6,11 +6,11 @@ One method for each tool of the MCP server, with its parameters as keywords and 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self, TypedDict
+from typing import TypedDict
 
 from refbus import __version__
 from refbus.kernel.clock import Clock
-from refbus.kernel.face import delegate
+from refbus.kernel.face import Face, delegate
 from refbus.topics.browse import Browse
 from refbus.topics.cursor import Cursor
 from refbus.topics.embedding import Embedder
@@ -33,7 +33,7 @@ class Pong(TypedDict):
     package_version: str
 
 
-class TopicsBus:
+class TopicsBus(Face):
     """One agent's session on a shared database file: the file, or a folder that holds it under its usual name.
 
     Threads may share it. The file is opened by the first call.
@@ -103,9 +103,3 @@ class TopicsBus:
         """Close all connections and watches. A sync that waits ends as if its time were over."""
         self.notifier.close()
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

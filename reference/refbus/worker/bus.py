@@ -5,11 +5,10 @@ One method for each method of the adapter protocol, with its parameters as keywo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Unpack
 
-from refbus.kernel.face import delegate, delegated
+from refbus.kernel.face import Face, delegate, delegated
 from refbus.kernel.rules import limit as limits
 from refbus.worker.archive import Archive
 from refbus.worker.blob import Blobs
@@ -20,7 +19,7 @@ from refbus.worker.lease import Claims
 from refbus.worker.log import Log
 from refbus.worker.presence import Presence
 from refbus.worker.reader import Reader
-from refbus.worker.retry import Handler, Pass, Redelivery
+from refbus.worker.retry import Redelivery
 from refbus.worker.route import Routes
 from refbus.worker.search import Search
 from refbus.worker.signing import Signatures
@@ -28,7 +27,7 @@ from refbus.worker.states import States
 from refbus.worker.store import Options, Store
 
 
-class WorkerBus:
+class WorkerBus(Face):
     """An open store folder. One object may serve many threads: each has its own connection.
 
     - `clock`: what tells the time; default: the wall clock
@@ -112,28 +111,8 @@ class WorkerBus:
     transition = delegate("states", States.transition)
     dump = delegate("dumps", Dump.dump)
     METHODS = delegated(vars())
-
-    def process(
-        self,
-        agent_id: str,
-        handler: Handler,
-        *,
-        limit: int = 100,
-        wait_ms: int = 0,
-        is_stopped: Callable[[], bool] = lambda: False,
-    ) -> Pass:
-        """Poll, hand each message to the handler and acknowledge it; stop at the first failure.
-
-        Errors: those of poll and ack; what the handler raises is in the reply.
-        """
-        return self.redelivery.process(agent_id, handler, limit=limit, wait_ms=wait_ms, is_stopped=is_stopped)
+    process = delegate("redelivery", Redelivery.process)  # for Python alone: a handler is no JSON
 
     def close(self) -> None:
         """Close all connections and watches."""
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

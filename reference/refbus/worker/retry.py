@@ -55,7 +55,10 @@ class Redelivery:
         wait_ms: int = 0,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Pass:
-        """Poll, handle, acknowledge each; stop at the first failure."""
+        """Poll, hand each message to the handler and acknowledge it; stop at the first failure.
+
+        Errors: those of poll and ack; what the handler raises is in the reply.
+        """
         handled: list[str] = []
         for message in self._cursors.poll(agent_id, limit, wait_ms)["messages"]:
             if is_stopped():
