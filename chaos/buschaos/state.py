@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from busproof.history import Event
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,27 @@ def health(evidence: Evidence) -> Iterator[Problem]:
 def tables(state: dict[str, Any]) -> dict[str, Any]:
     """A comparable state without what stands in files beside the database."""
     return {name: rows for name, rows in state.items() if name != "files"}
+
+
+def cleaned(
+    dump: dict[str, Any], clean: Callable[[dict[str, Any], str, Any], Any], is_kept: Callable[[str], bool]
+) -> dict[str, Any]:
+    """The tables of a dump: in each row the columns that are kept, each value as `clean` says by row and column."""
+    return {
+        table: [{name: clean(row, name, value) for name, value in row.items() if is_kept(name)} for row in rows]
+        for table, rows in dump.items()
+        if isinstance(rows, list)
+    }
+
+
+def answered(events: Iterable[Event]) -> Iterator[tuple[Any, Event]]:
+    """Every call of a history that was answered well: its params, and the answer."""
+    asked: dict[int, Any] = {}
+    for event in events:
+        if event.type == "invoke":
+            asked[event.process] = event.value
+        elif event.type == "ok":
+            yield asked[event.process], event
 
 
 def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:

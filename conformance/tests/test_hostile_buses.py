@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 import xml.etree.ElementTree as ET
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -167,14 +168,6 @@ MANNERED = {  # kind → manners, exit code: 0 where promises can be seen to be 
 }
 
 
-@pytest.fixture
-def mark(monkeypatch: pytest.MonkeyPatch) -> str:
-    """What every process of this test has in its environment."""
-    name = uuid.uuid4().hex
-    monkeypatch.setenv("BUSPROOF_TEST_OF", name)
-    return name
-
-
 def still_there(mark: str) -> list[str]:
     """Command lines of processes with the mark that do not go by themselves; this one got it too late to show it."""
     deadline = time.monotonic() + AFTER_ALL_S
@@ -215,34 +208,53 @@ CLOCKS = {  # kind → what it says instead; where the kit cannot set a clock, t
 }
 
 
-def check(tmp_path: Path, system: str, scheme: str, program: str, *items: str) -> int:
-    """The exit code of `busproof check`, within the time."""
-    path = tmp_path / "bus.py"
-    path.write_text(program)
-    command = shlex.join([sys.executable, str(path)])
-    argv = ["check", system, "--bus", f"{scheme}:{command}", "--mixed-with", "none", "-j", "1"]
-    started = time.monotonic()
-    code = cli.main([*argv, *(f"--only={item}" for item in items if item), "--out", str(tmp_path / "out")])
-    assert time.monotonic() - started < ENDS_IN_S
-    return code
+@dataclass(frozen=True)
+class Trial:
+    """One run of `busproof check` on a program, within the time; every process of it has the mark."""
+
+    folder: Path
+    mark: str
+    monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str]
+
+    def check(self, system: str, scheme: str, program: str, *items: str, patience: float | None = None) -> int:
+        """The exit code."""
+        if patience is not None:
+            self.monkeypatch.setenv("BUSPROOF_PATIENCE", str(patience))
+        path = self.folder / "bus.py"
+        path.write_text(program)
+        command = shlex.join([sys.executable, str(path)])
+        argv = ["check", system, "--bus", f"{scheme}:{command}", "--mixed-with", "none", "-j", "1"]
+        started = time.monotonic()
+        code = cli.main([*argv, *(f"--only={item}" for item in items if item), "--out", str(self.folder / "out")])
+        assert time.monotonic() - started < ENDS_IN_S
+        return code
+
+    def assert_decides_nothing(self, scheme: str, program: str) -> None:
+        """Exit 2, and one fault, in words: no traceback, nothing that acts on a terminal; and nothing left."""
+        system, _, item = ITEM[scheme]
+        assert self.check(system, scheme, program, item, patience=0.05) == 2
+        told = self.capfd.readouterr().err
+        assert "busproof doctor" in told
+        assert "a fault of busproof" not in told
+        assert "Traceback" not in told
+        assert told.replace("\n", "").isprintable()
+        assert still_there(self.mark) == []
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Trial:
+    """In a folder of its own."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv("BUSPROOF_TEST_OF", mark)
+    return Trial(tmp_path, mark, monkeypatch, capfd)
 
 
 @pytest.mark.parametrize("scheme", HELLO)
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_adapter_decides_nothing(
-    kind: str,
-    scheme: str,
-    tmp_path: Path,
-    mark: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_broken_adapter_decides_nothing(kind: str, scheme: str, trial: Trial) -> None:
     """Exit 2, a word about it, the way to the doctor, and nothing left."""
-    monkeypatch.setenv("BUSPROOF_PATIENCE", "0.05")
-    system, _, item = ITEM[scheme]
-    assert check(tmp_path, system, scheme, f"{BARE}HELLO = {HELLO[scheme]}\n{BROKEN[kind]}", item) == 2
-    assert_plain(capfd.readouterr().err)
-    assert still_there(mark) == []
+    trial.assert_decides_nothing(scheme, f"{BARE}HELLO = {HELLO[scheme]}\n{BROKEN[kind]}")
 
 
 WITHOUT_WORDS = (  # of BROKEN, what a program can be that nobody talks to in lines
@@ -254,72 +266,43 @@ WITHOUT_WORDS = (  # of BROKEN, what a program can be that nobody talks to in li
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["files", "nats:exec"])
 @pytest.mark.parametrize("kind", WITHOUT_WORDS)
-def test_a_broken_program_behind_files_or_nats_leaves_nothing(
-    kind: str,
-    scheme: str,
-    tmp_path: Path,
-    mark: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_broken_program_behind_files_or_nats_leaves_nothing(kind: str, scheme: str, trial: Trial) -> None:
     """An orchestrator that makes no ledger cannot be judged, nor an adapter that does not answer."""
-    monkeypatch.setenv("BUSPROOF_PATIENCE", "0.05")
-    system, _, item = ITEM[scheme]
-    assert check(tmp_path, system, scheme, f"{BARE}{BROKEN[kind]}", item) == 2
-    assert_plain(capfd.readouterr().err)
-    assert still_there(mark) == []
-
-
-def assert_plain(told: str) -> None:
-    """One fault, in words; no traceback, nothing that acts on a terminal."""
-    assert "busproof doctor" in told
-    assert "a fault of busproof" not in told
-    assert "Traceback" not in told
-    assert told.replace("\n", "").isprintable()
+    trial.assert_decides_nothing(scheme, f"{BARE}{BROKEN[kind]}")
 
 
 @pytest.mark.parametrize("scheme", ["exec", pytest.param("mcp", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", MANNERED)
-def test_a_bus_with_odd_manners_is_judged_by_its_promises(
-    kind: str,
-    scheme: str,
-    tmp_path: Path,
-    mark: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_bus_with_odd_manners_is_judged_by_its_promises(kind: str, scheme: str, trial: Trial) -> None:
     """Exit 0 where they are kept and 1 where one is broken; reports are written, and nothing is left."""
     manners, expected = MANNERED[kind]
     system, module, item = ITEM[scheme]
     program = BEHIND.replace("MANNERS", manners).replace("MODULE", repr(module))
-    monkeypatch.setenv("BUSPROOF_PATIENCE", "0.5")
-    code = check(tmp_path, system, scheme, program, item)
-    told = capfd.readouterr()
+    code = trial.check(system, scheme, program, item, patience=0.5)
+    told = trial.capfd.readouterr()
     assert code == (expected if isinstance(expected, int) else expected[scheme]), told
     assert "Traceback" not in told.out + told.err
     assert "\x1b" not in told.out + told.err
     assert "\nVALID" not in told.out or code == 0
-    assert still_there(mark) == []
+    assert still_there(trial.mark) == []
     if code != 2:
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        page = (trial.folder / "out" / "report.html").read_text(encoding="utf-8")
         assert "<script>alert" not in page
         assert ("&lt;script&gt;alert" in page) == ("script" in kind)
-        ET.parse(tmp_path / "out" / "junit.xml")
+        ET.parse(trial.folder / "out" / "junit.xml")
 
 
 @pytest.mark.parametrize("scheme", ["exec", pytest.param("mcp", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", CLOCKS)
-def test_a_clock_that_lies_breaks_the_promises_of_time_alone(
-    kind: str, scheme: str, tmp_path: Path, mark: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_clock_that_lies_breaks_the_promises_of_time_alone(kind: str, scheme: str, trial: Trial) -> None:
     """Exit 1, and nothing waits for a moment that never comes."""
     lie, expected = CLOCKS[kind]
     system, module, item = ITEM[scheme]
     program = LYING.replace("LIE", lie).replace("MODULE", repr(module))
-    code = check(tmp_path, system, scheme, program, item, "log.fields")
-    told = capfd.readouterr()
+    code = trial.check(system, scheme, program, item, "log.fields")
+    told = trial.capfd.readouterr()
     assert code == (expected if isinstance(expected, int) else expected[scheme]), told
-    report = lines.load(tmp_path / "out" / "report.jsonl")
+    report = lines.load(trial.folder / "out" / "report.jsonl")
     assert report.footer["failed"] == [OF_TIME[scheme]] * code
     assert "Traceback" not in told.out + told.err
-    assert still_there(mark) == []
+    assert still_there(trial.mark) == []

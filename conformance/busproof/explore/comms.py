@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_comms import CommsHand
+from busproof.explore.drawing import ALIKE, BAD_TEXTS, ODD_NAMES, Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed, copied
 from busproof.explore.stage import T0_MS, Specification
@@ -23,24 +24,7 @@ from busproof.models.parts import text_of
 from busproof.models.spec import Free, plain
 from busproof.protocol.comms import CONTRACT
 
-NAMES = (
-    *("ann", "Ann", "ANN", "ann ", " ann", "an_", "an%", "bob", "caf\u00e9", "cafe\u0301", "a.b", "a b", "ann\u200d"),
-    *(
-        "'x",
-        '"',
-        "0",
-        "null",
-        "a:b",
-        "n" * 199,
-        "n" * 200,
-        "\u00e9" * 100,
-        "\u6f22\u5b57",
-        "*",
-        "-",
-        ".hidden",
-        "\U0001f600",
-    ),
-)
+NAMES = (*ODD_NAMES, "a:b")
 BAD_NAMES = (
     "a/b",
     "a\\b",
@@ -58,7 +42,7 @@ BAD_NAMES = (
     "\x85",
     "n" * 201,
 )
-BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {}, "y" * 1025)
+WRONG_TEXTS = (*BAD_TEXTS, "y" * 1025)
 TYPES = (
     "a.query",
     "a.query.query",
@@ -72,23 +56,6 @@ TYPES = (
 )
 CHANNELS = ("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general ", "y" * 1024)
 LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "caf\u00e9", "cafe\u0301")
-LOOKALIKES: tuple[Any, ...] = (
-    *(0, 0.0, False, "", None, [], {}, 1, 1.0, True, "1", "true", "null", 2**31, 2**53, 2**53 + 1, 2**63, 1e308, -1),
-    *(
-        "\u00e9",
-        "e\u0301",
-        "\u2028",
-        "\U0001f600",
-        [0],
-        [False],
-        [None],
-        {"": None},
-        {"a": 1, "b": 2},
-        [[]],
-        "a\x00b",
-        "a\nb",
-    ),
-)
 JUNK: tuple[Any, ...] = (True, False, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
 TTLS_S = (0, 1, 10, 59, 60, 61, 3600, 2**31)
 STATUSES = ("active", "idle", "degraded", "failed")
@@ -188,19 +155,16 @@ EDGES = (
 Drawn = tuple[str, dict[str, Any]]
 
 
-class CommsGenerator:
+class CommsGenerator(Drawing):
     """Draws the steps of one program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
-        self.r, self.features = rng, features
+        super().__init__(rng, features)
         self.theme = rng.choice(THEMES)
         self.agents = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.5 else ["ann", "bob", "cy"]
         self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
         self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
         self.processes = rng.choice((2, 2, 3))
-        self.queue: list[Step] = []
-        self.tags: list[str] = []
-        self.serial = 0
 
     # -- a program
 
@@ -277,11 +241,6 @@ class CommsGenerator:
         if at:
             self.tags.append("second process")
         return Step("call", at, method, params, tags=tuple(self.tags))
-
-    def _tag(self, tag: str, value: Any = None) -> Any:
-        """The value, drawn for an edge."""
-        self.tags.append(tag)
-        return value
 
     # -- what happens around the calls
 
@@ -363,8 +322,7 @@ class CommsGenerator:
         r, at = self.r, self.r.randrange(self.processes)
         what = r.random()
         if what < 0.45:
-            is_kill = r.random() < 0.3
-            return Step("restart", at, params={"kill": is_kill}, tags=("kill" if is_kill else "restart",))
+            return self._restart(at)
         if what < 0.55:
             return Step("open", at, params={"options": {}}, tags=("reopen",))
         if what < 0.65:
@@ -412,7 +370,7 @@ class CommsGenerator:
             "to_agent": r.choice((None, *self.agents)),
             "channel": r.choice(self.channels),
             "priority": r.randint(1, 10),
-            "payload": {"n": r.choice(LOOKALIKES)},
+            "payload": {"n": r.choice(ALIKE)},
         }
         return call("hand", "stranger_sends", ("stranger",), row=row)
 
@@ -527,13 +485,13 @@ class CommsGenerator:
         r = self.r
         kind = r.random()
         if kind < 0.5:
-            return {"n": self._tag("look-alike", r.choice(LOOKALIKES))}
+            return {"n": self._tag("look-alike", r.choice(ALIKE))}
         if kind < 0.7:
             self._tag("falsy")
             falsy: tuple[Any, ...] = ("", None, 0, False, [], {})
             return {r.choice(("", "a")): r.choice(falsy)} if r.random() < 0.8 else {}
         if kind < 0.97:
-            return {r.choice(("a", "b", "\u00e9", "e\u0301")): r.choice(LOOKALIKES) for _ in range(2)}
+            return {r.choice(("a", "b", "\u00e9", "e\u0301")): r.choice(ALIKE) for _ in range(2)}
         return {"text": "x" * r.choice((4096, 10_240, 70_000))}
 
     def _said(self, sender: str, to: str | None, kind: str = "note", payload: Any = None) -> dict[str, Any]:
@@ -617,7 +575,7 @@ class CommsGenerator:
             self._tag("retry after the vote")
         change = r.random()
         if change < 0.2:
-            said["payload"] = self._tag("retry with another payload", {**said["payload"], "n": r.choice(LOOKALIKES)})
+            said["payload"] = self._tag("retry with another payload", {**said["payload"], "n": r.choice(ALIKE)})
         elif change < 0.45:
             self._tag("retry with another field")
             name, value = r.choice(
@@ -873,11 +831,7 @@ class CommsGenerator:
             return "read_artifact", self._tag(
                 "no artifact", {"artifact_path": f".claude/artifacts/{agent}/{task}/none"}
             )
-        params = {
-            "agent_id": agent,
-            "task_id": task,
-            "content": r.choice((*LOOKALIKES, "\ud800", {"a": float("1e300")})),
-        }
+        params = {"agent_id": agent, "task_id": task, "content": r.choice((*ALIKE, "\ud800", {"a": float("1e300")}))}
         if r.random() < 0.5:
             params["name"] = r.choice(FILES)
         if any(path.startswith(f".claude/artifacts/{agent}/{task}/") for path in known):
@@ -1046,7 +1000,7 @@ class CommsGenerator:
             elif key in names:
                 params[key] = self._tag("bad name", r.choice(BAD_NAMES))
             elif key in texts:
-                params[key] = self._tag("bad text", r.choice(BAD_TEXTS))
+                params[key] = self._tag("bad text", r.choice(WRONG_TEXTS))
             elif key in ("timeout_seconds", "base_delay", "max_attempts"):
                 params[key] = self._tag("junk", r.choice((-1, True, "1", [], 2**63)))
             elif key == "artifact_path":

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.adapters.hand_relay import RelayHand
+from busproof.explore.drawing import Drawing
 from busproof.explore.relay_texts import bad_files, body_of, headers_of
 from busproof.explore.script import Step, call
 from busproof.explore.stage import T0_MS, Specification
@@ -86,16 +87,13 @@ EDGES = (
 )
 
 
-class RelayGenerator:
+class RelayGenerator(Drawing):
     """Draws the steps of one program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
-        self.r, self.features = rng, features
+        super().__init__(rng, features)
         self.names = rng.sample(NAMES, 4)
         self.options = rng.choice(OPTIONS)
-        self.tags: list[str] = []
-        self.serial = 0
-        self.queue: list[Step] = []
 
     def start(self) -> Iterator[Step]:
         """Two agents that know each other, one that comes later, and an orchestrator."""
@@ -198,10 +196,6 @@ class RelayGenerator:
             name for name, folder in self.model.folders.items() if not folder.odd and name in self.model.agents
         )
         return self.r.choice(known) if known and self.r.random() < 0.95 else self.r.choice(self.names)
-
-    def _tag(self, tag: str, value: Any) -> Any:
-        self.tags.append(tag)
-        return value
 
     def _written(self, agent: str, file: str, data: str, mtime_ns: int, **more: Any) -> Step:
         return call("hand", "write", self.tags, agent=agent, file=file, data=data, mtime_ns=mtime_ns, **more)

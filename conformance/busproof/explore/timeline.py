@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from busproof.adapters.hand_timeline import TimelineHand
+from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, copied
 from busproof.explore.stage import Specification
@@ -76,18 +77,16 @@ EDGES = (
 )
 
 
-class TimelineGenerator:
+class TimelineGenerator(Drawing):
     """Draws the steps of one program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
-        self.r, self.features = rng, features
+        super().__init__(rng, features)
         names = rng.sample(NAMES, 9)
         twin = unicodedata.normalize("NFD", "caf\u00e9")
         self.timelines = [names[0], names[1], rng.choice((names[2], names[0].upper(), twin))]
         self.submissions, self.agents, self.harnesses = names[3:5], names[5:7], [names[7], "cli"]
         self.nonces = ["n1", names[8], names[8] + " "]
-        self.tags: list[str] = []
-        self.serial = 0
         self.heads: list[tuple[str, str]] = []
         self.fetched: list[dict[str, Any]] = []
 
@@ -131,10 +130,6 @@ class TimelineGenerator:
 
     def _process(self) -> int:
         return self.r.randrange(PROCESSES)
-
-    def _tag(self, tag: str, value: Any = None) -> Any:
-        self.tags.append(tag)
-        return value
 
     def _step(self, at: int, method: str, params: dict[str, Any]) -> Step:
         return Step("call", at, method, params, tags=tuple(self.tags))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.adapters.hand_topics import TopicsHand
+from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Specification
@@ -82,16 +83,14 @@ EDGES = (
 )
 
 
-class TopicsGenerator:
+class TopicsGenerator(Drawing):
     """Draws the steps of one program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
-        self.r, self.features = rng, features
+        super().__init__(rng, features)
         self.names = rng.sample(rng.choice((NAMES, [name for name in LOOK_ALIKE if name == name.strip()])), 3)
         self.topic_names = rng.sample(rng.choice((TOPIC_NAMES, LOOK_ALIKE)), 2)
         self.keys = rng.sample(KEYS, 2)
-        self.tags: list[str] = []
-        self.serial = 0
 
     def start(self) -> Iterator[Step]:
         """Servers on one database, a topic, and agents on it."""
@@ -132,10 +131,6 @@ class TopicsGenerator:
 
     def _server(self) -> int:
         return self.r.randrange(SERVERS)
-
-    def _tag(self, tag: str, value: Any = None) -> Any:
-        self.tags.append(tag)
-        return value
 
     def _topic(self) -> Topic | None:
         """Mostly the first, so that calls meet."""

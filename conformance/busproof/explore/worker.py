@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_worker import WorkerHand
+from busproof.explore.drawing import ALIKE, BAD_TEXTS, ODD_NAMES, Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed, copied
 from busproof.explore.stage import Specification
@@ -23,13 +24,8 @@ from busproof.models.worker_state import Options, Row
 from busproof.models.worker_values import depth
 from busproof.protocol.worker import CONTRACT
 
-NAMES = (
-    *("ann", "Ann", "ANN", "ann ", " ann", "an_", "an%", "bob", "caf\u00e9", "cafe\u0301", "a.b", "a b", "ann\u200d"),
-    *("'x", '"', "0", "null", "n" * 199, "n" * 200, "\u00e9" * 100, "\u6f22\u5b57", "*", "-", ".hidden", "\U0001f600"),
-)
 BAD_NAMES = ("a/b", "a\\b", "..", "a..b", ".", "", "a\x00b", "a\nb", "\x7f", "\ud800", 5, None, True, ["a"], "\x85")
 LONG_NAMES = ("n" * 201, "\u00e9" * 100 + "x", "\u6f22" * 67, "\U0001f600" * 51)
-BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {})
 WORDS = (
     "alpha",
     "Beta",
@@ -58,44 +54,7 @@ QUERIES = (
     "alpha\tBeta",
     "NOSUCHWORD",
 )
-LOOKALIKES: tuple[Any, ...] = (
-    *(
-        0,
-        0.0,
-        False,
-        "",
-        None,
-        [],
-        {},
-        1,
-        1.0,
-        True,
-        "1",
-        "true",
-        "null",
-        2**31,
-        2**53,
-        2**53 + 1,
-        2**63,
-        1e308,
-        5e-324,
-        -1,
-    ),
-    *(
-        "\u00e9",
-        "e\u0301",
-        "\u2028",
-        "\U0001f600",
-        [0],
-        [False],
-        [None],
-        {"": None},
-        {"a": 1, "b": 2},
-        [[]],
-        "a\x00b",
-        "a\nb",
-    ),
-)
+LOOKALIKES: tuple[Any, ...] = (*ALIKE, 5e-324)
 NO_JSON = ("\ud800", {"a": "\udfff"}, float("nan"), float("inf"), [float("-inf")])
 JUNK: tuple[Any, ...] = (None, True, False, -1, 1.5, 2**63, "", "0", "x", [], {}, "7", [1], 10**30)
 TYPES = ("t", "state_change", "heartbeat", "alpha beta", "task_done", "Task_Done", "review_request", "y" * 1024)
@@ -151,14 +110,14 @@ EDGES = (
 Drawn = tuple[str, dict[str, Any]]
 
 
-class WorkerGenerator:
+class WorkerGenerator(Drawing):
     """Draws the steps of one program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
-        self.r, self.features = rng, features
+        super().__init__(rng, features)
         self.theme = "volume" if rng.random() < 0.02 else rng.choice(THEMES)
-        self.agents = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.6 else ["ann", "bob", "cy"]
-        self.tasks = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 2)
+        self.agents = rng.sample(rng.choice((ODD_NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.6 else ["ann", "bob", "cy"]
+        self.tasks = rng.sample(rng.choice((ODD_NAMES, LOOK_ALIKE)), 2)
         self.ids: list[Any] = [
             "id0",
             "id1",
@@ -168,9 +127,6 @@ class WorkerGenerator:
         self.options: dict[int, dict[str, Any]] = {}
         self.sent: list[tuple[Any, dict[str, Any]]] = []
         self.saved: list[Any] = []
-        self.queue: list[Step] = []
-        self.tags: list[str] = []
-        self.serial = 0
 
     # -- a program
 
@@ -282,10 +238,6 @@ class WorkerGenerator:
             self.sent.append((params.get("agent_id"), params["message"]))
         return step
 
-    def _tag(self, tag: str, value: Any = None) -> Any:
-        self.tags.append(tag)
-        return value
-
     # -- what happens around the calls
 
     def _clock(self) -> Step:
@@ -321,10 +273,6 @@ class WorkerGenerator:
         if r.random() < 0.4:
             return r.choice((self._restart, self._reopen))(at)
         return r.choice((self._harm_blob, self._harm_export, self._tamper, self._stranger, self._burn))()
-
-    def _restart(self, at: int) -> Step:
-        is_kill = self.r.random() < 0.3
-        return Step("restart", at, params={"kill": is_kill}, tags=("kill" if is_kill else "restart",))
 
     def _reopen(self, at: int) -> Step:
         if self.r.random() < 0.15:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.state import Evidence, Problem, Promise, decoded, health, short
+from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
 from busproof.history import Event
 
 TIMES = (
@@ -44,30 +44,16 @@ def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[st
             )
         return value
 
-    return {
-        table: [
-            {
-                column: clean(row, column, value)
-                for column, value in row.items()
-                if clock == "manual" or column not in TIMES
-            }
-            for row in rows
-        ]
-        for table, rows in dump.items()
-        if isinstance(rows, list)
-    }
+    return cleaned(dump, clean, lambda column: clock == "manual" or column not in TIMES)
 
 
 def promises(events: Iterable[Event]) -> list[Promise]:
     """Every acknowledged message of a history."""
-    asked: dict[int, Any] = {}
-    kept: list[Promise] = []
-    for event in events:
-        if event.type == "invoke":
-            asked[event.process] = event.value
-        elif event.type == "ok" and event.op in ("send_message", "send_response"):
-            kept.append(Promise(event.value["message_id"], None, asked[event.process]))
-    return kept
+    return [
+        Promise(event.value["message_id"], None, asked)
+        for asked, event in answered(events)
+        if event.op in ("send_message", "send_response")
+    ]
 
 
 def problems(evidence: Evidence) -> list[Problem]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.state import Evidence, Problem, Promise, health, short
+from buschaos.state import Evidence, Problem, Promise, answered, cleaned, health, short
 from buschaos.subjects.timeline.chain import broken
 from buschaos.subjects.timeline.operations import subject
 from busproof.history import Event
@@ -16,26 +16,16 @@ OF_TIME = ("time_us", "visible_at_us", "hash", "previous")
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
     """A dump without what may differ between two runs of the same calls: on a wall clock times, and so hashes."""
-    return {
-        table: [
-            {column: value for column, value in row.items() if clock == "manual" or column not in OF_TIME}
-            for row in rows
-        ]
-        for table, rows in dump.items()
-        if isinstance(rows, list)
-    }
+    return cleaned(dump, lambda _row, _column, value: value, lambda column: clock == "manual" or column not in OF_TIME)
 
 
 def promises(events: Iterable[Event]) -> list[Promise]:
     """Every acknowledged message of a history."""
-    asked: dict[int, Any] = {}
-    kept: list[Promise] = []
-    for event in events:
-        if event.type == "invoke":
-            asked[event.process] = event.value
-        elif event.type == "ok" and event.op in ("send", "reply"):
-            kept.append(Promise(event.value["subject"], event.value["number"], asked[event.process]))
-    return kept
+    return [
+        Promise(event.value["subject"], event.value["number"], asked)
+        for asked, event in answered(events)
+        if event.op in ("send", "reply")
+    ]
 
 
 def problems(evidence: Evidence) -> list[Problem]:

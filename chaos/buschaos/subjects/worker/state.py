@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.state import Evidence, Problem, Promise, decoded, health, short
+from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
 from busproof.history import Event
 
 LOG_TABLES = ("messages", "archived")
@@ -25,7 +25,7 @@ def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[st
     def rank(seq: Any) -> Any:
         return bisect_right(seqs, seq) if isinstance(seq, int) else seq
 
-    def clean(name: str, value: Any) -> Any:
+    def clean(_row: dict[str, Any], name: str, value: Any) -> Any:
         if name in ("seq", "last_acked_seq"):
             return rank(value)
         if name == "id":
@@ -34,35 +34,20 @@ def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[st
             return decoded(value)
         return value
 
-    kept: dict[str, Any] = {}
-    for name, table in dump.items():
-        if isinstance(table, list):
-            kept[name] = [
-                {
-                    column: clean(column, value)
-                    for column, value in row.items()
-                    if clock == "manual" or not column.endswith("_ms")
-                }
-                for row in table
-            ]
+    kept = cleaned(dump, clean, lambda column: clock == "manual" or not column.endswith("_ms"))
     kept["export_last_seq"] = rank(dump.get("export_last_seq"))
     return kept
 
 
 def promises(events: Iterable[Event]) -> list[Promise]:
     """Every acknowledged message of a history."""
-    asked: dict[int, Any] = {}
     kept: list[Promise] = []
-    for event in events:
-        if event.type == "invoke":
-            asked[event.process] = event.value
-        elif event.type == "ok" and event.op == "publish":
-            message = asked[event.process]["message"]
-            kept.append(Promise(event.value["id"], event.value.get("seq"), message))
-        elif event.type == "ok" and event.op == "publish_many":
-            messages = asked[event.process]["messages"]
-            seqs = event.value.get("seqs") or [None] * len(messages)
-            kept += map(Promise, event.value["ids"], seqs, messages)
+    for asked, event in answered(events):
+        if event.op == "publish":
+            kept.append(Promise(event.value["id"], event.value.get("seq"), asked["message"]))
+        elif event.op == "publish_many":
+            seqs = event.value.get("seqs") or [None] * len(asked["messages"])
+            kept += map(Promise, event.value["ids"], seqs, asked["messages"])
     return kept
 
 
