@@ -35,20 +35,6 @@ VARIANTS = ROOT / "conformance" / "choices"
 SEED = 1
 WHY_MAX = 300
 
-# Choices that the kit does not follow yet: a MUST row fails on them, which is a fault of the kit, or of the mutant.
-BLAMED = {
-    "worker any_ack_settles_redriven": "the model knows one way in which what was redriven is settled",
-    "worker any_sender_retries": "the model takes a message of another sender under a known id for another one",
-    "worker anybody_redrives": "the model has redriven messages come to the agent that asked",
-    "worker batches_take_no_room": "the model counts the messages of a batch against the bound",
-    "worker broadcasts_take_no_room": "the model counts broadcasts against the bound",
-    "worker looks_then_acts": "it looks before it takes the lock, so calls at once break log.66, too",
-    "worker opening_clears_dead_letters": "the model keeps dead letters over a restart",
-    "worker token_zero_is_none": "the model checks a token of 0",
-    "comms a_damaged_row_breaks_all": "the model shows what is sound beside a damaged row",
-    "timeline rollback_journal": "a file has one kind of journal, and buses that want two lock each other out",
-}
-
 
 @dataclass(frozen=True)
 class Choice:

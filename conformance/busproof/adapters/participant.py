@@ -70,11 +70,12 @@ class Participant:
         if self._db is not None and self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def _connect(self, path: Path) -> sqlite3.Connection:
-        """The seeds' connection set-up."""
+    def _connect(self, path: Path, *, keeps_journal: bool = False) -> sqlite3.Connection:
+        """The seeds' connection set-up, except that a file may keep the kind of journal that it has."""
         db = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
-        db.execute("PRAGMA journal_mode = WAL")
+        if not keeps_journal:
+            db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         self._db = db
         return db

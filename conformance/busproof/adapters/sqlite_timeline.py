@@ -52,7 +52,9 @@ class TimelineParticipant(Participant):
     def _open(self, store: str, options: Row) -> Row:
         self.kill()
         self._ack_wait_us = options.get("ack_wait_ms", ACK_WAIT_MS) * 1_000
-        db = self._connect(Path(store) / DB_NAME)
+        path = Path(store) / DB_NAME
+        # No sentence of the seed says which journal: a bus whose file has another one is joined as it is.
+        db = self._connect(path, keeps_journal=path.exists())
         if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone() is None:
             with contextlib.suppress(sqlite3.OperationalError):
                 db.executescript("BEGIN IMMEDIATE;" + TIMELINE_TABLES + "COMMIT;")

@@ -434,7 +434,15 @@ class CommsModel(Model):
     def ready(self, agent: str, channels: list[str], limit: int) -> dict[str, Any]:
         self.row("comms.route.01", "comms.route.04", "comms.route.05", "comms.route.06", "comms.route.13")
         self.row("comms.log.37", "comms.lease.03", "comms.route.11")
-        return {"messages": Shown(self, agent, channels, self.listing(agent, channels), limit)}
+        found = self.listing(agent, channels)
+        if any(message.is_spoiled for message, _ in found[:limit]):
+            self.breaks_by_damage()
+        return {"messages": Shown(self, agent, channels, found, limit)}
+
+    def breaks_by_damage(self) -> None:
+        """A payload that a stranger damaged breaks its own message alone; elsewhere the whole answer."""
+        if self.choice("comms.log.88", "breaks itself alone", "breaks the answer") == "breaks the answer":
+            raise Refuse("CORRUPT", definite=False)  # on another bus
 
     def subscribe_to_channel(self, agent_id: Any, channel_name: Any) -> dict[str, Any]:
         """Once is enough."""

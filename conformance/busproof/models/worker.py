@@ -71,6 +71,8 @@ class WorkerModel(WorkerState):
         if opened.synchronous not in ("NORMAL", "FULL"):
             self.may_refuse("synchronous neither NORMAL nor FULL", "worker.limit.01", reference_refuses=True)
         self.sessions[self.at] = opened
+        if self.dead and self.choice("worker.retry.08: when a store is opened", "kept", "cleared") == "cleared":
+            self.dead.clear()  # on another bus
         if self.key is not None and (self.key, KEY_ROW) not in self.secrets:
             self.secrets.append((self.key, KEY_ROW))
         return {}
@@ -144,7 +146,9 @@ class WorkerModel(WorkerState):
             self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
             if self.again(draft.to):
                 self.row("worker.limit.17")
-            if len(self.unread(draft.to)) + len(self.again(draft.to)) >= self.session.unread_max:
+            if self.takes_room(draft.to) >= self.session.unread_max and (
+                how == "" or self.choice("worker.limit.13: of a batch", "is bound", "is free") == "is bound"
+            ):
                 self.refuse("BACKPRESSURE")
         seq = self.highest = self.born(Above, "seq", self.highest)
         message_id = self.born(FreshId, "id") if draft.id is None else draft.id
@@ -161,10 +165,20 @@ class WorkerModel(WorkerState):
         self.unnamed.append(row)
         return row
 
+    def takes_room(self, agent: str) -> int:
+        """How much lies before an agent that holds its senders back."""
+        unread = self.unread(agent)
+        said = [row for row in unread if row.to_agent is not None]
+        if len(said) < len(unread) and self.choice("worker.limit.16: unread", "counts", "does not count") != "counts":
+            unread = said  # on another bus
+        return len(unread) + len(self.again(agent))
+
     def is_same_message(self, old: Row, sender: str, draft: Draft) -> bool:
         """A retry says the same as the first time: numbers as they were written, members in any order."""
-        said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
-        if said != (old.from_agent, old.to_agent, old.type, old.correlation_id, old.in_reply_to):
+        said = (draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
+        if said != (old.to_agent, old.type, old.correlation_id, old.in_reply_to):
+            return False
+        if sender != old.from_agent and not self.may_be_anybodys(old):
             return False
         if old.text is None or draft.text is None:
             return old.text is draft.text
@@ -172,6 +186,11 @@ class WorkerModel(WorkerState):
             self.row("worker.blob.17")
             return draft.ref == old.ref  # what the blob held is known by its hash alone
         return self.is_same_payload(old.text, draft.text)
+
+    def may_be_anybodys(self, old: Row) -> bool:
+        """Is a message that another agent sends under its id a retry of it?"""
+        choice = self.choice("worker.log.11: of another sender", "no retry", "a retry", "a retry until it is archived")
+        return choice == "a retry" or (choice == "a retry until it is archived" and old not in self.archived)
 
     def is_same_payload(self, stored: str, sent: str) -> bool:
         """1 and 1.0 are one number in some languages and two in others."""
@@ -272,9 +291,14 @@ class WorkerModel(WorkerState):
         self.advance(agent_id, seq)
         for key in [key for key in self.deliveries if key[0] == agent_id and key[1] <= seq]:
             del self.deliveries[key]
-        for key in [key for key, shown in self.redriven.items() if key[0] == agent_id and key[1] <= seq and shown]:
+        for key in [key for key in self.redriven if key[0] == agent_id and key[1] <= seq and self.is_settled(key)]:
             del self.redriven[key]
         return {"last_acked_seq": Told(self.position(agent_id))}
+
+    def is_settled(self, key: tuple[str, int]) -> bool:
+        """Does an acknowledgement settle what was redriven? Once it was handed out again."""
+        how = "worker.retry.10: an ack before it came again"
+        return self.redriven[key] or self.choice(how, "leaves it", "settles it") == "settles it"
 
     @property
     def newest(self) -> float:
@@ -351,6 +375,10 @@ class WorkerModel(WorkerState):
         self.name(agent_id)
         self.whole(seq)
         self.row("worker.retry.10")
+        addressees = sorted(agent for agent, dead in self.dead if dead == seq)
+        is_anothers = bool(addressees) and agent_id not in addressees
+        if is_anothers and self.choice("worker.retry.10: another agent's letter", "stays", "comes again") != "stays":
+            agent_id = addressees[0]  # on another bus
         if self.dead.pop((agent_id, seq), None) is None:
             return {"redriven": False}
         self.redriven[agent_id, seq] = False
@@ -398,7 +426,7 @@ class WorkerModel(WorkerState):
             return self.choice("worker.lease.07", "expired", "live") == "live"
         return claim.lease_until_ms > self.now_ms
 
-    def keeps(self, task_id: Any, agent_id: Any, token: Any) -> bool:
+    def keeps(self, task_id: Any, agent_id: Any, token: Any, row: str) -> bool:
         """Is the claim the caller's, and the token, where one is given, that of the latest grant?"""
         self.name(task_id)
         self.name(agent_id)
@@ -409,12 +437,13 @@ class WorkerModel(WorkerState):
             return False
         if token is not None and "fencing" in self.features:
             self.row("worker.lease.18", "worker.lease.19")
-            return bool(token == plain(self.tokens.get(task_id)))
+            is_none = token == 0 and self.choice(f"{row}: a token of 0", "is one", "is none") == "is none"
+            return is_none or bool(token == plain(self.tokens.get(task_id)))
         return True
 
     def renew_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
         """From now on for the lease's time; after expiry too, while nobody retook it (W9)."""
-        if not self.keeps(task_id, agent_id, token):
+        if not self.keeps(task_id, agent_id, token, "worker.lease.18"):
             self.row("worker.lease.10", "worker.lease.12")
             return {"renewed": False}
         claim = self.claims[task_id]
@@ -428,7 +457,7 @@ class WorkerModel(WorkerState):
 
     def release_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
         """The task is free; somebody else's claim stays."""
-        if not self.keeps(task_id, agent_id, token):
+        if not self.keeps(task_id, agent_id, token, "worker.lease.19"):
             self.row("worker.lease.14")
             return {"released": Told(False)}
         del self.claims[task_id]

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.worker import blob
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.search.01",)
+KILLED_BY = ("worker.blob.06",)
 ITEM = "corpus"
 CONTROL = "log.fields"
 

@@ -12,7 +12,8 @@ ITEM = "corpus"
 
 class Mutant(WorkerBus):
     def redrive(self, agent_id: str, seq: int) -> Any:
-        dead = self.db.row("SELECT agent_id FROM dead_letters WHERE seq = ?", (limits.integer("seq", seq),))
+        query = "SELECT agent_id FROM dead_letters WHERE seq = ? ORDER BY agent_id <> ?, agent_id"  # its own first
+        dead = self.db.row(query, (limits.integer("seq", seq), limits.name("agent_id", agent_id)))
         return super().redrive(dead[0] if dead else agent_id, seq)
 
 
