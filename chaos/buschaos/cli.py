@@ -201,7 +201,7 @@ def _errors(text: str) -> tuple[int, ...]:
 
 
 def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
-    known = {operation.name: operation for operation in SUBJECTS[system].operations}
+    known = {operation.name: operation for operation in SUBJECTS[system].repertoire.operations}
     if unknown := [name for name in names if name not in known]:
         say(f"there is no operation {unknown[0]!r}: {', '.join(known)}", sys.stderr)
         raise SystemExit(EXIT_CODES["unknown"])

@@ -26,7 +26,7 @@ from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Fail, Watch
-from buschaos.operations import Operation, applicable, prepare_store
+from buschaos.operations import Operation, applicable
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
@@ -111,7 +111,7 @@ class CrashPoints:
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._subject = SUBJECTS[fleet.system]
-        every = self._subject.operations if operations is None else operations
+        every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
 
@@ -123,10 +123,8 @@ class CrashPoints:
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
                 history = work / "prepared.jsonl"
-                prepared = prepare_store(
-                    self._fleet, work / "prepared", history, self._subject.prepare, is_alone=self._subject.is_alone
-                )
-                ids = {promise.id for promise in self._subject.promises(read(history))}
+                prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
+                ids = {promise.id for promise in self._subject.truth.promises(read(history))}
                 ground = Ground(
                     self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids
                 )

@@ -26,7 +26,7 @@ from typing import Any
 from buschaos import reading, state
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.inspector import Inspector
-from buschaos.operations import WHEN_MS, applicable, prepare_store, tell_time
+from buschaos.operations import WHEN_MS, applicable, tell_time
 from buschaos.stage import Ground, Stage, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
@@ -71,8 +71,8 @@ class Damage:
         self._ground, self._work, self._out, self._number = ground, work, out, 0
         self._left = image.of(ground.template)
         self.problems: list[tuple[str, Path]] = []  # and the history that shows it
-        operations = [op for op in ground.subject.operations if applicable(op, ground.fleet.hello)]
-        stores = (op for op in operations if ground.subject.ids(op.method, op.params(ground.prepared)))
+        operations = [op for op in ground.subject.repertoire.operations if applicable(op, ground.fleet.hello)]
+        stores = (op for op in operations if ground.subject.repertoire.ids(op.method, op.params(ground.prepared)))
         operation = next(stores, None)
         if operation is None:
             raise RunFailed("no operation of this system stores something under an id of its own, to be looked for")
@@ -131,7 +131,7 @@ class Damage:
         self.problems.append((why, kept / "history.jsonl"))
 
     def _payload(self, id_: str) -> Any:
-        promises = {one.id: one for one in self._ground.subject.promises(self._ground.events)}
+        promises = {one.id: one for one in self._ground.subject.truth.promises(self._ground.events)}
         return promises[id_].message.get("payload") if id_ in promises else None
 
     # -- files
@@ -171,7 +171,7 @@ class Damage:
             dump = reading.dump(other, store, self._ground.fleet.hello, self._ground.subject)
             self._ground.fleet.give_back(other.door, retired=True)
         there = {row[self._ground.subject.id] for row in dump["messages"]}
-        if self._ground.subject.ids(self._operation.method, params) <= there:
+        if self._ground.subject.repertoire.ids(self._operation.method, params) <= there:
             return "acknowledged, and found"
         self._keep(folder, f"{name}: acknowledged, and lost")
         return "acknowledged, and lost"
@@ -222,8 +222,8 @@ def damaging(spec: str, system: str, out: Path) -> Iterator[Damage]:
         Inspector(system) as inspector,
     ):
         history = work / "prepared.jsonl"
-        prepared = prepare_store(fleet, work / "prepared", history, subject.prepare, is_alone=subject.is_alone)
-        ids = {promise.id for promise in subject.promises(read(history))}
+        prepared = subject.fill_store(fleet, work / "prepared", history)
+        ids = {promise.id for promise in subject.truth.promises(read(history))}
         yield Damage(Ground(subject, fleet, victims, inspector, work / "prepared", history, prepared, ids), work, out)
 
 

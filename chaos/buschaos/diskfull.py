@@ -29,7 +29,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
 from buschaos.nemeses.scarce import Scarce, scarce
-from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
+from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError, Lost, Refused
@@ -119,12 +119,10 @@ class _FullDisk:
         self._subject = SUBJECTS[fleet.system]
         self._operations = [
             op
-            for op in self._subject.operations
+            for op in self._subject.repertoire.operations
             if op.method not in ("open", "close") and applicable(op, fleet.hello) and not op.options
         ]
-        self._prepared = prepare_store(
-            fleet, self._template, work / "prepared.jsonl", self._subject.prepare, is_alone=self._subject.is_alone
-        )
+        self._prepared = self._subject.fill_store(fleet, self._template, work / "prepared.jsonl")
 
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
@@ -156,8 +154,8 @@ class _FullDisk:
             if evidence is not None:
                 with Inspector(self._fleet.system) as inspector:
                     facts = inspector.look(store)
-                promises = self._subject.promises(read(whole))
-                level.problems += self._subject.problems(
+                promises = self._subject.truth.promises(read(whole))
+                level.problems += self._subject.truth.problems(
                     Evidence(evidence, facts, promises, "export" in self._fleet.hello.nouns)
                 )
             level.problems += judge.of_history(whole).problems
@@ -266,7 +264,7 @@ class _FullDisk:
         """Certainly not done is not there; and of several messages all are there or none."""
         there = {row[self._subject.id] for row in dump["messages"]}
         for operation, error in refused.items():
-            ids = self._subject.ids(operation.method, operation.params(self._prepared))
+            ids = self._subject.repertoire.ids(operation.method, operation.params(self._prepared))
             if error.definite:
                 for message_id in ids & there:
                     told = f"was refused as certainly not done, and {message_id} is there"

@@ -75,7 +75,7 @@ class Duet:
         calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
         self._peers_calls = [(method, params(ground.prepared)) for method, params in calls]
         self._ids = ground.ids.union(
-            *(ground.subject.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
+            *(ground.subject.repertoire.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
         )
 
     # -- the schedule
@@ -166,7 +166,7 @@ class Duet:
     def _look(self) -> dict[str, Any]:
         if self._ground.subject.read is None and self._witness is None:
             self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
-        return self._ground.subject.comparable(self._dump(), self._ids, self._ground.fleet.hello.clock)
+        return self._ground.subject.truth.comparable(self._dump(), self._ids, self._ground.fleet.hello.clock)
 
     def _dump(self) -> dict[str, Any]:
         """By a process that was not there, or from outside; that is only recorded as the peer's."""
@@ -189,8 +189,8 @@ class Duet:
         if confirm is not None and isinstance(reply, dict):
             wrong = confirm(self._witness or victim, self._params, reply)
         self._recorder.close()
-        promises = subject.promises(self.events())
-        found = subject.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
+        promises = subject.truth.promises(self.events())
+        found = subject.truth.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
         told = [Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else []
         return [*late, *found, *told]
 

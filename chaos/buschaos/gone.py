@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Verdict, watched_child
-from buschaos.operations import Prepared, prepare_store
+from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
@@ -92,7 +92,7 @@ class GoneCallers:
             contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)) as victims,
         ):
             work = Path(folder)
-            prepared = prepare_store(self._fleet, work / "prepared", work / "prepared.jsonl", self._subject.prepare)
+            prepared = self._subject.fill_store(self._fleet, work / "prepared", work / "prepared.jsonl")
             for case in self._cases:
                 yield self._all_points(case, prepared, victims, work)
 

@@ -23,7 +23,7 @@ from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Kill
-from buschaos.operations import Operation, applicable, prepare_store
+from buschaos.operations import Operation, applicable
 from buschaos.points import Place, Point
 from buschaos.snapshots import left_behind
 from buschaos.stage import Ground, Stage, Victims
@@ -93,7 +93,7 @@ class Holds:
         self._subject = SUBJECTS[fleet.system]
         usual = TWICE_OF_SLOW_STARTERS if self._subject.is_slow_to_start else TWICE_OF_PAIR
         self._twice = usual if twice is None else twice
-        every = self._subject.operations if operations is None else operations
+        every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if is_playable(op, fleet.hello)]
         self._numbers = itertools.count()
 
@@ -109,8 +109,8 @@ class Holds:
             ) as peers,
         ):
             history = work / "prepared.jsonl"
-            prepared = prepare_store(self._fleet, work / "prepared", history, self._subject.prepare)
-            ids = {promise.id for promise in self._subject.promises(read(history))}
+            prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
+            ids = {promise.id for promise in self._subject.truth.promises(read(history))}
             ground = Ground(self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
             every = pairs_of(self._subject, self._operations, self._fleet.hello)
             pairs = [pair for pair in every if self._against in (None, pair[1].name)]
@@ -258,7 +258,9 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     pairs = []
     for operation in operations:
-        named = [peer for peer in subject.peers if set(peer.needs) <= declared and operation.name in peer.against]
+        named = [
+            peer for peer in subject.repertoire.peers if set(peer.needs) <= declared and operation.name in peer.against
+        ]
         itself = PeerCall("the same by another", operation.method, operation.params, (operation.name,))
         late = [
             replace(peer, name=f"{peer.name}, which is over for both", are_both_late=True)

@@ -24,7 +24,7 @@ class Inspector:
     """Asks the process, and starts another one when it died."""
 
     def __init__(self, system: str) -> None:
-        self._look = SUBJECTS[system].inspect
+        self._look = SUBJECTS[system].truth.inspect
         self._process: subprocess.Popen[bytes] | None = None
 
     def look(self, store: Path) -> dict[str, Any]:

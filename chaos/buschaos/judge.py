@@ -58,7 +58,7 @@ def read_to_the_end(
         can_dump = reading.can_dump(fleet.hello)
         dump = reading.dump(auditor, store, fleet.hello, subject) if can_dump else None
     merge([*parts, last_part], into)
-    return Evidence(dump, facts, subject.promises(read(into)), exports, endless)
+    return Evidence(dump, facts, subject.truth.promises(read(into)), exports, endless)
 
 
 def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:

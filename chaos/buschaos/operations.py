@@ -10,14 +10,11 @@ It must be idempotent: playing it twice is playing it once. A method that has no
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busproof.fleet import Fleet
-from busproof.history import Recorder
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -62,33 +59,6 @@ def applicable(operation: Operation, hello: HelloReply) -> bool:
     """Does the bus declare all that the operation needs?"""
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     return set(operation.needs) <= declared
-
-
-def prepare_store(
-    fleet: Fleet,
-    folder: Path,
-    history: Path,
-    prepare: Prepare,
-    *,
-    options: dict[str, Any] | None = None,
-    is_alone: bool = False,
-) -> Prepared:
-    """Fill a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover.
-
-    Where one must be alone on a store, it is both alice and bob.
-    """
-    folder.mkdir()
-    doors = [fleet.door(number, folder, dict(options or {})) for number in range(1 if is_alone else 2)]
-    try:
-        with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
-            alice, bob = (
-                Session(door, recorder, process=number, agent=name)
-                for number, (door, name) in enumerate(zip((doors[0], doors[-1]), ("alice", "bob"), strict=True))
-            )
-            return prepare(alice, bob, fleet.hello)
-    finally:
-        for door in doors:
-            fleet.give_back(door, retired=True)
 
 
 def tell_time(session: Session, hello: HelloReply, now_ms: int) -> None:

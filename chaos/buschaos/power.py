@@ -30,7 +30,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
-from buschaos.operations import WHEN_MS, Operation, applicable, prepare_store, tell_time
+from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.sessions import Durability, PowerResult, Sessions
 from buschaos.snapshots import ends
 from buschaos.stage import Ground, Stage, Victims
@@ -101,7 +101,7 @@ class PowerLoss:
         self._subject = SUBJECTS[fleet.system]
         self._durability = durability or fleet.hello.durability
         self._options = options or {}
-        every = self._subject.operations if operations is None else operations
+        every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [
             op
             for op in every
@@ -158,12 +158,10 @@ class PowerLoss:
             contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=False)) as victims,
         ):
             history = work / "prepared.jsonl"
-            prepared = prepare_store(
-                self._fleet, work / "prepared", history, self._subject.prepare, options=self._options
-            )
-            ids = {promise.id for promise in self._subject.promises(read(history))}
+            prepared = self._subject.fill_store(self._fleet, work / "prepared", history, options=self._options)
+            ids = {promise.id for promise in self._subject.truth.promises(read(history))}
             for operation in operations:
-                ids |= self._subject.ids(operation.method, operation.params(prepared))
+                ids |= self._subject.repertoire.ids(operation.method, operation.params(prepared))
             inspector = lookers.enter_context(Inspector(self._fleet.system))
             ground = Ground(
                 self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids, self._options
@@ -235,7 +233,7 @@ class PowerLoss:
             for at, change in zip(places, watch.changes, strict=False)
             if change.path == ANSWER and ends(change.steps)
         ]
-        promises = self._subject.promises(event for path in histories for event in read(path))
+        promises = self._subject.truth.promises(event for path in histories for event in read(path))
         marks.append(Mark(name, noun, answers[-1], promises))
 
     def _states(self, ground: Ground, played: Played, work: Path) -> list[dict[str, Any]]:
@@ -355,7 +353,7 @@ class PowerLoss:
             return [Problem("log", f"after a power cut the store cannot be used: {error}")], None
         if is_strict and acknowledged:
             evidence = replace(evidence, promises=played.marks[acknowledged - 1].promises)
-        problems = [*self._subject.problems(evidence), *self._subject.ahead(evidence)]
+        problems = [*self._subject.truth.problems(evidence), *self._subject.ahead(evidence)]
         same = [n for n in allowed if state.tables(states[n]) == state.tables(found)]
         lost = max(0, acknowledged - same[-1]) if same else None
         if not same:
@@ -369,7 +367,7 @@ class PowerLoss:
             return problems, lost
         try:
             stage.go_on()
-            return self._subject.problems(stage.evidence()), lost
+            return self._subject.truth.problems(stage.evidence()), lost
         except DoorError as error:
             return [Problem("log", f"after a power cut the bus does not work on: {error}")], lost
 

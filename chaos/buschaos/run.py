@@ -255,8 +255,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         [
             *(Problem("log", strange) for strange in tally.strange),
             *evidence.endless,
-            *subject.problems(evidence),
-            *subject.deliveries(read(history)),
+            *subject.truth.problems(evidence),
+            *subject.truth.deliveries(read(history)),
             *judgement.problems,
         ],
         history,

@@ -157,7 +157,7 @@ class Stage:
     def __init__(self, ground: Ground, operation: Operation, folder: Path, left: Image | None = None) -> None:
         self._ground, self._operation, self.folder = ground, operation, folder
         self._params = operation.params(ground.prepared)
-        self._known_ids = ground.ids | ground.subject.ids(operation.method, self._params)
+        self._known_ids = ground.ids | ground.subject.repertoire.ids(operation.method, self._params)
         self._options = {**ground.options, **dict(operation.options)}
         self._store = folder / "store"
         folder.mkdir()
@@ -188,7 +188,7 @@ class Stage:
         elif subject.read is None:
             self._come()
         dump = self._dump()
-        return files | subject.comparable(dump, self._known_ids, hello.clock), dump
+        return files | subject.truth.comparable(dump, self._known_ids, hello.clock), dump
 
     def find(self) -> tuple[dict[str, Any], Evidence]:
         """The same, and what the files say; nothing is promised."""
@@ -296,7 +296,7 @@ class Stage:
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
         # Whatever a retry would heal: a reader may come before it.
-        wrong = self._half_done(outcome, rehearsal, found) or self._ground.subject.problems(evidence)
+        wrong = self._half_done(outcome, rehearsal, found) or self._ground.subject.truth.problems(evidence)
         return wrong or (self._again(rehearsal) if again else [])
 
     def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:
@@ -336,7 +336,7 @@ class Stage:
             return [self._problem(f"again: {error}")]
         self._recorder.close()
         facts = self._ground.inspector.look(self._store)
-        return subject.problems(Evidence(dump, facts, subject.promises(self.events()), exported))
+        return subject.truth.problems(Evidence(dump, facts, subject.truth.promises(self.events()), exported))
 
     def go_on(self) -> None:
         """New calls, whose answers and traces are judged with all others."""

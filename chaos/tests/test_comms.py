@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from chaos.tests import acts
+from chaos.tests.acts import told
 
-from buschaos import report
-from buschaos.crashpoints import cuts, in_the_middle
+from buschaos.crashpoints import cuts
 from buschaos.diskfull import LEVELS_FEW
-from buschaos.run import Run, Settings, run
 from buschaos.subjects.comms.operations import OPERATIONS
 from busproof.fleet import reference
 
 LONG = ("open", "close")  # as many changes as all others together: left to the nightly run
 
-
-def play(bus: str, out: Path, *names: str, **how: Any) -> Run:
-    """The acts that are asked for, of these operations or of all."""
-    chosen = tuple(op for op in OPERATIONS if op.name in names) if names else None
-    settings = Settings(specs=[bus], out=out, system="comms", seed=1, torn=in_the_middle, operations=chosen)
-    return run(replace(settings, **how))
-
-
-def told(played: Run) -> list[str]:
-    """Every problem, with its point."""
-    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
-
-
-def outcomes(played: Run) -> dict[str, str]:
-    """Row → outcome."""
-    return {row.requirement: row.outcome for row in report.rows(played, "comms")}
+play = partial(acts.play, "comms")
+outcomes = partial(acts.outcomes, "comms")
 
 
 def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:

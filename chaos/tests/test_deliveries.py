@@ -92,7 +92,7 @@ def altered(folder: Path, system: str, events: list[tuple[str, str, Any]]) -> li
     for type_, op, value in events:
         recorder.record(type_, process=1, op=op, agent="alice", value=value)  # type: ignore[arg-type]
     recorder.close()
-    return [problem.why for problem in SUBJECTS[system].deliveries(read(recorder.path))]
+    return [problem.why for problem in SUBJECTS[system].truth.deliveries(read(recorder.path))]
 
 
 def test_a_poll_shows_what_was_published_to_the_byte(tmp_path: Path) -> None:

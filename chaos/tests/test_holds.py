@@ -21,7 +21,7 @@ HELD = sorted(name for name, subject in SUBJECTS.items() if "chaos.holds" in sub
 def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
     """All pairs of these operations."""
     fleet = Fleet([spec], system=system)
-    operations = tuple(op for op in SUBJECTS[system].operations if op.name in names)
+    operations = tuple(op for op in SUBJECTS[system].repertoire.operations if op.name in names)
     try:
         holds = Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, operations=operations, twice=3)
         return list(holds.run())
@@ -32,7 +32,7 @@ def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
 def play_one(spec: str, out: Path, name: str, against: str, place: Point | Place) -> list[PairResult]:
     """One schedule of one pair."""
     assert isinstance(place, Place)
-    operations = tuple(op for op in SUBJECTS["worker"].operations if op.name == name)
+    operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name == name)
     with contextlib.closing(Fleet([spec], system="worker")) as fleet:
         return list(Holds(fleet, out, operations=operations, only=place, against=against).run())
 
@@ -98,7 +98,7 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
     """An operation that is added tomorrow has a peer; and a call after a lease meets one that comes after it, too."""
     subject = SUBJECTS[system]
     with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
-        playable = [op for op in subject.operations if is_playable(op, fleet.hello)]
+        playable = [op for op in subject.repertoire.operations if is_playable(op, fleet.hello)]
         pairs = pairs_of(subject, playable, fleet.hello)
     assert {op.name for op, _ in pairs} == {op.name for op in playable}
     late = {(op.name, peer.method, peer.are_both_late) for op, peer in pairs if peer.later_ms > 0}
@@ -108,8 +108,8 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
 def test_a_peer_is_held_against_operations_that_there_are() -> None:
     """A name that was changed would leave its pair out in silence."""
     for system in HELD:
-        names = {op.name for op in SUBJECTS[system].operations}
-        assert {name for peer in SUBJECTS[system].peers for name in peer.against} <= names
+        names = {op.name for op in SUBJECTS[system].repertoire.operations}
+        assert {name for peer in SUBJECTS[system].repertoire.peers for name in peer.against} <= names
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Interrupted(Progress):
 
 def settings(out: Path, bus: str = "", **more: object) -> Settings:
     """Kill points of one operation, then holds of it."""
-    operations = tuple(op for op in SUBJECTS["worker"].operations if op.name == "save_blob")
+    operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name == "save_blob")
     how: dict[str, Any] = {"points": True, "holds": True, "operations": operations, **more}
     return Settings(specs=[bus or reference("worker")], out=out, system="worker", **how)
 
@@ -106,7 +106,7 @@ def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(
 def test_no_minutes_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 2, and how much was left out."""
     assert cli.main(["worker", "--points", "--minutes", "0", "--out", str(tmp_path)]) == 2
-    count = len(SUBJECTS["worker"].operations)
+    count = len(SUBJECTS["worker"].repertoire.operations)
     assert f"cut short: the time was over, left out: {count} whole operations" in capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from buschaos.nemeses.syscalls import Continue, Supervision, watched_child
-from buschaos.operations import applicable, prepare_store
+from buschaos.operations import applicable
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Refused
 from busproof.adapters.doors import open_door
@@ -29,11 +29,11 @@ TRIED: dict[str, dict[str, Any]] = {
 def test_every_method_of_the_protocol_is_played_or_said_why_not(system: str) -> None:
     """A method that the protocol gains must find its place here."""
     subject = SUBJECTS[system]
-    played = {operation.method for operation in subject.operations}
-    places = [played, subject.reads, set(subject.like), OF_THE_KIT]
+    played = {operation.method for operation in subject.repertoire.operations}
+    places = [played, subject.repertoire.reads, set(subject.repertoire.like), OF_THE_KIT]
     assert set.union(*map(set, places)) == set(CONTRACTS[system].methods)
     assert sum(map(len, places)) == len(CONTRACTS[system].methods)  # in one place each
-    assert all(subject.like.values())
+    assert all(subject.repertoire.like.values())
 
 
 @pytest.mark.parametrize("system", sorted(SUBJECTS))
@@ -43,14 +43,14 @@ def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> No
     supervision = Supervision()
     with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
         store = tmp_path / "store"
-        prepare_store(fleet, store, tmp_path / "history.jsonl", subject.prepare, is_alone=subject.is_alone)
+        subject.fill_store(fleet, store, tmp_path / "history.jsonl")
         door = open_door(fleet.specs[0], supervision.spawn)
         try:
             door.get_ready(system)
             door.call("open", {"store": str(store), "options": {}})
             door.call(*subject.settle)  # an MCP server opens its database with the first call
             child = watched_child(door)
-            for method in sorted(subject.reads):
+            for method in sorted(subject.repertoire.reads):
                 params = dict(TRIED.get(method) or contract.trials.get(method, {}))
                 with child.watched(store, lambda _: Continue()) as watch:
                     with contextlib.suppress(Refused):
@@ -67,4 +67,4 @@ def test_every_operation_of_the_reference_is_applicable() -> None:
     """An operation that no bus plays is none."""
     for system, subject in SUBJECTS.items():
         with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
-            assert [op.name for op in subject.operations if not applicable(op, fleet.hello)] == []
+            assert [op.name for op in subject.repertoire.operations if not applicable(op, fleet.hello)] == []

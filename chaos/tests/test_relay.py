@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chaos.tests import acts
+from chaos.tests.acts import told
 
 from buschaos.crashpoints import CrashPoints, in_the_middle
 from buschaos.points import Point, parse
-from buschaos.run import Run, Settings, run
 from buschaos.state import Evidence
 from buschaos.subjects.relay.operations import OPERATIONS
 from buschaos.subjects.relay.state import problems
@@ -19,16 +20,7 @@ from busproof.fleet import Fleet, reference
 
 SCAN = tuple(operation for operation in OPERATIONS if operation.name == "scan")
 
-
-def play(out: Path, **how: Any) -> Run:
-    """The acts that are asked for, on the reference."""
-    settings = Settings(specs=[reference("relay")], out=out, system="relay", seed=1, torn=in_the_middle)
-    return run(replace(settings, **how))
-
-
-def told(played: Run) -> list[str]:
-    """Every problem, with its point."""
-    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
+play = partial(acts.play, "relay", reference("relay"))
 
 
 def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from busproof.fleet import Fleet
 from busproof.history import Recorder
 from busproof.session import Session
 
+NOT_DECLARED = dict.fromkeys(("worker.blob.16", "worker.export.12"), "not-applicable")
+
 
 def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
     """Row → outcome and why, of a small run of all three acts."""
@@ -44,8 +46,7 @@ def test_a_correct_bus_on_the_seeds_tables_passes_what_it_declares(tmp_path: Pat
         "worker.log.03": "pass",
         "worker.log.54": "pass",
         "worker.log.55": "pass",
-        "worker.blob.16": "not-applicable",
-        "worker.export.12": "not-applicable",
+        **NOT_DECLARED,
     }
 
 
@@ -56,8 +57,7 @@ def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Pa
         "worker.log.03": "pass",
         "worker.log.54": "inconclusive",
         "worker.log.55": "pass",
-        "worker.blob.16": "not-applicable",
-        "worker.export.12": "not-applicable",
+        **NOT_DECLARED,
     }
     assert "neither `dump` nor `sqlite`" in found["worker.log.54"][1]
 
@@ -88,7 +88,6 @@ def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: 
         "worker.log.03": "could-not-run",
         "worker.log.54": "inconclusive",
         "worker.log.55": "could-not-run",
-        "worker.blob.16": "not-applicable",
-        "worker.export.12": "not-applicable",
+        **NOT_DECLARED,
     }
     assert all("neither `dump` nor `sqlite`" in why for outcome, why in found.values() if outcome != "not-applicable")

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from chaos.tests import acts
+from chaos.tests.acts import told
 
-from buschaos import cli, report
+from buschaos import cli
 from buschaos.gone import CASES, Case
 from buschaos.nemeses.syscalls import ANSWER, Continue, Supervision, watched_child
-from buschaos.run import Run, Settings, run
-from buschaos.subjects.topics.operations import OPERATIONS
 from buschaos.subjects.topics.state import read
 from busproof.fleet import open_door, reference
 from busproof.history import read as read_history
 from busproof.protocol.topics import DB_NAME
 
-
-def play(bus: str, out: Path, *names: str, **how: Any) -> Run:
-    """The acts that are asked for, of these operations or of all."""
-    chosen = tuple(op for op in OPERATIONS if op.name in names) if names else None
-    return run(replace(Settings(specs=[bus], out=out, system="topics", operations=chosen), **how))
-
-
-def told(played: Run) -> list[str]:
-    """Every problem, with its point."""
-    return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
-
-
-def outcomes(played: Run) -> dict[str, str]:
-    """Row → outcome."""
-    return {row.requirement: row.outcome for row in report.rows(played, "topics")}
+play = partial(acts.play, "topics", torn=None)
+outcomes = partial(acts.outcomes, "topics")
 
 
 def test_the_reference_survives_a_kill_and_a_disconnect(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,8 @@ from buschaos.operations import Operation, Prepare, Prepared
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
 from busproof.adapters.base import Refused
-from busproof.history import Event
+from busproof.fleet import Fleet
+from busproof.history import Event, Recorder
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
@@ -95,25 +97,41 @@ class Consumer:
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A system, as chaos sees it."""
+class Repertoire:
+    """What is called while a nemesis strikes."""
 
     operations: tuple[Operation, ...]  # killed at every write point
     prepare: Prepare  # fills a store for them
+    ids: Callable[[str, dict[str, Any]], set[str]]  # of the messages that a call stores, by its method and params
+    reads: frozenset[str] = frozenset()  # methods that change nothing
+    like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
+    peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is read of a store, and what must be true of it whatever happened."""
+
+    inspect: Callable[[Path], dict[str, Any]]  # what the files say, whatever the bus says
+    comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
+    promises: Callable[[Iterable[Event]], list[Promise]]
+    problems: Callable[[Evidence], list[Problem]]
+    deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A system, as chaos sees it."""
+
+    repertoire: Repertoire
+    truth: Truth
     roles: tuple[Role, ...]  # who plays in a run of random kills
     memory: Callable[[], Memory]
     retried: frozenset[str]  # methods that are called again, to the letter, where nobody knows what became of them
     expected: frozenset[str]  # codes that a call of the plan may rightly be refused with
     settle: tuple[str, dict[str, Any]]  # a harmless call: answered, the call before it is over
-    inspect: Callable[[Path], dict[str, Any]]  # what the files say, whatever the bus says
-    ids: Callable[[str, dict[str, Any]], set[str]]  # of the messages that a call stores, by its method and params
-    comparable: Callable[[dict[str, Any], set[str], str], dict[str, Any]]  # dump, known ids, clock
-    promises: Callable[[Iterable[Event]], list[Promise]]
-    problems: Callable[[Evidence], list[Problem]]
     # An agent takes all that waits for it, or raises reading.Endless. From what was recorded it knows what it was told.
     read_all: Callable[[Session, list[Event]], None]
-    reads: frozenset[str] = frozenset()  # methods that change nothing
-    like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     export: str | None = None  # the method that brings a file up to date
     id: str = "id"  # the column of a dump's messages that holds these ids
     files: Callable[[Path, HelloReply], list[dict[str, str]]] = (
@@ -125,7 +143,6 @@ class Subject:
     read: Callable[[Path], dict[str, Any]] | None = None  # the whole state from outside, leaving all as it is
     # What it shows to those who ask, for a bus that nobody can dump: enough to compare, not to know what is missing.
     shown: Callable[[Session, HelloReply], dict[str, Any]] | None = None
-    deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
     says_full: Callable[[Refused], bool] = says_full
     names_full_disk: bool = True  # the system has a word for it: another one is wrong, not a dialect
     is_alone: bool = False  # one process at a time may have a store open
@@ -137,5 +154,24 @@ class Subject:
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
-    peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
     ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # what files claim that the database does not hold
+
+    def fill_store(
+        self, fleet: Fleet, folder: Path, history: Path, *, options: dict[str, Any] | None = None
+    ) -> Prepared:
+        """Prepare a store, then kill those who did it, so that whoever comes next finds a write-ahead log to recover.
+
+        Where one must be alone on a store, it is both alice and bob.
+        """
+        folder.mkdir()
+        doors = [fleet.door(number, folder, dict(options or {})) for number in range(1 if self.is_alone else 2)]
+        try:
+            with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:
+                alice, bob = (
+                    Session(door, recorder, process=number, agent=name)
+                    for number, (door, name) in enumerate(zip((doors[0], doors[-1]), ("alice", "bob"), strict=True))
+                )
+                return self.repertoire.prepare(alice, bob, fleet.hello)
+        finally:
+            for door in doors:
+                fleet.give_back(door, retired=True)

@@ -8,20 +8,8 @@ from typing import Any
 
 from busproof.models.spec import Above, Cited, Free, plain
 from busproof.models.worker_values import Values
-from busproof.protocol.worker import CONTRACT
+from busproof.protocol.worker import COLUMNS, CONTRACT
 
-COLUMNS = (
-    "seq",
-    "id",
-    "ts_ms",
-    "from_agent",
-    "to_agent",
-    "type",
-    "correlation_id",
-    "in_reply_to",
-    "payload",
-    "payload_ref",
-)
 LEASE_MS = 60_000
 LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # what became of a blob; UNSURE: a refused call may have mended it
 

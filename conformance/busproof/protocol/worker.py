@@ -94,6 +94,9 @@ class Delivered(Reply):
     )
 
 
+COLUMNS = tuple(name for name in Delivered.model_fields if name != "payload_error")  # of a row, wherever it is told
+
+
 class PollReply(Reply):
     """At most `limit` messages."""
 

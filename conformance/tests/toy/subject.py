@@ -11,7 +11,7 @@ from buschaos import reading
 from buschaos.operations import Operation
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
-from buschaos.subjects.base import Memory, Subject
+from buschaos.subjects.base import Memory, Repertoire, Subject, Truth
 from busproof.history import Event
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -56,18 +56,19 @@ def problems(evidence: Evidence) -> list[Problem]:
 
 
 SUBJECT = Subject(
-    operations=(Operation("note", "log", "note", lambda _: {"agent_id": "alice", "id": "new", "text": "x" * 5000}),),
-    prepare=prepare,
+    Repertoire(
+        operations=(
+            Operation("note", "log", "note", lambda _: {"agent_id": "alice", "id": "new", "text": "x" * 5000}),
+        ),
+        prepare=prepare,
+        ids=lambda _, params: {params["id"]},
+    ),
+    Truth(facts, comparable, lambda events: list(promises(events)), problems),
     roles=(Writer(), Writer()),
     memory=Memory,
     retried=frozenset({"note"}),
     expected=frozenset({"BUSY"}),
     settle=("notes", {}),
-    inspect=facts,
-    ids=lambda _, params: {params["id"]},
-    comparable=comparable,
-    promises=lambda events: list(promises(events)),
-    problems=problems,
     read_all=lambda session, _: None,
     acts=frozenset({"chaos.random_kills", "chaos.kill_points"}),
 )

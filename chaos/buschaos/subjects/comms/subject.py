@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.comms.deliveries import deliveries
 from buschaos.subjects.comms.files import artifacts, facts
 from buschaos.subjects.comms.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
@@ -63,10 +63,8 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS,
-    reads=READS,
-    like=LIKE,
-    prepare=prepare,
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
+    Truth(facts, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=CommsMemory,
     retried=frozenset({"send_message"}),
@@ -74,14 +72,7 @@ SUBJECT = Subject(
     expected=frozenset({"BUSY", "NOT_CLAIMED", "RATE_LIMITED"}),
     settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
     export="export_audit_trail",
-    inspect=facts,
-    ids=ids,
     files=artifacts,
-    peers=PEERS,
-    comparable=comparable,
-    promises=promises,
-    problems=problems,
-    deliveries=deliveries,
     read_all=read_all,
     settle_ms=120_000,
     acts=Subject.acts | {"chaos.holds", "chaos.damage"},

@@ -7,7 +7,7 @@ as if nobody had died.
 
 from __future__ import annotations
 
-from buschaos.subjects.base import Subject
+from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.relay.agents import take
 from buschaos.subjects.relay.folder import facts, state
 from buschaos.subjects.relay.operations import LIKE, OPERATIONS, READS, ids, prepare
@@ -22,21 +22,14 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS,
-    reads=READS,
-    like=LIKE,
-    prepare=prepare,
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE),
+    Truth(facts, comparable, promises, problems),
     roles=ROLES,
     memory=RelayMemory,
     retried=frozenset(),
     expected=frozenset({"BUSY"}),
     settle=("status", {}),
     export="scan",
-    inspect=facts,
-    ids=ids,
-    comparable=comparable,
-    promises=promises,
-    problems=problems,
     read_all=lambda _session, _told: None,
     read=state,
     says_full=says_full,

@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.timeline.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare, request, wanted
 from buschaos.subjects.timeline.roles import ROLES, SERVICE
 from buschaos.subjects.timeline.state import comparable, deliveries, problems, promises
@@ -61,28 +61,19 @@ def inspect(store: Path) -> dict[str, Any]:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS,
-    reads=READS,
-    like=LIKE,
-    prepare=prepare,
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
+    Truth(inspect, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=TimelineMemory,
     retried=frozenset({"send", "fork"}),
     # Nothing may be in hand yet, or nothing at a fork point.
     expected=frozenset({"BUSY", "INVALID_ARGUMENT", "NOT_FOUND"}),
     settle=("timelines", {}),
-    inspect=inspect,
-    ids=ids,
     id="subject",
-    comparable=comparable,
-    promises=promises,
-    problems=problems,
     read_all=read_all,
-    deliveries=deliveries,
     settle_ms=120_000,
     # What a power cut leaves of a chain is not looked at yet.
     acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full"}),
-    peers=PEERS,
     epilogue=(
         Epilogue("send", {"key": request("epilogue"), "payload": "on"}),
         Epilogue("fetch", {"filter": wanted("epilogue")}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buschaos.subjects.base import Subject
+from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
@@ -19,29 +19,20 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS,
-    reads=READS,
-    like=LIKE,
-    prepare=prepare,
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
+    Truth(facts, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=TopicsMemory,
     retried=frozenset({"sync"}),
     expected=frozenset({"DB_BUSY"}),
     settle=("topic_list", {"status": "all"}),
-    inspect=facts,
-    ids=ids,
     id="client_message_id",
-    comparable=comparable,
-    promises=promises,
-    problems=problems,
-    deliveries=deliveries,
     read_all=read_all,
     enter=enter,
     read=read,
     says_full=says_full,
     names_full_disk=False,
     consumer=CONSUMER,
-    peers=PEERS,
     is_slow_to_start=True,
     acts=Subject.acts | {"chaos.holds", "chaos.gone_callers"},
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import Epilogue, Memory, Subject
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.worker.deliveries import deliveries
 from buschaos.subjects.worker.files import beside, facts
 from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, ids, prepare
@@ -56,25 +56,17 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    operations=OPERATIONS,
-    reads=READS,
-    prepare=prepare,
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, peers=PEERS),
+    Truth(facts, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=WorkerMemory,
     retried=frozenset({"publish", "publish_many"}),
     expected=frozenset({"BUSY"}),
     settle=("poll", {"agent_id": "bob", "limit": 1}),
     export="export_to_jsonl",
-    inspect=facts,
-    ids=ids,
     files=beside,
-    peers=PEERS,
     ahead=ahead,
-    comparable=comparable,
-    promises=promises,
-    problems=problems,
     shown=shown,
-    deliveries=deliveries,
     read_all=read_all,
     acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(

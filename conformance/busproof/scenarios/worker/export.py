@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from busproof.protocol.worker import COLUMNS
 from busproof.scenarios.worker.common import database, exported, publish, raced, scenario
 from busproof.suite import Ctx
-
-COLUMNS = {
-    "seq",
-    "id",
-    "ts_ms",
-    "from_agent",
-    "to_agent",
-    "type",
-    "correlation_id",
-    "in_reply_to",
-    "payload",
-    "payload_ref",
-}
 
 
 def exported_ids(ctx: Ctx) -> list[Any]:
@@ -38,7 +26,7 @@ def lines(ctx: Ctx) -> None:
     rows, whole = exported(ctx)
     names = [row.get("id") for row in rows]
     ctx.expect("worker.export.01", sorted(map(str, names)) == ["m1", "m2", "m3"], f"three messages, exported: {names}")
-    shaped = whole and all(set(row) >= COLUMNS for row in rows)
+    shaped = whole and all(row.keys() >= {*COLUMNS} for row in rows)
     told = [
         (row.get("from_agent"), row.get("to_agent"), row.get("type"), row.get("correlation_id")) for row in rows[:1]
     ]
