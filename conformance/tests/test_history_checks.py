@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,17 +41,12 @@ LAST = NEVER - 2
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A workload of each reference, played once."""
-    played: dict[str, Path] = {}
 
+    @cache
     def history(system: str) -> Path:
-        if system not in played:
-            fleet = Fleet([reference(system)], system=system)
-            into = tmp_path_factory.mktemp("history") / f"{system}.jsonl"
-            try:
-                played[system] = play(fleet, seed=2, calls=CALLS[system], into=into)
-            finally:
-                fleet.close()
-        return played[system]
+        into = tmp_path_factory.mktemp("history") / f"{system}.jsonl"
+        with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+            return play(fleet, seed=2, calls=CALLS[system], into=into)
 
     return history
 

@@ -11,6 +11,7 @@ import uuid
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -230,16 +231,26 @@ class Trial:
         assert time.monotonic() - started < ENDS_IN_S
         return code
 
+    def ended(
+        self, expected: int | dict[str, int], scheme: str, program: str, *items: str, **how: Any
+    ) -> tuple[int, str]:
+        """The exit code, as it is expected (of this scheme), and what was said: no traceback, and nothing is left."""
+        system, module, item = ITEM[scheme]
+        code = self.check(system, scheme, program.replace("MODULE", repr(module)), item, *items, **how)
+        told = self.capfd.readouterr()
+        assert code == (expected if isinstance(expected, int) else expected[scheme]), told
+        assert "Traceback" not in told.out + told.err
+        assert "\x1b" not in told.out + told.err
+        assert "\nVALID" not in told.out or code == 0
+        assert still_there(self.mark) == []
+        return code, told.err
+
     def assert_decides_nothing(self, scheme: str, program: str) -> None:
-        """Exit 2, and one fault, in words: no traceback, nothing that acts on a terminal; and nothing left."""
-        system, _, item = ITEM[scheme]
-        assert self.check(system, scheme, program, item, patience=0.05) == 2
-        told = self.capfd.readouterr().err
+        """Exit 2, and one fault, in words, with nothing that acts on a terminal."""
+        _, told = self.ended(2, scheme, program, patience=0.05)
         assert "busproof doctor" in told
         assert "a fault of busproof" not in told
-        assert "Traceback" not in told
         assert told.replace("\n", "").isprintable()
-        assert still_there(self.mark) == []
 
 
 @pytest.fixture
@@ -276,15 +287,7 @@ def test_a_broken_program_behind_files_or_nats_leaves_nothing(kind: str, scheme:
 def test_a_bus_with_odd_manners_is_judged_by_its_promises(kind: str, scheme: str, trial: Trial) -> None:
     """Exit 0 where they are kept and 1 where one is broken; reports are written, and nothing is left."""
     manners, expected = MANNERED[kind]
-    system, module, item = ITEM[scheme]
-    program = BEHIND.replace("MANNERS", manners).replace("MODULE", repr(module))
-    code = trial.check(system, scheme, program, item, patience=0.5)
-    told = trial.capfd.readouterr()
-    assert code == (expected if isinstance(expected, int) else expected[scheme]), told
-    assert "Traceback" not in told.out + told.err
-    assert "\x1b" not in told.out + told.err
-    assert "\nVALID" not in told.out or code == 0
-    assert still_there(trial.mark) == []
+    code, _ = trial.ended(expected, scheme, BEHIND.replace("MANNERS", manners), patience=0.5)
     if code != 2:
         page = (trial.folder / "out" / "report.html").read_text(encoding="utf-8")
         assert "<script>alert" not in page
@@ -297,12 +300,6 @@ def test_a_bus_with_odd_manners_is_judged_by_its_promises(kind: str, scheme: str
 def test_a_clock_that_lies_breaks_the_promises_of_time_alone(kind: str, scheme: str, trial: Trial) -> None:
     """Exit 1, and nothing waits for a moment that never comes."""
     lie, expected = CLOCKS[kind]
-    system, module, item = ITEM[scheme]
-    program = LYING.replace("LIE", lie).replace("MODULE", repr(module))
-    code = trial.check(system, scheme, program, item, "log.fields")
-    told = trial.capfd.readouterr()
-    assert code == (expected if isinstance(expected, int) else expected[scheme]), told
+    code, _ = trial.ended(expected, scheme, LYING.replace("LIE", lie), "log.fields")
     report = lines.load(trial.folder / "out" / "report.jsonl")
     assert report.footer["failed"] == [OF_TIME[scheme]] * code
-    assert "Traceback" not in told.out + told.err
-    assert still_there(trial.mark) == []

@@ -1,6 +1,8 @@
 """One JVM for all tests of the session, and histories that were really played, once."""
 
+import contextlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,16 +26,11 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A real history of the reference."""
-    played: dict[str, Path] = {}
 
+    @cache
     def history(system: str) -> Path:
-        if system not in played:
-            fleet = Fleet([reference(system)], system=system)
-            into = tmp_path_factory.mktemp("recorded") / f"{system}.jsonl"
-            try:
-                played[system] = play(fleet, seed=11, calls=CALLS[system], into=into)
-            finally:
-                fleet.close()
-        return played[system]
+        into = tmp_path_factory.mktemp("recorded") / f"{system}.jsonl"
+        with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+            return play(fleet, seed=11, calls=CALLS[system], into=into)
 
     return history

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 # The copy, the folder of the original, and the time in epoch milliseconds → what is to be said
@@ -16,3 +16,14 @@ def some(names: Sequence[object]) -> str:
     """How many, and the first few."""
     more = ", …" if len(names) > SHOWN else ""
     return f"{len(names)} ({', '.join(map(str, names[:SHOWN]))}{more})"
+
+
+def back_in_time(db: sqlite3.Connection, what: str, lane: str, time: str, order: str) -> Iterator[str]:
+    """Where the messages of a lane, in their order, have times that go back; lane, time and order are columns."""
+    query = (
+        f"SELECT {lane}, count(*) FROM (SELECT {lane}, {time},"
+        f" lag({time}) OVER (PARTITION BY {lane} ORDER BY {order}) AS before FROM messages)"
+        f" WHERE {time} < before GROUP BY {lane}"
+    )
+    for name, times in db.execute(query):
+        yield f"time goes back {times} times in the order of {what} {name}: a clock was set back"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from busproof.oddities.common import some
+from busproof.oddities.common import back_in_time, some
 
 START = "0" * 64
 HOUR_US = 3_600_000_000
@@ -81,14 +81,8 @@ def _waiting(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
         yield f"{row['held']} messages of consumer {row['consumer']} are overdue for more than an hour: has it workers?"
 
 
-def _clock(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    query = (
-        "SELECT timeline, count(*) FROM (SELECT timeline, time_us,"
-        " lag(time_us) OVER (PARTITION BY timeline ORDER BY number) AS before FROM messages)"
-        " WHERE time_us < before GROUP BY timeline"
-    )
-    for timeline, times in db.execute(query):
-        yield f"time goes back {times} times in the order of timeline {timeline}: a clock was set back"
+def _clock(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterable[str]:
+    return back_in_time(db, "timeline", "timeline", "time_us", "number")
 
 
 ODDITIES = (_chain, _lanes)

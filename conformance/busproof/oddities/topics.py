@@ -6,10 +6,10 @@ Whoever shares the file may have tables of their own beside the seed's, and inde
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from busproof.oddities.common import some
+from busproof.oddities.common import back_in_time, some
 
 DAY_S = 24 * 60 * 60
 # In seconds it is the year 5138; in milliseconds 1973.
@@ -146,14 +146,8 @@ def _replies(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
         yield f"replies to what is not on the topic: {some(found)}"
 
 
-def _clock(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    query = (
-        "SELECT topic_id, count(*) FROM (SELECT topic_id, created_at,"
-        " lag(created_at) OVER (PARTITION BY topic_id ORDER BY seq) AS before FROM messages)"
-        " WHERE created_at < before GROUP BY topic_id"
-    )
-    for topic_id, times in db.execute(query):
-        yield f"time goes back {times} times in the order of topic {topic_id}: a clock was set back"
+def _clock(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterable[str]:
+    return back_in_time(db, "topic", "topic_id", "created_at", "seq")
 
 
 ODDITIES = (_version, _unique, _numbers, _readers, _rows)
