@@ -53,6 +53,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
         ("comms/answers_before_commit", "send_message", "was answered, and is not whole"),
         ("comms/buries_in_two_steps", "complete_message to the dead letters", "is half done: agent_status"),
         ("comms/artifact_in_place", "write_artifact again", "is half done: files"),
+        ("comms/a_strangers_line_hides_the_last", "export_audit_trail", "doubled: these lines"),
     ],
 )
 def test_a_planted_fault_is_found_at_its_write_point(

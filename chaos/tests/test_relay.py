@@ -89,6 +89,7 @@ SOUND: dict[str, Any] = {
         ({"ledger": []}, "lost: [\"ann/1\"] were put into outboxes"),
         ({"archived": []}, "lost: the files of [\"ann/1\"] are nowhere"),
         ({"outboxes": SOUND["archived"]}, "doubled: the files of [\"ann/1\"] are in two places"),
+        ({"elsewhere": [{"file": "x"}]}, "outside: x was written through a link"),
         ({"scratch": [{"file": "x"}]}, "left behind: tmp/x"),
         ({"pending_operations": [SOUND["pending_operations"][0] | {"completed_at": None}]}, "stuck: operation 1"),
     ],

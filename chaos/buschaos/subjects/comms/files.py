@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -11,6 +12,16 @@ from buschaos import reading
 from busproof.oddities.comms import torn_artifacts
 from busproof.protocol import HelloReply
 
+TRAIL = Path(".claude") / "audit-trail.jsonl"
+_HOOKS = b'{"tool": "Edit", "file": "notes.md"}\n'  # it names no message
+
+
+def append_as_a_hook(store: Path) -> None:
+    """The trail is not the bus's alone: a hook of the agent's adds its line, where the last one is ended."""
+    with contextlib.suppress(OSError), open(store / TRAIL, "r+b", buffering=0) as trail:
+        if trail.read().endswith(b"\n"):
+            trail.write(_HOOKS)
+
 
 def facts(store: Path) -> dict[str, Any]:
     """Facts about the project's folder, whatever the bus says."""
@@ -18,7 +29,7 @@ def facts(store: Path) -> dict[str, Any]:
     return {
         "integrity": reading.integrity(claude / "communications" / "messages.db"),
         "torn_artifacts": torn_artifacts(claude / "artifacts"),
-        **_trail(claude / "audit-trail.jsonl"),
+        **_trail(store / TRAIL),
     }
 
 

@@ -9,7 +9,7 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.comms.deliveries import deliveries
-from buschaos.subjects.comms.files import artifacts, facts
+from buschaos.subjects.comms.files import append_as_a_hook, artifacts, facts
 from buschaos.subjects.comms.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
@@ -75,6 +75,7 @@ SUBJECT = Subject(
     files=artifacts,
     read_all=read_all,
     settle_ms=120_000,
+    meanwhile=append_as_a_hook,
     acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(
         Epilogue("send_message", {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}),

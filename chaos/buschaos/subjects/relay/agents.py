@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,8 @@ NAMES = ("ann", "bob", "cid")
 _OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled
 SENT = "sent.jsonl"
 TAKEN = "taken"  # beside the store: what agents have read
+LINKED = "dan"  # whose inbox becomes a link, and of whose copies nothing is compared
+ELSEWHERE = "elsewhere"  # beside the store: what that link points to
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,9 @@ def message(agent: str, number: int, to: str, body: str, *headers: str) -> File:
     return File(agent, f"{T0_MS}{number:06d}-{number:08x}.msg", f"{head}\n{body}".encode())
 
 
-def join(store: Path) -> None:
+def join(store: Path, *more: str) -> None:
     """All of them."""
-    for name in NAMES:
+    for name in (*NAMES, *more):
         (store / "agents" / name / "outbox" / ".pending").mkdir(parents=True, exist_ok=True)
 
 
@@ -64,10 +67,26 @@ def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
 
 def take(store: Path) -> None:
     """Each reads its inbox, and what it has read is gone from there."""
-    for path in store.glob("agents/*/inbox/*"):
+    for path in inboxes(store):
         taken = store.parent / TAKEN / path.parts[-3]
         taken.mkdir(parents=True, exist_ok=True)
         shutil.move(path, taken / f"{len(list(taken.iterdir()))} {path.name}")
+
+
+def inboxes(store: Path) -> list[Path]:
+    """What lies in inboxes; a link is none."""
+    return [path for path in sorted(store.glob("agents/*/inbox/*")) if not path.parent.is_symlink()]
+
+
+def take_and_link(store: Path) -> None:
+    """Then one makes its inbox a link out of the folder: what is on its way there must not be written through it."""
+    take(store)
+    inbox = store / "agents" / LINKED / "inbox"
+    if inbox.parent.is_dir() and not inbox.is_symlink():
+        (store.parent / ELSEWHERE).mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            inbox.rmdir()
+        inbox.symlink_to(store.parent / ELSEWHERE)
 
 
 class Writer:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
-from buschaos.subjects.relay.agents import SENT, TAKEN
+from buschaos.subjects.relay.agents import ELSEWHERE, SENT, TAKEN, inboxes
 
 TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
 
@@ -25,12 +25,13 @@ def state(store: Path) -> dict[str, Any]:
         "messages": [],
         "ledger": ledger["messages"],
         "copies": [
-            *(_copy(path.parts[-3], path) for path in sorted(store.glob("agents/*/inbox/*"))),
+            *(_copy(path.parts[-3], path) for path in inboxes(store)),
             *(_copy(path.parent.name, path) for path in sorted((store.parent / TAKEN).glob("*/*"))),
         ],
         "outboxes": [{"file": f"{path.parts[-3]}/{path.stem}"} for path in sorted(store.glob("agents/*/outbox/*.msg"))],
         "archived": [{"file": id_} for id_ in sorted(map(_archived, store.glob("archive/*/*/*")))],
         "scratch": [{"file": path.name} for path in sorted((store / "tmp").glob("*"))],
+        "elsewhere": [{"file": path.name} for path in sorted((store.parent / ELSEWHERE).glob("*"))],
         "sent": _sent(store.parent / SENT),
     }
 

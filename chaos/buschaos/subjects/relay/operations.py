@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
-from buschaos.subjects.relay.agents import File, join, message, put
+from buschaos.subjects.relay.agents import LINKED, File, join, message, put
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -37,7 +37,7 @@ def prepare(alice: Session, _bob: Session, hello: HelloReply) -> None:
     store = alice.door.store
     assert store is not None
     tell_time(alice, hello, T0_MS)
-    join(store)
+    join(store, LINKED)
     put(
         store,
         [message("bob", 1, "__orchestrator__", "SUBSCRIBE: #dev", "KIND: status"), message("ann", 2, "cid", "early")],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, health, short
-from buschaos.subjects.relay.agents import NAMES
+from buschaos.subjects.relay.agents import LINKED, NAMES
 from busproof.history import Event
 
 # What the disk decides, numbers that may be skipped, and a time that the opening takes before it is told one. In an
@@ -28,9 +28,14 @@ def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[s
         has_times = clock == "manual" and not is_copy
         return {name: value for name, value in row.items() if name not in free and (has_times or name[-3:] != "_at")}
 
-    copies = [{name: copy[name] for name in ("agent", "id", "text")} for copy in dump.get("copies", [])]
+    copies = [
+        {name: copy[name] for name in ("agent", "id", "text")}
+        for copy in dump.get("copies", [])
+        if copy["agent"] != LINKED
+    ]
+    rows = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) != ("inbox", LINKED)]
     return {
-        "messages": sorted(map(clean, dump["ledger"]), key=repr),
+        "messages": sorted(map(clean, rows), key=repr),
         "agents": sorted(map(clean, dump["agents"]), key=repr),
         "copies": sorted(copies, key=repr),
         "outboxes": dump.get("outboxes"),
@@ -64,6 +69,8 @@ def _rows(dump: dict[str, Any]) -> Iterator[Problem]:
     for operation in dump["pending_operations"]:
         if operation["completed_at"] is None:
             yield Problem("log", f"stuck: operation {operation['id']} ({operation['operation_type']}) is not over")
+    for name in _names(dump, "elsewhere"):
+        yield Problem("log", f"outside: {name} was written through a link, out of the folder")
     for name in _names(dump, "scratch"):
         yield Problem("log", f"left behind: tmp/{name}")
 

@@ -8,7 +8,7 @@ as if nobody had died.
 from __future__ import annotations
 
 from buschaos.subjects.base import Repertoire, Subject, Truth
-from buschaos.subjects.relay.agents import take
+from buschaos.subjects.relay.agents import take_and_link
 from buschaos.subjects.relay.folder import facts, state
 from buschaos.subjects.relay.operations import LIKE, OPERATIONS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
@@ -35,6 +35,6 @@ SUBJECT = Subject(
     says_full=says_full,
     is_alone=True,
     catch_up="scan",
-    meanwhile=take,
+    meanwhile=take_and_link,
     acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"}),
 )
