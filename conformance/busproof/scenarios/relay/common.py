@@ -18,9 +18,11 @@ MS = 1_000_000
 _NUMBERS = itertools.count(1)
 
 
-def scenario(name: str, *, needs: tuple[str, ...] = ()) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
+def scenario(
+    name: str, *, needs: tuple[str, ...] = (), is_long: bool = False
+) -> Callable[[Callable[[Ctx], None]], Callable[[Ctx], None]]:
     """Register a script of this system."""
-    return any_scenario(name, system="relay", needs=needs)
+    return any_scenario(name, system="relay", needs=needs, is_long=is_long)
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sqlite3
 import threading
 import time
 
 from busproof.adapters.base import Refused
 from busproof.adapters.hand_relay import RelayHand
 from busproof.scenarios.common import definite, said
-from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, scenario, write
+from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, rows, scenario, write
 from busproof.scenarios.relay.presence import is_alive, until
 from busproof.suite import Ctx
 
@@ -99,6 +100,54 @@ def busy(ctx: Ctx) -> None:
         scanning.join()
         refusal = seen[0] if seen else None
         ctx.expect("relay.lease.10", bodies(agents, "ann") == ["later"], said(refusal))
+
+
+MANY = 300  # messages: more than a bus takes at once
+PATIENCE_S_MAX = 30.0  # a bus that waits any longer for the ledger is let in
+ROUNDS = 5  # passes that end before the kit has found them in their middle
+
+
+@scenario("lease.interrupted", needs=("sqlite",), is_long=True)
+def interrupted(ctx: Ctx) -> None:
+    """A pass that finds the ledger held in its middle, for longer than it waits, leaves the rest to the next one."""
+    bus = ctx.agent("orchestrator")
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        wanted: list[str] = []
+        for _ in range(ROUNDS):
+            more = [f"{number:05} {'x' * 2_000}" for number in range(len(wanted), len(wanted) + MANY)]
+            for body in more:
+                write(ctx, agents, "ann", f"TO: bob\n\n{body}")
+            wanted += more
+            scanning = threading.Thread(target=lambda: bus.refusal("scan", timeout_s=90.0))
+            scanning.start()
+            if is_caught := _held_in_the_middle(agents, scanning):
+                scanning.join(PATIENCE_S_MAX)
+                agents.let_go()
+            scanning.join()
+            if is_caught:
+                break
+        refusal = bus.refusal("scan")
+        in_hand = [row["message_id"] for row in rows(ctx, "messages") if row["status"] == "processing"]
+        came = sorted(bodies(agents, "bob"))
+        ctx.expect(
+            "relay.lease.15",
+            came == wanted and not in_hand,
+            f"after the next pass, of which {said(refusal)}, bob has {len(set(came))} of {len(wanted)} messages, in "
+            f"{len(came)} files, and {len(in_hand)} are still in hand",
+        )
+
+
+def _held_in_the_middle(agents: RelayHand, scanning: threading.Thread) -> bool:
+    """Take the ledger's write lock while messages are in hand; False where the pass ended before."""
+    while scanning.is_alive():
+        with contextlib.suppress(sqlite3.OperationalError):  # the bus writes without a pause
+            agents.hold()
+            if agents.db.execute("SELECT 1 FROM messages WHERE status = 'processing'").fetchone():
+                return True
+            agents.let_go()
+        time.sleep(0.001)
+    return False
 
 
 # It takes no notice of SIGTERM, and says so once it does not.

@@ -8,9 +8,11 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from busproof.adapters.base import DoorError
 from busproof.adapters.hand_relay import RelayHand
 from busproof.explore.relay_texts import NO_LINE_ENDS
 from busproof.scenarios.relay.common import agent_of, hand, row_of, scenario, write
@@ -30,24 +32,47 @@ wait
 """
 
 
+# On SIGTERM it starts one more child, tells the child's pid, and goes on until it is killed or has nothing left to do.
+LATE = """#!/bin/sh
+late() {
+  sleep 600 &
+  out="$(dirname "$0")/late-$AGENT_RELAY_NAME"
+  echo "$!" > "$out.new"
+  mv "$out.new" "$out"
+}
+trap late TERM
+"""
+# It takes notice of SIGTERM, and goes on.
+STAYS = LATE.replace("sleep 600 &\n", "", 1).replace('echo "$!"', 'echo "$$"')
+GOES_ON = "while :; do sleep 0.1; done\n"
+OURS = ("AGENT_RELAY_NAME", "AGENT_RELAY_DIR")
+
+
 @contextmanager
 def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
-    """An orchestrator that may start the script, and one agent, the boss, that may ask for it."""
-    script = ctx.store.parent / "agent.sh"
-    script.write_text(AGENT)
-    script.chmod(0o700)
+    """An orchestrator that may start the scripts, and one agent, the boss, that may ask for them."""
+    texts = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON}
+    scripts = {name: ctx.store.parent / f"{name}.sh" for name in texts}
+    for name, script in scripts.items():
+        script.write_text(texts[name])
+        script.chmod(0o700)
     (ctx.store.parent / "work").mkdir()
     with hand(ctx, "boss") as agents:
-        agents.config(clis={"claude": [str(script)]}, roots=[str(ctx.store.parent / "work")], env=["COLOUR"])
+        agents.config(
+            clis={name: [str(script)] for name, script in scripts.items()},
+            roots=[str(ctx.store.parent / "work")],
+            env=["COLOUR", *OURS],
+        )
         bus = ctx.agent("orchestrator")
         bus.call("scan")
         try:
             yield agents, bus
         finally:
-            for said in ctx.store.parent.glob("said-*"):
-                for pid in said.read_text().split("\n")[4:6]:
-                    with contextlib.suppress(ProcessLookupError, ValueError):
-                        os.kill(int(pid), signal.SIGKILL)
+            pids = [pid for told in ctx.store.parent.glob("said-*") for pid in told.read_text().split("\n")[4:6]]
+            pids += [told.read_text().strip() for told in ctx.store.parent.glob("late-*")]
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError, ValueError):
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers: str = "") -> str:
@@ -172,6 +197,84 @@ def release(ctx: Ctx) -> None:
             f"the request ended {ended}; its process is alive: {is_alive(pid)}; its row is {row}",
         )
         ctx.expect("relay.presence.28", not is_alive(child), "a process that it had started lives")
+
+
+def _late(ctx: Ctx, name: str) -> str:
+    """The pid that an agent of this name told when it was asked to end; empty where it was not."""
+    path = ctx.store.parent / f"late-{name}"
+    return path.read_text().strip() if path.exists() else ""
+
+
+@scenario("presence.late", needs=("spawn",))
+def late(ctx: Ctx) -> None:
+    """What an agent starts while it is being ended ends with it, if what it had started before does."""
+    with started(ctx) as (agents, bus):
+        for name in ("ann", "bob"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: late\n")
+        children = {name: said(ctx, name)[5] for name in ("ann", "bob")}
+        ask(ctx, agents, bus, "release", "NAME: ann\n")
+        bus.call("close")
+        started_late = {name: _late(ctx, name) for name in children}
+        until(lambda: not any(map(is_alive, started_late.values())))
+        outlive = [name for name, pid in started_late.items() if is_alive(pid) and not is_alive(children[name])]
+        ctx.expect(
+            "relay.presence.36",
+            not outlive,
+            f"ann was released and bob ended with the orchestrator; what they started on SIGTERM lives, of {outlive}",
+        )
+
+
+@scenario("presence.interrupted", needs=("spawn",))
+def interrupted(ctx: Ctx) -> None:
+    """A release in which the orchestrator is killed: the agent is not gone on paper alone."""
+    with started(ctx) as (agents, bus):
+        ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: stays\n")
+        pid = said(ctx, "ann")[4]
+        file = write(ctx, agents, "boss", "TO: __orchestrator__\nKIND: release\n\nNAME: ann\n")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(_undisturbed, bus)
+            until(lambda: _late(ctx, "ann") or not is_alive(pid))
+            ctx.crash(bus)
+        bus = ctx.agent("orchestrator")
+        for _ in range(2):
+            bus.call("scan")
+            ctx.blame()
+            ctx.advance(60_000)
+        row, state = row_of(ctx, file), agent_of(ctx, "ann").get("status")
+        if is_alive(pid) and state != "terminated":
+            ask(ctx, agents, bus, "release", "NAME: ann\n")
+        ctx.expect(
+            "relay.presence.37",
+            not is_alive(pid),
+            f"after a restart in a release ann is {state}, the release {row.get('status')}, and her process lives",
+        )
+
+
+def _undisturbed(bus: Session) -> None:
+    with contextlib.suppress(DoorError):
+        bus.call("scan")
+
+
+@scenario("presence.own_names", needs=("spawn",))
+def own_names(ctx: Ctx) -> None:
+    """What the orchestrator tells an agent of itself no message can say, even where config.json allows the names."""
+    with started(ctx) as (agents, bus):
+        ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
+        is_told = said(ctx, "ann")[2:4] == ["ann", str(ctx.store)]
+        wrong = {}
+        for number, env in enumerate(("AGENT_RELAY_DIR=/tmp", "AGENT_RELAY_NAME=boss", "AGENT_RELAY_NAME=,COLOUR=red")):
+            before = _told(ctx)
+            if is_done(ask(ctx, agents, bus, "spawn", f"NAME: a{number}\nCLI: claude\nENV: {env}\n")):
+                until(lambda before=before: _told(ctx) - before)
+                told = [path.read_text().split("\n")[2:4] for path in _told(ctx) - before]
+                if told != [[f"a{number}", str(ctx.store)]]:
+                    wrong[env] = told
+        ctx.expect("relay.presence.38", not (is_told and wrong), f"agents a0, a1, a2 are told {wrong}")
+
+
+def _told(ctx: Ctx) -> set[Path]:
+    """What agents have said that were started, whatever name they were told."""
+    return {path for path in ctx.store.parent.glob("said-*") if path.suffix != ".new"}
 
 
 @scenario("presence.orphans", needs=("spawn",))
