@@ -13,8 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
+import os
+import queue
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,6 +46,10 @@ DEATHS = 3  # stores of an operation that somebody left who died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
 TWICE_OF_SLOW_STARTERS = 2
 
+Pair = tuple[Operation, PeerCall]
+Shown = list[tuple[Problem, Path]]  # what a place showed, and the history of it
+Told = queue.SimpleQueue[Shown | None]  # of each place of a pair; None when the pair is over
+
 
 @dataclass
 class PairResult:
@@ -54,7 +63,7 @@ class PairResult:
     waited: int = 0  # points at which the peer could not go on
     longest_ms: int = 0  # that it was kept waiting after the victim had gone on
     left_out: int = 0  # points for which there was no time
-    problems: list[tuple[Problem, Path]] = field(default_factory=list)
+    problems: Shown = field(default_factory=list)
 
     def add(self, place: Place, duet: Duet) -> None:
         """Count a place that was played."""
@@ -83,7 +92,7 @@ class Holds:
         against: str | None = None,
         seed: int = 0,
         time: Time | None = None,
-        tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
+        tell: Callable[[Shown], None] = lambda _: None,
     ) -> None:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
@@ -96,30 +105,63 @@ class Holds:
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if is_playable(op, fleet.hello)]
         self._numbers = itertools.count()
+        self._is_enough = threading.Event()
 
     def run(self) -> Iterator[PairResult]:
-        """One result a pair, as they come."""
-        specs = self._fleet.specs
-        with (
-            scratch("holds", room_bytes=ROOM_OF_FEW_BYTES) as work,
-            Inspector(self._fleet.system) as inspector,
-            contextlib.closing(Victims(specs[0], self._fleet.system, start_ahead=False, also=bpf.LOCKS)) as victims,
-            contextlib.closing(
-                Victims(specs[1 % len(specs)], self._fleet.system, start_ahead=False, also=bpf.LOCKS)
-            ) as peers,
-        ):
+        """One result a pair, in their order. Several are played side by side, one a core: most of it is waiting."""
+        with scratch("holds", room_bytes=ROOM_OF_FEW_BYTES) as work, contextlib.ExitStack() as stack:
             history = work / "prepared.jsonl"
             prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
             ids = {promise.id for promise in self._subject.truth.promises(read(history))}
-            ground = Ground(self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids)
             every = pairs_of(self._subject, self._operations, self._fleet.hello)
             pairs = [pair for pair in every if self._against in (None, pair[1].name)]
-            for number, (operation, peer) in enumerate(self._time.ordered(pairs, f"{self._seed}")):
-                if self._time.is_over:
-                    self.left_out = len(pairs) - number
-                    break
-                time = self._time.part(len(pairs) - number, LEAST_S)
-                yield self._pair(_Two(ground, peers, operation, peer, work), time)
+            sides: queue.SimpleQueue[_Side] = queue.SimpleQueue()
+            for number in range(count := min(len(os.sched_getaffinity(0)), len(pairs))):
+                fleet = self._fleet if number == 0 else stack.enter_context(self._another_fleet())
+                inspector = stack.enter_context(Inspector(self._fleet.system))
+                victims, peers = (stack.enter_context(self._held(turn)) for turn in (0, 1))
+                ground = Ground(self._subject, fleet, victims, inspector, work / "prepared", history, prepared, ids)
+                sides.put(_Side(ground, peers, work))
+
+            def play(operation: Operation, peer: PeerCall, pairs_left: int, shown: Told) -> PairResult | None:
+                side = sides.get()
+                try:
+                    if self._time.is_over:
+                        return None
+                    two = _Two(side, side.ground, operation, peer, shown)
+                    return self._pair(two, self._time.part(math.ceil(pairs_left / count), LEAST_S))
+                finally:
+                    sides.put(side)
+                    shown.put(None)
+
+            yield from self._in_order(play, self._time.ordered(pairs, f"{self._seed}"), count)
+
+    def _in_order(self, play: Callable[..., PairResult | None], pairs: list[Pair], count: int) -> Iterator[PairResult]:
+        """What they show is told in the order of the pairs, of the first that is not over as it comes."""
+        with ThreadPoolExecutor(max(count, 1)) as pool:
+            told: list[Told] = [queue.SimpleQueue() for _ in pairs]
+            plays = [pool.submit(play, *pair, len(pairs) - n, told[n]) for n, pair in enumerate(pairs)]
+            try:
+                for shown, one in zip(told, plays, strict=True):
+                    for problems in iter(shown.get, None):
+                        self._tell(problems)
+                    if (result := one.result()) is not None:
+                        yield result
+                    else:
+                        self.left_out += 1
+            finally:
+                self._is_enough.set()  # who still plays ends after the place where it is
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _another_fleet(self) -> contextlib.closing[Fleet]:
+        return contextlib.closing(Fleet(self._fleet.specs, system=self._fleet.system))
+
+    def _held(self, turn: int) -> contextlib.closing[Victims]:
+        """Processes that can be held: of the first bus, or of the second where there is one."""
+        specs = self._fleet.specs
+        return contextlib.closing(
+            Victims(specs[turn % len(specs)], self._fleet.system, start_ahead=False, also=bpf.LOCKS)
+        )
 
     def _pair(self, two: _Two, time: Time) -> PairResult:
         result = PairResult(two.operation, two.peer)
@@ -147,7 +189,7 @@ class Holds:
         """
 
         def stage() -> contextlib.closing[Stage]:
-            return contextlib.closing(Stage(two.ground, two.operation, two.work / f"death-{next(self._numbers)}"))
+            return contextlib.closing(Stage(two.ground, two.operation, two.side.work / f"death-{next(self._numbers)}"))
 
         with stage() as whole:
             outcome = whole.play(lambda _: Continue(), records=True)
@@ -155,7 +197,7 @@ class Holds:
         changes = outcome.watch.changes
         left = left_behind(outcome.base, changes) or [changes[len(changes) // 2].ordinal]
         for ordinal in left[:DEATHS]:
-            template = two.work / f"left-{next(self._numbers)}"
+            template = two.side.work / f"left-{next(self._numbers)}"
             with stage() as dead:
                 dead.play(Point(ordinal, Kill()).decide)
                 dead.leave(template)
@@ -179,33 +221,31 @@ class Holds:
         reached = []
         ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}")
         for number, place in enumerate(ordered):
-            if time.is_over:
+            if time.is_over or self._is_enough.is_set():
                 result.left_out += len(ordered) - number
                 break
             try:
                 ending, duet = self._play(two, place)
             except DoorError as error:
                 told = f"{two.operation.name} held against {two.peer.name} ended in: {error}"
-                self._found(result, [(Problem("log", told, point=two.again(place)), two.work)])
+                two.found(result, [(Problem("log", told, point=two.again(place)), two.side.work)])
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
-            self._found(result, self._judged(two, place, duet, ending, serial))
+            two.found(result, self._judged(two, place, duet, ending, serial))
             duet.close()
         return reached
 
     def _play(self, two: _Two, place: Place, first: str = "victim") -> tuple[Ending, Duet]:
-        folder = two.work / f"duet-{next(self._numbers)}"
-        duet = Duet(two.ground, two.peers, two.operation, two.peer, folder)
+        folder = two.side.work / f"duet-{next(self._numbers)}"
+        duet = Duet(two.ground, two.side.peers, two.operation, two.peer, folder)
         try:
             return duet.play(place, first), duet
         except BaseException:
             duet.close()
             raise
 
-    def _judged(
-        self, two: _Two, place: Place, duet: Duet, ending: Ending, serial: list[Ending]
-    ) -> list[tuple[Problem, Path]]:
+    def _judged(self, two: _Two, place: Place, duet: Duet, ending: Ending, serial: list[Ending]) -> Shown:
         try:
             problems = [*_odd(two.operation, two.peer, ending, serial), *duet.judge(), *self._judge(duet.events())]
         except DoorError as error:
@@ -216,20 +256,30 @@ class Holds:
         kept = duet.keep(self._out / "holds" / duet.folder.name, where)
         return [(replace(problem, point=where), kept / "history.jsonl") for problem in problems]
 
-    def _found(self, result: PairResult, shown: list[tuple[Problem, Path]]) -> None:
-        result.problems += shown
-        self._tell(shown)
+
+@dataclass(frozen=True)
+class _Side:
+    """The processes that play one pair at a time, and where their stores are."""
+
+    ground: Ground
+    peers: Victims
+    work: Path
 
 
 @dataclass(frozen=True)
 class _Two:
-    """Who is played against whom, and where."""
+    """Who is played against whom, and on what; who hears what it shows."""
 
-    ground: Ground
-    peers: Victims
+    side: _Side
+    ground: Ground  # of the side, or of a store that somebody left
     operation: Operation
     peer: PeerCall
-    work: Path
+    shown: Told
+
+    def found(self, result: PairResult, problems: Shown) -> None:
+        """One place more was judged."""
+        result.problems += problems
+        self.shown.put(problems)
 
     def again(self, place: Place) -> str:
         """What plays this place alone."""
@@ -249,7 +299,7 @@ def is_playable(operation: Operation, hello: HelloReply) -> bool:
     return applicable(operation, hello) and not is_session
 
 
-def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[tuple[Operation, PeerCall]]:
+def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
     """Who is held against what. Nothing is held against nothing, and no deadline is over for the peer alone.
 
     An operation for which nobody thought of a peer has itself, called by another process. Each has itself once more on
