@@ -9,7 +9,7 @@ import pytest
 from busproof.explore.dialect import History, explained, tried
 from busproof.explore.orders import Called
 from busproof.models.comms import CommsModel
-from busproof.models.parts import is_iso_8601
+from busproof.models.parts import is_iso_8601, nearly_iso_8601
 from busproof.models.spec import Answer, Model, Refusal
 from busproof.models.timeline import TimelineModel
 from busproof.models.worker import WorkerModel
@@ -83,6 +83,14 @@ def test_forms_of_the_standard(text: str) -> None:
 @pytest.mark.parametrize("text", ["2026-01-10T14:01:00 Z", "2026-01-10 14:01Z", "20260110T14:01Z", "2026-01-10T14:01"])
 def test_forms_that_python_reads_and_the_standard_lacks(text: str) -> None:
     assert not is_iso_8601(text)
+    assert nearly_iso_8601(text)
+
+
+def test_each_form_that_is_nearly_the_standards_is_a_choice_of_its_own() -> None:
+    assert nearly_iso_8601("2026-01-10 14:01:00Z") == ["a blank for T"]
+    assert nearly_iso_8601("2026-01-10T14:01:00 Z") == ["a blank before the zone"]
+    assert nearly_iso_8601("2026-01-10 14:01:00 Z") == ["a blank for T", "a blank before the zone"]
+    assert nearly_iso_8601("2026-01-10T14:01:00Z") == []
 
 
 def test_a_dump_may_show_a_payload_as_the_columns_text_or_as_its_value() -> None:

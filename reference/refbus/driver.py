@@ -174,7 +174,7 @@ def _parse(line: bytes) -> Any:
     if len(line) > LINE_BYTES_MAX:
         raise Rejected(PARSE_ERROR, f"a line may have {LINE_BYTES_MAX} bytes", "PAYLOAD_TOO_LARGE")
     try:
-        return jsontext.decode(line.decode())
+        return jsontext.decode(line.decode(), jsontext.AROUND_MAX)
     except ValueError as error:
         raise Rejected(PARSE_ERROR, f"the line is no JSON: {error!s:.200}") from error
 

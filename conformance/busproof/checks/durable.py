@@ -45,7 +45,7 @@ def _lost(facts: Facts, dump_at: int) -> list[Witness]:
         if one.outcome != "ok" or one.id is None or one.end > dump_at or _is_over(one, facts):
             continue
         if (one.lane, one.id) not in stands:
-            found.append(Witness((one.end,), "lost", one.seq or 0))
+            found.append(Witness((one.end,), "lost", one.seq or 0, of=one.id))
             continue
         now = stands[one.lane, one.id]
         if now is not None and one.seq is not None and now != one.seq:
@@ -78,11 +78,11 @@ def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
         if key in possible or row.is_own:
             continue
         if key in refused:
-            found.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0))
+            found.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0, of=row.id))
         elif row.name is not None or row.lane not in nameless:
             found.append(_phantom(row, dump_at))
     return found
 
 
 def _phantom(row: Stored, dump_at: int) -> Witness:
-    return Witness((dump_at,), "phantom", row.seq or 0)
+    return Witness((dump_at,), "phantom", row.seq or 0, of=row.id)

@@ -75,11 +75,12 @@ class Witness:
     kind: str
     a: int = 0
     b: int = 0
+    of: str = field(default="", compare=False)  # the id that it is about, for humans alone
 
     @property
     def why(self) -> str:
         """The sentence for humans."""
-        return WHY[self.kind].format(a=self.a, b=self.b)
+        return WHY[self.kind].format(a=self.a, b=self.b) + (f": {self.of:.200}" if self.of else "")
 
 
 @dataclass(frozen=True)

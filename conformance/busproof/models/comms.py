@@ -47,7 +47,7 @@ from busproof.models.parts import (
     Stamp,
     Whole,
     has_big_number,
-    is_iso_8601,
+    nearly_iso_8601,
     us_of,
 )
 from busproof.models.spec import (
@@ -70,7 +70,7 @@ S = 1_000_000
 VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
 TTL_S, TTL_URGENT_S = 3600, 300
 CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
-JITTER_LOW = 0.5
+JITTER_LOW, JITTER_HIGH = 0.5, 1.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
 STATUSES = ("active", "idle", "degraded", "failed")
 ARTIFACTS = ".claude/artifacts/"
@@ -216,8 +216,9 @@ class CommsModel(Model):
         self.json(payload)
         if breaks_standard(kind, payload):
             self.refuse("INVALID_ARGUMENT", "comms.log.89", why=f"the payload breaks the schema of {kind}")
-        if kind == "vote.initiate" and not is_iso_8601(payload["deadline"]):
-            self.may_refuse("a time in a form that is not of ISO 8601", "comms.log.47")
+        if kind == "vote.initiate":
+            for form in nearly_iso_8601(payload["deadline"]):
+                self.may_refuse(f"{form} of a deadline", "comms.log.47")
         if name is not None and not is_uuid(name):
             self.refuse("INVALID_ARGUMENT", "comms.log.64")
         self.row(STANDARD[kind][0] if kind in STANDARD else "comms.log.51")
@@ -312,7 +313,7 @@ class CommsModel(Model):
 
     def validate_message(self, message: Any) -> dict[str, Any]:
         """Valid, or every fault by the name of its member."""
-        faults = envelope_faults(message)
+        faults = self.faults_of(message)
         rows = tuple(row for row in ("comms.log.63", *faults.values()) if row)
         names = "errors that name " + ", ".join(faults)
 
@@ -324,6 +325,15 @@ class CommsModel(Model):
             "valid": Cited(not faults, tuple(faults.values()) or ("comms.log.52",)),
             "errors": Cited(Fits(names, tells), rows),
         }
+
+    def faults_of(self, message: Any) -> dict[str, str]:
+        """Member → the row that it breaks, as this bus sees forms of time that are nearly good."""
+        faults = envelope_faults(message)
+        if type(message) is dict and "timestamp" in message and "timestamp" not in faults:
+            forms = nearly_iso_8601(message["timestamp"])
+            if "is refused" in [self.choice(f"{form} of a timestamp", "is taken", "is refused") for form in forms]:
+                faults["timestamp"] = "comms.log.64"
+        return faults
 
     def cleanup_expired_messages(self) -> dict[str, Any]:
         """Messages past their time to live go, but for those that somebody holds."""
@@ -672,13 +682,13 @@ class CommsModel(Model):
         message_id: Any = None,
     ) -> dict[str, Any]:
         """From the request's addressee to its sender, with the request's link, channel and priority."""
-        if envelope_faults(original_message):
+        if self.faults_of(original_message):
             self.refuse("INVALID_ARGUMENT", "comms.route.31")
         to = original_message.get("to_agent")
-        if to is None and agent_id is None:
-            self.refuse("INVALID_ARGUMENT", "comms.route.30")
+        if to is None and agent_id is None:  # nothing is said, and nobody has claimed it
+            self.refuse("INVALID_ARGUMENT", "comms.route.30", also=("NOT_CLAIMED",))
         if to is not None and agent_id not in (None, to):
-            self.refuse("NOT_CLAIMED", "comms.route.42")
+            self.refuse("NOT_CLAIMED", "comms.route.42", also=("INVALID_ARGUMENT",) * (not is_name(agent_id)))
         if type(response_payload) is not dict:
             self.refuse("INVALID_ARGUMENT", "comms.log.31")
         if artifact_path is not None:
@@ -761,6 +771,8 @@ class CommsModel(Model):
         self.patience(max_attempts, base_delay)
         self.row("comms.retry.23", "comms.retry.24", "comms.retry.25", "comms.retry.26")
         self.number(jitter)
+        if not JITTER_LOW <= jitter <= JITTER_HIGH:
+            self.may_refuse("a jitter beyond 0.5 to 1.5", *ARGUMENTS)
         return {"delays_s": [Near(math.ldexp(base_delay, n) * jitter) for n in range(max_attempts - 1)]}
 
     def patience(self, max_attempts: Any, base_delay: Any) -> None:
@@ -861,7 +873,7 @@ class CommsModel(Model):
         """Five failures in a row open it; after a minute one probe decides (C8)."""
         if type(events) is not list:
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
-        state, failures, failed_ms, answers = "closed", 0, 0, list[Any]()
+        state, failures, failed_ms, last_ms, answers = "closed", 0, 0, 0, list[Any]()
         closed_by = "comms.limit.08"  # why failures that came before do not count
         for event in events:
             good = type(event) is dict and event.keys() >= {"at_ms", "event"}
@@ -872,7 +884,9 @@ class CommsModel(Model):
             at_ms, kind = self.whole(event["at_ms"], -(2**63)), event["event"]
             if not 0 <= at_ms <= 2**53:
                 self.may_refuse("at_ms below 0 or above 2^53", *ARGUMENTS, reference_refuses=True)
-            admitted: Any = None
+            if at_ms < last_ms:
+                self.may_refuse("at_ms that falls", *ARGUMENTS)
+            last_ms, admitted = at_ms, None
             if kind == "call":
                 probes = state == "open" and at_ms - failed_ms > BREAKER_MS
                 row = "comms.limit.10" if probes else {**BREAKER_ROWS, "closed": closed_by}[state]
@@ -997,7 +1011,9 @@ class CommsModel(Model):
         ]
         return {
             "messages": Rows(lambda row: plain(row.get("id")), [self.message_row(m) for m in self.messages]),
-            "deliveries": Rows(delivery_key, self.delivery_rows(), may_lack=True),
+            "deliveries": Cited(
+                Rows(delivery_key, self.delivery_rows(), may_lack=True), ("comms.lease.13", "comms.retry.08")
+            ),
             "dead_letter_queue": Rows(letter_key, [self.letter(one) for one in self.letters]),
             "agent_status": Rows(lambda row: row.get("agent_id"), agents),
             "channel_subscriptions": Rows(lambda row: (row.get("channel_name"), row.get("agent_id")), subscribed),
@@ -1027,16 +1043,18 @@ class CommsModel(Model):
     def message_row(self, message: Message) -> dict[str, Any]:
         mine = Delivery() if message.to is None else message.deliveries.get(message.to, Delivery())
         expires = None if message.expires_us is None else Instant(message.expires_us)
+        was_redriven = message.created_us != message.at_us
         row: dict[str, Any] = {
             **self.envelope(
                 message, Fits("the payload, or its JSON text", lambda seen: is_kept_as(seen, message.payload))
             ),
             "status": Cited(self.status_of(mine), ("comms.lease.04", "comms.lease.08", "comms.retry.01")),
-            "created_at": Cited(Stamp(message.created_us), ("comms.log.58",)),
+            "created_at": Cited(Stamp(message.created_us), ("comms.retry.13" if was_redriven else "comms.log.58",)),
             "expires_at": Cited(expires, ("comms.log.42",)),
         }
         if message.to is not None:
-            row["delivery_count"] = Cited(mine.count, ("comms.retry.04",))
+            is_reset = was_redriven and mine.count == 0
+            row["delivery_count"] = Cited(mine.count, ("comms.retry.15" if is_reset else "comms.retry.04",))
             if message.claimed_us is not None:
                 row["last_delivered_at"] = Cited(Instant(message.claimed_us), ("comms.lease.04",))
             if mine.status in ("failed", "done"):
@@ -1084,10 +1102,10 @@ class CommsModel(Model):
             told["payload"] = ANYTHING
         return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
 
-    def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
+    def refuse(self, code: str, *rows: str, why: str = "", also: tuple[str, ...] = ()) -> NoReturn:
         """A refusal is the row that asks for it, not those of the way there."""
         self._rows = list(rows)
-        raise Refuse(code, why=why)
+        raise Refuse(code, why=why, also=also)
 
     # -- arguments
 

@@ -122,22 +122,34 @@ class Trail(Part):
         about = self._lines_by_thing(_repeats_last([line for line in actual if isinstance(line, dict)]))
         kinds: dict[str, list[dict[str, str]]] = {}
         used: set[int] = set()
+        waiting = self.events + self.later
         for event in self.events + self.later:
             lines = about[str(plain(event.about))]
-            told = next((one for one in lines if id(one) not in used and _tells(one, event)), None)
+            waiting.remove(event)
+            told = _line_of(event, [one for one in lines if id(one) not in used], waiting)
             if told is not None:
                 used.add(id(told))
                 kinds.setdefault(event.kind, []).append(_words(told, event))
             elif event not in self.later and event.kind != "dead_letter":  # it may stand in the line of the failure
-                return Difference(path, f"a line for {event}", f"{lines[:3]}", EVENT_ROWS)
+                return Difference(path, f"a line for {self._of_that_moment(event)}", _first(lines, event), EVENT_ROWS)
         for one, other in itertools.combinations(kinds, 2):
             if not _are_apart(kinds[one], kinds[other]):
                 return Difference(path, f"lines that tell {one} from {other}", f"{kinds[one][0]}", EVENT_ROWS)
-        ours = [line for event in self.events for line in about[str(plain(event.about))]]
-        extra = [line for line in ours if id(line) not in used and line not in self.strangers]
-        if extra:
-            return Difference(path, "each event once", f"also {extra[:2]}", ("comms.export.03",))
+        for event in self.events:
+            lines = about[str(plain(event.about))]
+            extra = [line for line in lines if id(line) not in used and line not in self.strangers]
+            if extra:
+                of_it = [one for one in self.events + self.later if plain(one.about) == plain(event.about)]
+                wanted = f"each event once: {'; '.join(map(_in_words, of_it))}"
+                return Difference(path, wanted, f"also {extra}", ("comms.export.03",))
         return None
+
+    def _of_that_moment(self, event: Event) -> str:
+        """Which of two events of one agent and moment has no line, no line tells: so all of them are told."""
+        moment = (plain(event.about), event.at_us)
+        same = [one for one in self.events + self.later if (plain(one.about), one.at_us) == moment]
+        others = f", one of {len(same)} of that moment: {'; '.join(map(_in_words, same))}" if len(same) > 1 else ""
+        return f"{_in_words(event)} ({plain(event.about)}){others}"
 
     def _lines_by_thing(self, lines: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """A line may name two things: an answer's, the request. It is about the one in the usual column."""
@@ -164,6 +176,34 @@ def _repeats_last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     firsts = {json.dumps(line, sort_keys=True): line for line in reversed(lines)}
     ids = {id(line) for line in firsts.values()}
     return sorted(lines, key=lambda line: id(line) not in ids)
+
+
+def _line_of(event: Event, free: list[dict[str, Any]], waiting: list[Event]) -> dict[str, Any] | None:
+    """What is nobody's takes no line that an agent's event of that moment needs."""
+    fit = [line for line in free if _tells(line, event)]
+    if event.agent is not None:
+        return fit[0] if fit else None
+    needs = [
+        one
+        for one in waiting
+        if one.agent is not None
+        and one.kind != "dead_letter"
+        and (plain(one.about), one.at_us) == (plain(event.about), event.at_us)
+    ]
+    spare = [line for line in fit if not any(_tells(line, one) for one in needs)]
+    if len(fit) > len(needs):
+        spare += fit
+    return spare[0] if spare else None
+
+
+def _in_words(event: Event) -> str:
+    return f"{event.kind} by {event.agent or 'nobody'} at {text_of(event.at_us)}"
+
+
+def _first(lines: list[dict[str, Any]], event: Event) -> str:
+    """The lines of that moment, all of them; of others, how many there are."""
+    there = [line for line in lines if any(us_of(value) == event.at_us for value in line.values())]
+    return f"of that moment {there}; of other moments {len(lines) - len(there)} lines"
 
 
 def _tells(line: dict[str, Any], event: Event) -> bool:

@@ -54,6 +54,19 @@ def is_iso_8601(text: str) -> bool:
     return _ISO_8601.fullmatch(text) is not None
 
 
+def nearly_iso_8601(text: str) -> list[str]:
+    """In what a time that Python reads is nearly one of the standard: each is a bus's own choice."""
+    sound, forms = text, list[str]()
+    for form, pattern, instead in (
+        ("a blank for T", r"^(\S+) (?=\d)", r"\1T"),
+        ("a blank before the zone", r" (?=\D)", ""),
+    ):
+        mended = re.sub(pattern, instead, sound)
+        forms += [form] * (mended != sound)
+        sound = mended
+    return forms + ["another form that is nearly ISO 8601"] * (not is_iso_8601(sound))
+
+
 def text_of(at_us: int) -> str:
     """ISO 8601 in UTC with microseconds and Z."""
     return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -141,17 +154,18 @@ class Rows(Part):
         left = [row for rows_left in by_key.values() for row in rows_left]
         if len(unmatched) != len(left):
             words = (
-                f"{len(self.expected)} rows, {self._short(unmatched)} among them",
-                f"{len(actual)}: {self._short(left)}",
+                f"{len(self.expected)} rows, among them {self._short(unmatched)}",
+                f"{len(actual)}, among them {self._short(left)}",
             )
             return Difference(path, *words, rows)
         pairs += list(zip(unmatched, left, strict=True))
-        found_at = (differs(row, other, f"{path}[{other.get('id', '')}]", rows) for row, other in pairs)
+        found_at = (differs(row, other, f"{path}[{other.get('id') or self.key(other)}]", rows) for row, other in pairs)
         return next((one for one in found_at if one), None)
 
-    @staticmethod
-    def _short(some: list[Any]) -> str:
-        return repr(some)[:300]
+    def _short(self, some: list[dict[str, Any]]) -> str:
+        """Which they are before what they hold: the text is cut."""
+        keys = [self.key({name: bare(value) for name, value in row.items()}) for row in some]
+        return f"{keys!r:.300}: {some!r:.300}"
 
     def __repr__(self) -> str:
         return f"<in any order {self.expected!r}>"

@@ -244,7 +244,7 @@ class TallyReply(Reply):
     vote_id: str
     closed: bool
     counts: dict[str, int]
-    winners: list[str] = []
+    winners: list[str] = Field(default=[], description="while it is open: the leaders so far")
 
 
 class WriteArtifactParams(Params):
@@ -275,7 +275,7 @@ class ReadArtifactReply(Reply):
 
 
 class BreakerParams(Params):
-    """Events for a fresh breaker: {at_ms, event}, event being call, success or failure."""
+    """Events for a fresh breaker: {at_ms, event}, event being call, success or failure. For each: {state, admitted}."""
 
     events: list[dict[str, Any]]
 
@@ -388,8 +388,8 @@ CONTRACT = Contract(
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
     limits={
-        "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",
-        "name_bytes_max": "names of agents, channels and artifacts",
+        "payload_bytes_max": "JSON text of a payload as `json.dumps` writes it; one more is PAYLOAD_TOO_LARGE",
+        "name_bytes_max": "names of agents, tasks and artifacts; a channel is another text",
         "text_chars_max": "other texts of a message",
         "priority_min": "the least priority of a message",
         "priority_max": "the highest",

@@ -172,7 +172,7 @@ def content_hash(content: Sequence[Any]) -> str:
 
 def _hash_of_letter(text: str) -> str | None:
     try:
-        message = jsontext.decode(text)
+        message = jsontext.decode(text, jsontext.AROUND_MAX)
         fields = [message.get(name) for name in ("type", "correlation_id", "from_agent", "to_agent", "channel")]
         return content_hash([*fields, message["priority"], jsontext.encode(message["payload"])])
     except (ValueError, TypeError, KeyError, AttributeError, BusError):

@@ -167,7 +167,7 @@ class Retries:
 def _decoded(letter: dict[str, Any]) -> Any:
     """What a stranger stored that is no JSON is shown as it is."""
     try:
-        return jsontext.decode(letter["original_message"])
+        return jsontext.decode(letter["original_message"], jsontext.AROUND_MAX)
     except ValueError:
         return letter["original_message"]
 
@@ -175,7 +175,7 @@ def _decoded(letter: dict[str, Any]) -> Any:
 def _whole(text: str) -> dict[str, Any]:
     """The message of a letter. One that follows the seed's listing knows only the envelope."""
     try:
-        message = jsontext.decode(text)
+        message = jsontext.decode(text, jsontext.AROUND_MAX)
     except ValueError:
         message = None
     if type(message) is not dict or not message.keys() >= set(REQUIRED):

@@ -12,6 +12,7 @@ import json
 from typing import Any, NoReturn
 
 DEPTH_MAX = 256
+AROUND_MAX = 8  # levels of what carries a value: a letter's message, the lines of a door
 SURELY_SHALLOW_CHARS = 2 * DEPTH_MAX  # a level costs two characters
 
 
@@ -25,28 +26,28 @@ def encode(value: Any) -> str:
         # Pairs are fine, halves are not: only strict UTF-8 tells them apart.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     if len(text) > SURELY_SHALLOW_CHARS:
-        _refuse_depth(text)
+        _refuse_depth(text, DEPTH_MAX)
     return text
 
 
-def decode(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError for anything else."""
+def decode(text: str, around: int = 0) -> Any:
+    """The value of a JSON text, `around` levels deeper than a value may be. ValueError for anything else."""
     try:
         value, end = scan(text, 0)
         if end == len(text) <= SURELY_SHALLOW_CHARS:
             return value
     except (StopIteration, TypeError, RecursionError):
         pass
-    return _decode_with_care(text)
+    return _decode_with_care(text, DEPTH_MAX + around)
 
 
-def _decode_with_care(text: str) -> Any:
+def _decode_with_care(text: str, levels: int) -> Any:
     """Also takes blanks around the value, names the place of an error, and measures the depth."""
     try:
         value = _decoder.decode(text)
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
-    _refuse_depth(text)
+    _refuse_depth(text, levels)
     return value
 
 
@@ -55,8 +56,8 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _refuse_depth(text: str) -> None:
-    if text.count("[") + text.count("{") <= DEPTH_MAX:
+def _refuse_depth(text: str, levels: int) -> None:
+    if text.count("[") + text.count("{") <= levels:
         return
     depth = 0
     in_string = escaped = False
@@ -72,8 +73,8 @@ def _refuse_depth(text: str) -> None:
             in_string = True
         elif char in "[{":
             depth += 1
-            if depth > DEPTH_MAX:
-                raise ValueError(f"nested deeper than {DEPTH_MAX}")
+            if depth > levels:
+                raise ValueError(f"nested deeper than {levels}")
         elif char in "]}":
             depth -= 1
 

@@ -175,6 +175,10 @@ def test_nesting_has_a_bound_both_ways_and_strings_do_not_count() -> None:
         jsontext.encode([deep])
     with pytest.raises(ValueError, match="deeper"):
         jsontext.decode("[" * 257 + "]" * 257)
+    carried = f'{{"payload": {jsontext.encode(deep)}}}'
+    assert jsontext.decode(carried, jsontext.AROUND_MAX) == {"payload": deep}
+    with pytest.raises(ValueError, match="deeper"):
+        jsontext.decode(carried)
     brackets = '\\"[{' * 400
     assert jsontext.decode(jsontext.encode([brackets])) == [brackets]
     wide = [[] for _ in range(1000)]

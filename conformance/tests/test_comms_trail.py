@@ -1,0 +1,43 @@
+"""Lines of the trail are matched to events: what is nobody's takes no line of an agent's, and the kind is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from busproof.models.comms_parts import Trail
+from busproof.models.comms_state import Event
+from busproof.models.parts import text_of
+
+AT_US = 1_768_053_600_000_000
+EXPIRED, REDRIVEN = Event("expired", AT_US, None, "m-1"), Event("redriven", AT_US, "bob", "m-1")
+EVENTS = [Event("sent", AT_US - 1, "ann", "m-1"), EXPIRED, REDRIVEN, Event("completed", AT_US + 1, "bob", "m-1")]
+
+
+def line(event: Event, agent: str | None = None) -> dict[str, Any]:
+    return {"at": text_of(event.at_us), "kind": event.kind, "agent": event.agent or agent, "id": event.about}
+
+
+@given(st.permutations(EVENTS), st.sampled_from([None, "bob"]))
+def test_all_lines_in_any_order_are_what_the_events_say(events: list[Event], of_nobody: str | None) -> None:
+    """Whether a line of what is nobody's names an agent or not, where lines come in the order of events."""
+    lines = [line(event, of_nobody) for event in (EVENTS if of_nobody else events)]
+    assert Trail(EVENTS, [], []).differs(lines, "lines", ()) is None
+
+
+@given(st.sampled_from(EVENTS))
+def test_the_event_without_a_line_is_the_one_that_is_named(missing: Event) -> None:
+    found = Trail(EVENTS, [], []).differs([line(event) for event in EVENTS if event != missing], "lines", ())
+    assert found is not None
+    assert f"{missing.kind} by {missing.agent or 'nobody'} at {text_of(missing.at_us)} (m-1)" in found.expected
+
+
+def test_a_surplus_line_is_shown_whole_beside_all_events_of_its_message() -> None:
+    extra = {**line(EXPIRED), "again": "yes"}
+    found = Trail(EVENTS, [], []).differs([*map(line, EVENTS), extra], "lines", ())
+    assert found is not None
+    assert found.rows == ("comms.export.03",)
+    assert repr(extra) in found.actual
+    assert all(event.kind in found.expected for event in EVENTS)
