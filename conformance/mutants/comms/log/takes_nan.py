@@ -9,7 +9,7 @@ from refbus.kernel import jsontext
 KILLED_BY = ("comms.log.33",)
 
 jsontext.encode = json.dumps
-jsontext.decode = json.loads
+jsontext.decode = lambda text, around=0: json.loads(text)
 
 
 if __name__ == "__main__":

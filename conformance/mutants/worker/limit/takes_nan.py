@@ -11,7 +11,7 @@ DIES_OF = "not JSON"  # what it stored makes its own answers so
 
 
 jsontext.encode = json.dumps
-jsontext.decode = json.loads
+jsontext.decode = lambda text, around=0: json.loads(text)
 
 
 class Mutant(WorkerBus):
