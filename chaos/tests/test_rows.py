@@ -55,7 +55,8 @@ def test_every_chaos_row_has_a_mutant() -> None:
     rows = [row.id for system in SUBJECTS for row in catalogue(system).values() if row.kind == "chaos"]
     killed = {row for mutant in MUTANTS for row in mutant.killed_by}
     assert killed == set(rows)
-    others = [mutant for system in SUBJECTS for mutant in mutants(system).values() if not mutant.chaos]
+    # Who names an item is killed by that: two calls at once that the corpus sends break a row of schedules, too.
+    others = [m for system in SUBJECTS for m in mutants(system).values() if not (m.chaos or m.item)]
     assert [mutant.name for mutant in others if set(mutant.killed_by) & set(rows)] == []
 
 
