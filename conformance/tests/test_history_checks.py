@@ -226,6 +226,13 @@ def test_a_send_without_a_name_whose_answer_was_lost_may_be_any_row() -> None:
     assert "phantom" in kinds("topics", Facts(appended=[lost], stored=[named], about=known))
 
 
+def test_a_message_that_nobody_sent_is_named() -> None:
+    """By its id: of a bus that numbers nothing, there is no other way to find it."""
+    facts = Facts(stored=[row("nobody's")], about=[About(True, 9, None)])
+    found = [one.why for check in SYSTEMS["comms"].checks.values() for one in check(facts).witnesses]
+    assert any(why.endswith(": nobody's") for why in found)
+
+
 @given(st.permutations(range(6)), st.data())
 def test_appends_that_overlap_in_time_may_get_any_seq(order: list[int], data: st.DataObject) -> None:
     """All begin before any returns: every order of seq is possible, and no order is a violation."""

@@ -28,6 +28,7 @@ from busproof.models.comms_values import (
     STANDARD,
     breaks_standard,
     envelope_faults,
+    is_deep,
     is_name,
     is_text,
     is_uuid,
@@ -187,7 +188,8 @@ class CommsModel(Model):
         new = self.drafted(from_agent, to_agent, message_type, payload, channel, priority, correlation_id, message_id)
         new.expires_us = self.expiry(channel, ttl_seconds)
         self.bound("RATE_LIMITED", "comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
-        self.bound("INVALID_ARGUMENT", STANDARD[message_type][0] if message_type in STANDARD else "comms.log.51")
+        of_type = STANDARD[message_type][0] if message_type in STANDARD else "comms.log.51"
+        self.bound("INVALID_ARGUMENT", "comms.log.12" if is_deep(payload) else of_type)
         if correlation_id is not None:
             self.bound("INVALID_ARGUMENT", "comms.log.35")
         if ttl_seconds is not UNSAID:

@@ -11,6 +11,7 @@ from busproof.models.parts import us_of
 
 TEXT_CHARS_MAX, NAME_BYTES_MAX = 1024, 200
 PAYLOAD_BYTES_MAX, DEPTH_MAX = 4 * 1024 * 1024, 256
+SHALLOW = 100  # less than any library's own bound: 127 and 128 are usual
 
 ENVELOPE_ROWS = {
     "id": "comms.log.03",
@@ -84,6 +85,11 @@ def json_fault(value: Any) -> str | None:
     if not _is_json(value, DEPTH_MAX):
         return "INVALID_ARGUMENT"
     return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > PAYLOAD_BYTES_MAX else None
+
+
+def is_deep(value: Any) -> bool:
+    """Nested as only a bound on levels refuses it?"""
+    return not _is_json(value, SHALLOW)
 
 
 def _is_json(value: Any, levels: int) -> bool:
