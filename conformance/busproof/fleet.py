@@ -74,12 +74,12 @@ class Fleet:
         clock = "manual" if manual else "wall"
         return first.model_copy(update={"nouns": nouns, "features": features, "limits": limits, "clock": clock})
 
-    def door(self, agent_index: int, store: Path, options: dict[str, object]) -> Door:
+    def door(self, agent_index: int, store: Path, options: dict[str, object], *, is_fresh: bool = False) -> Door:
         """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening."""
         if self.ends_at is not None and time.time() > self.ends_at:
             raise BudgetSpent
         spec = self.specs[agent_index % len(self.specs)]
-        door = self._idle_on(spec, store) or self._fresh(spec)
+        door = (None if is_fresh else self._idle_on(spec, store)) or self._fresh(spec)
         self._spec_of[id(door)] = spec
         try:
             door.call("open", {"store": str(store), "options": options})

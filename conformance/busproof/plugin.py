@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--busproof-seed", type=int, default=None, help="seed of workload and search")
     group.addoption("--busproof-known", default="", metavar="FILE", help="known failures")
     group.addoption("--busproof-ends-at", type=float, default=None, metavar="UNIX_S", help="start nothing after it")
-    group.addoption("--busproof-nightly", action="store_true", help="100,000 calls of the search instead of 600")
+    group.addoption("--busproof-nightly", action="store_true", help="1,500 programs of the search instead of 10 or 25")
 
 
 def pytest_configure(config: pytest.Config) -> None:

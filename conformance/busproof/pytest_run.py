@@ -17,7 +17,7 @@ from busproof.explore.corpus import cited
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
-from busproof.runner import NOT_REACHED, RowResult, item_names, run_item
+from busproof.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, item_names, run_item
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
@@ -28,7 +28,11 @@ PARTICIPANT = "sqlite:"
 # These need restarts and refusals of one kind, so they stay on the bus alone.
 UNMIXED = (CORPUS, EXPLORE)
 
-CORPUS_PARTS = tuple(f"{CORPUS}:{number}of3" for number in (1, 2, 3))  # or it takes longer than all else together
+# Each takes longer than all else together: its parts are played side by side.
+PARTS = {
+    CORPUS: tuple(f"{CORPUS}:{number}of6" for number in range(1, 7)),
+    EXPLORE: tuple(f"{EXPLORE}:{part}" for part in EXPLORE_PARTS),
+}
 
 
 @dataclass
@@ -68,7 +72,7 @@ class Run:
     def items(self) -> list[tuple[str, str]]:
         """(fleet, item), after --only. Each process begins with two of them: a long one, if there are any."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
-        names = [part for name in wanted for part in (CORPUS_PARTS if name == CORPUS else (name,))]
+        names = [part for name in wanted for part in PARTS.get(name, (name,))]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
         long = [item for item in items if self._is_long(item[1])]

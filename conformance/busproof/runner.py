@@ -39,7 +39,8 @@ from busproof.warm import is_warm
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
-EXPLORE_CALLS = {"pr": 600, "nightly": 100_000}
+NIGHTLY_PROGRAMS = 1_500  # of the search; by day Specification.programs
+EXPLORE_PARTS = ("states", "values")
 VALUE_PROGRAMS = {"pr": 40, "nightly": 5_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
@@ -72,7 +73,8 @@ def run_item(
 ) -> list[RowResult]:
     """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run.
 
-    An item `corpus:NAME` is one script of the corpus, `corpus:1of3` every third from the first on.
+    An item `corpus:NAME` is one script of the corpus, `corpus:1of3` every third from the first on, and `explore:PART`
+    one of EXPLORE_PARTS.
     """
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
@@ -88,11 +90,11 @@ def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowRes
     results = [result for row in rows if (result := _not_judged(fleet, row, item)) is not None]
     open_rows = [row for row in rows if row.id not in {result.requirement for result in results}]
     if open_rows:
-        match kind_of(item):
+        match kind_of(item.partition(":")[0]):
             case "history":
                 results += _run_history(fleet, open_rows, profile, seed)
             case "explore":
-                results += _run_explore(fleet, open_rows, profile, seed)
+                results += _run_explore(fleet, open_rows, item, profile, seed)
             case _:
                 results += _run_scenario(fleet, SYSTEMS[fleet.system].scenarios[item], open_rows)
     return results
@@ -299,7 +301,7 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Ro
     return _result(row, _broken(row), first.why + more, events=shown)
 
 
-def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int | None) -> list[RowResult]:
+def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str, seed: int | None) -> list[RowResult]:
     """Search for programs that break a MUST. Each fails those of these rows that are of a broken row's noun; a row that
     is alone takes all. What only differs where the seed leaves a choice is no fault."""
     specification = SYSTEMS[fleet.system].model
@@ -307,7 +309,7 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         return [_result(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
     known, whole, cut = catalogue(fleet.system), 0, 0
     failed: dict[str, RowResult] = {}
-    for found, again in _programs(fleet, specification, profile, seed or 1):
+    for found, again in _programs(fleet, specification, item, profile, seed or 1):
         program = corpus.certain(fleet, specification, found)
         if program.mismatch is None:
             whole += 1
@@ -326,12 +328,18 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
     return [failed.get(row.id) or _result(row, "pass" if whole else "inconclusive", told) for row in rows]
 
 
-def _programs(fleet: Fleet, specification: Specification, profile: str, seed: int) -> Iterator[tuple[Program, str]]:
+def _programs(
+    fleet: Fleet, specification: Specification, item: str, profile: str, seed: int
+) -> Iterator[tuple[Program, str]]:
     """Those that look at the model's state, then those with any values; each with what plays it again."""
-    for program in search(fleet, specification, seed=seed, calls=EXPLORE_CALLS[profile], each=lambda _: True):
-        yield program, f"--seed {program.seed} --calls 1"
-    for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
-        yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"
+    parts = [item.partition(":")[2]] if ":" in item else EXPLORE_PARTS
+    if "states" in parts:
+        count = NIGHTLY_PROGRAMS if profile == "nightly" else specification.programs
+        for program in search(fleet, specification, seed=seed, programs=count, each=lambda _: True):
+            yield program, f"--seed {program.seed} --calls 1"
+    if "values" in parts:
+        for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
+            yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"
 
 
 def _again(fleet: Fleet, options: str) -> str:

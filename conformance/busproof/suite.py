@@ -62,13 +62,21 @@ class Ctx:
 
     def agent(self, name: str, **options: Any) -> Session:
         """A new process working as this agent, opened on the store, its clock at the scenario's time."""
-        number = next(self._numbers)
-        self.opened_with[number] = {**self._options, **options}
-        door = self.fleet.door(number, self.store, self.opened_with[number])
-        session = Session(door, self.recorder, process=number, agent=name)
-        self._sessions.append(session)
+        session = self._opened(name, options)
         if self.hello.clock == "manual":
             session.set_clock(self._now_ms)
+        return session
+
+    def agent_in_real_time(self, name: str, **options: Any) -> Session:
+        """A process that was never told the time, so that time passes while it waits."""
+        return self._opened(name, options, is_fresh=True)
+
+    def _opened(self, name: str, options: dict[str, Any], *, is_fresh: bool = False) -> Session:
+        number = next(self._numbers)
+        self.opened_with[number] = {**self._options, **options}
+        door = self.fleet.door(number, self.store, self.opened_with[number], is_fresh=is_fresh)
+        session = Session(door, self.recorder, process=number, agent=name)
+        self._sessions.append(session)
         return session
 
     @property

@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -173,6 +174,7 @@ def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     for pair in environment:
         name, _, value = pair.partition("=")
         os.environ[name] = value
+    time.tzset()
     return program
 
 

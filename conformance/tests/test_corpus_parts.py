@@ -1,11 +1,16 @@
-"""`busproof check` plays the corpus in parts, side by side, and decides what it would decide of the whole."""
+"""`busproof check` plays the corpus and the search in parts, side by side, and decides what it would of the whole."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import pytest
 
-from busproof.pytest_run import CORPUS_PARTS, _joined
-from busproof.runner import NOT_REACHED, Outcome, RowResult, _scripts_of
+from busproof.catalogue import CORPUS, EXPLORE
+from busproof.fleet import Fleet, reference
+from busproof.pytest_run import PARTS, _joined
+from busproof.runner import NOT_REACHED, Outcome, RowResult, _programs, _scripts_of
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
 
@@ -17,14 +22,14 @@ def result(outcome: Outcome, why: str = "", check: str = "corpus") -> RowResult:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_each_script_is_in_one_part(system: str) -> None:
     whole = _scripts_of(system, "corpus")
-    parts = [_scripts_of(system, part) for part in CORPUS_PARTS]
+    parts = [_scripts_of(system, part) for part in PARTS[CORPUS]]
     assert sorted(name for part in parts for name in part) == sorted(whole)
-    assert min(map(len, parts)) >= len(whole) // 3 > 0
+    assert min(map(len, parts)) >= len(whole) // len(parts) > 0
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_part_that_did_not_run_leaves_the_rows_of_the_corpus_undecided(system: str) -> None:
-    for part in CORPUS_PARTS:
+    for part in PARTS[CORPUS]:
         assert rows_of(system, part) == rows_of(system, "corpus")
 
 
@@ -41,3 +46,16 @@ def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> No
     assert _joined(unplayed) == unplayed
     by_scenario = [result("pass", check="log.publish"), result("could-not-run", NOT_REACHED)]
     assert _joined(by_scenario) == by_scenario
+
+
+def test_the_parts_of_the_search_play_what_the_whole_plays() -> None:
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+
+    def played(item: str) -> list[str]:
+        with contextlib.closing(Fleet([reference("worker")], system="worker")) as fleet:
+            return [again for _, again in _programs(fleet, specification, item, "pr", 7)]
+
+    parts = [played(part) for part in PARTS[EXPLORE]]
+    assert all(parts)
+    assert [*itertools.chain(*parts)] == played(EXPLORE)

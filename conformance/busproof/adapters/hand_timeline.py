@@ -22,22 +22,24 @@ class TimelineHand(Hand):
 
     def __init__(self, store: Path) -> None:
         super().__init__(store)
-        self._changed: list[tuple[str, dict[str, Any], dict[str, Any]]] = []  # table, the row as it was, as it is
+        self._changed: list[
+            tuple[str, dict[str, Any], dict[str, Any] | None]
+        ] = []  # table, the row as it was, as it is
 
     def tamper(self, table: str, timeline: str, column: str, value: Any, number: int | None = None) -> dict[str, Any]:
         """Change one column of a timeline's row, or of its message `number`."""
-        where, of = "timeline = :timeline", {"timeline": token(timeline), "number": number}
-        if number is not None:
-            where += " AND number = :number"
-        cursor = self.db.execute(f"SELECT * FROM {table} WHERE {where}", of)
-        names, row = [one[0] for one in cursor.description], cursor.fetchone()
-        if row is None:
-            raise sqlite3.DataError(f"no such row of {table}")
-        before = dict(zip(names, row, strict=True))
+        before = self._row(table, timeline, number)
         after = before | {column: token(value) if column in NAMES else value}
         self._replace(table, before, after)
         self._changed.append((table, before, after))
         return {"is_other": after != before}
+
+    def take_out(self, timeline: str, number: int) -> dict[str, Any]:
+        """Remove message `number` of a timeline."""
+        before = self._row("messages", timeline, number)
+        self._replace("messages", before, None)
+        self._changed.append(("messages", before, None))
+        return {"is_other": True}
 
     def mend(self) -> dict[str, Any]:
         """Put back what was changed, the last first."""
@@ -46,11 +48,23 @@ class TimelineHand(Hand):
             self._replace(table, after, before)
         return {}
 
-    def _replace(self, table: str, old: dict[str, Any], new: dict[str, Any]) -> None:
-        """One row by another, in one transaction."""
+    def _row(self, table: str, timeline: str, number: int | None) -> dict[str, Any]:
+        where, of = "timeline = :timeline", {"timeline": token(timeline), "number": number}
+        if number is not None:
+            where += " AND number = :number"
+        cursor = self.db.execute(f"SELECT * FROM {table} WHERE {where}", of)
+        names, row = [one[0] for one in cursor.description], cursor.fetchone()
+        if row is None:
+            raise sqlite3.DataError(f"no such row of {table}")
+        return dict(zip(names, row, strict=True))
+
+    def _replace(self, table: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
+        """One row by another, in one transaction; None is no row."""
         key = "timeline = :timeline" + (" AND number = :number" if table == "messages" else "")
         with self.db:
             self.db.execute("BEGIN IMMEDIATE")
-            self.db.execute(f"DELETE FROM {table} WHERE {key}", old)
-            columns = ", ".join(f":{name}" for name in new)
-            self.db.execute(f"INSERT INTO {table} ({', '.join(new)}) VALUES ({columns})", new)
+            if old is not None:
+                self.db.execute(f"DELETE FROM {table} WHERE {key}", old)
+            if new is not None:
+                columns = ", ".join(f":{name}" for name in new)
+                self.db.execute(f"INSERT INTO {table} ({', '.join(new)}) VALUES ({columns})", new)

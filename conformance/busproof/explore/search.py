@@ -6,10 +6,11 @@ draws the same programs on every bus that answers alike.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.script import Step
@@ -17,6 +18,7 @@ from busproof.explore.stage import Generator, Mismatch, Seen, Specification, Sta
 from busproof.fleet import Fleet
 
 LENGTH = 60
+AGAIN = 0.06  # of the steps
 
 
 @dataclass
@@ -72,7 +74,7 @@ def invent(
     program = Program(seed)
     with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         generator = specification.generator(random.Random(seed), stage.features)
-        playing(program, stage, _drawn(generator, stage, length))
+        playing(program, stage, _drawn(generator, stage, length, random.Random(f"{AGAIN} {seed}")))
     return program
 
 
@@ -87,10 +89,22 @@ def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
     _went_well(program, stage.end)
 
 
-def _drawn(generator: Generator, stage: Stage, length: int) -> Iterator[Step]:
+def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random) -> Iterator[Step]:
+    """What the generator draws; and now and then a call of before once more, by its caller or another one.
+
+    No generator thinks of that for every call: what was looked up, refused or not there when it was asked first may be
+    remembered, by a process or by all.
+    """
+    asked: list[Step] = []
     yield from generator.start()
     for _ in range(length):
-        yield generator.draw(stage.model, stage.now_ms)
+        if asked and dice.random() < AGAIN:
+            before = dice.choice(asked)
+            yield replace(before, at=dice.choice((before.at, dice.choice(asked).at)), tags=())
+            continue
+        step = generator.draw(stage.model, stage.now_ms)
+        asked += [step] if step.do == "call" and isinstance(step.at, int) else []
+        yield step
     yield from generator.end()
 
 
@@ -108,12 +122,13 @@ def search(
     length: int = LENGTH,
     seconds: float | None = None,
     calls: int | None = None,
+    programs: int | None = None,
     each: Callable[[Program], bool] = lambda program: program.mismatch is None,
     dialects: dict[str, str] | None = None,
 ) -> Iterator[Program]:
-    """Programs one after the other, as long as `each` says so and time or calls are left."""
-    began, done = time.monotonic(), 0
-    while (seconds is None or time.monotonic() - began < seconds) and (calls is None or done < calls):
+    """Programs one after the other, as long as `each` says so and time, calls or programs are left."""
+    began, done, upto = time.monotonic(), 0, math.inf if programs is None else seed + programs
+    while (seconds is None or time.monotonic() - began < seconds) and (calls is None or done < calls) and seed < upto:
         program = invent(fleet, specification, seed, length, dialects)
         done += program.seen.calls
         seed += 1

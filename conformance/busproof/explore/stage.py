@@ -82,6 +82,7 @@ class Specification:
         default_factory=dict
     )  # a method → where its doing shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
+    programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
 
 

@@ -242,7 +242,9 @@ class CommsModel(Model):
         cut = [one for one in self.letters if plain(one.id) == new.id and {*one.lacks} & CONTENT]
         if cut and self.choice("comms.log.66: of a damaged letter", "a conflict", "known") == "a conflict":
             self.refuse("ID_CONFLICT", "comms.log.66")
-        self._rows = ["comms.log.65"]
+        is_buried = any(plain(one.id) == new.id for one in self.letters)
+        is_there = any(plain(one.id) == new.id for one in self.messages)
+        self._rows = ["comms.log.90" if is_buried else "comms.log.65" if is_there else "comms.log.91"]
         return taken[0].id
 
     def post(self, new: Message) -> Any:

@@ -684,6 +684,11 @@ class TimelineModel(Model):
         self.is_tampered = True
         return {"is_other": True}
 
+    def take_out(self, timeline: str, number: int) -> dict[str, Any]:
+        """Somebody removes a message from the file; see tamper."""
+        self.is_tampered = True
+        return {"is_other": True}
+
     def mend(self) -> dict[str, Any]:
         """Everything is as it was."""
         self.is_tampered = False

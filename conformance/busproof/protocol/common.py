@@ -73,7 +73,7 @@ class Done(Reply):
 
 
 class ClockSet(Params):
-    """Set the session's clock. It stands still until the next call."""
+    """Set the session's clock. It stands still until the next such call; before the first, the machine's time rules."""
 
     now_ms: int = Field(description="epoch milliseconds")
 
