@@ -17,7 +17,7 @@ from busproof.warm import Warm
 
 SCRIPTS = (
     *("a_fork_goes_on", "sent_twice", "consumers_have_one_name", "program_01"),
-    *("settled_after_a_nak", "given_back_eleven_times"),
+    *("settled_after_a_nak", "settled_after_its_time", "given_back_eleven_times"),
 )
 
 

@@ -18,6 +18,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import Busy, IdConflict, InvalidArgument, Unreachable
@@ -30,6 +31,7 @@ from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fa
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
 WRONG_LAST = 10071
+GIVEN_BACK = "given-back-"  # in a consumer's metadata: a delivery that another session gave back
 _LAST = "Nats-Expected-Last-Subject-Sequence"
 # $JS.ACK.[domain.account.]stream.consumer.delivered.stream_seq.consumer_seq.time.pending[.random]
 _DELIVERY = re.compile(
@@ -161,7 +163,14 @@ class JetStreamQueue:
 
     def nak(self, delivery: str) -> None:
         """See Queue. Nothing where another may have it by now: then it comes again when its time is over."""
-        if self._is_last(delivery):
+        consumer, _, _, place = _parts(delivery)
+        try:
+            info = self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
+        except NotThere:
+            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}") from None
+        if self._is_last(delivery, info):
+            if delivery not in self._mine:  # whoever took it takes it for its own
+                self.stream.update_consumer(info["config"], {f"{GIVEN_BACK}{place}": ""})
             self._settle(delivery, b"-NAK")
 
     def held(self) -> list[dict[str, object]]:
@@ -191,20 +200,17 @@ class JetStreamQueue:
         """See Queue."""
         self.client.close()
 
-    def _is_last(self, delivery: str) -> bool:
+    def _is_last(self, delivery: str, info: dict[str, Any]) -> bool:
         """Was the message surely not delivered again since? The server would give back what another has.
 
         It tells only of all deliveries. The newest is the last of its message, and so is a first one while nothing was
-        delivered twice. Beyond that: what this session took, did not settle, and has time for.
+        delivered twice. Beyond that: what this session took, nobody settled, and has time for.
         """
-        consumer, deliveries, _, place = _parts(delivery)
-        try:
-            info = self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
-        except NotThere:
-            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}") from None
+        _, deliveries, _, place = _parts(delivery)
         is_first = deliveries == 1 and not info["num_redelivered"]
-        mine_until = self._mine.get(delivery, 0.0)
-        return info["delivered"]["consumer_seq"] == place or is_first or mine_until > time.monotonic()
+        is_mine = self._mine.get(delivery, 0.0) > time.monotonic()
+        is_given_back = f"{GIVEN_BACK}{place}" in info["config"].get("metadata", {})
+        return info["delivered"]["consumer_seq"] == place or is_first or (is_mine and not is_given_back)
 
     def _remember(self, delivery: str) -> None:
         """That it is this session's, for the time that is its own; a tenth is left for the way of its nak."""

@@ -19,6 +19,7 @@ Answer = TypeVar("Answer")
 
 STREAM = "VLINDER"
 PAGE = 500
+METADATA_MAX = 100  # of what the server itself keeps there some four
 # A server that restarts, or a cluster that elects, is waited for so long. NATS misses a leader after 4 to 9 s, and may
 # have to vote again.
 PATIENCE_S = 20.0
@@ -74,21 +75,26 @@ class Stream:
 
     def create_consumer(self, wanted: Filter, ack_wait_ms: int) -> None:
         """Durable, pulled, acknowledged one by one; one that is there takes the new ack_wait."""
-        self.api(
-            f"CONSUMER.DURABLE.CREATE.{STREAM}.{wanted.consumer}",
-            {
-                "stream_name": STREAM,
-                "config": {
-                    "durable_name": wanted.consumer,
-                    "filter_subject": wanted.subject,
-                    "deliver_policy": "all",
-                    "ack_policy": "explicit",
-                    "ack_wait": ack_wait_ms * 1_000_000,
-                    "max_ack_pending": -1,
-                    "replay_policy": "instant",
-                },
-            },
-        )
+        try:
+            there = self.api(f"CONSUMER.INFO.{STREAM}.{wanted.consumer}", {})["config"].get("metadata", {})
+        except NotThere:
+            there = {}
+        config = {
+            "durable_name": wanted.consumer,
+            "filter_subject": wanted.subject,
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": ack_wait_ms * 1_000_000,
+            "max_ack_pending": -1,
+            "replay_policy": "instant",
+        }
+        self.update_consumer(config, there)
+
+    def update_consumer(self, config: dict[str, Any], metadata: dict[str, str]) -> None:
+        """Add to the metadata of a consumer, which every session sees; the last so many stay."""
+        kept = dict(list((config.get("metadata", {}) | metadata).items())[-METADATA_MAX:])
+        body = {"stream_name": STREAM, "config": config | {"metadata": kept}}
+        self.api(f"CONSUMER.DURABLE.CREATE.{STREAM}.{config['durable_name']}", body)
 
     def get(self, *wanted: dict[str, Any]) -> list[Raw | None]:
         """Messages, asked for together, as the stream's leader has them: never an old state of it."""

@@ -121,3 +121,19 @@ def test_what_is_no_filter_is_refused(bus: TimelineBus, filter: dict[str, str]) 
     """A misspelt dimension would match everything."""
     with pytest.raises(InvalidArgument):
         bus.fetch(filter)
+
+
+def test_what_another_session_gave_back_is_not_its_owners_any_more(open_bus: OpenBus) -> None:
+    """Whoever gets it then keeps it, though its first owner gives it back as well, in a time that was its own."""
+    owner, other, third = open_bus(), open_bus(), open_bus()
+    owner.send(request(), "work")
+    lent = owner.fetch(OLLAMA)["message"]
+    assert lent is not None
+    other.nak(lent["delivery"])
+    taken = third.fetch(OLLAMA)["message"]
+    assert taken is not None and taken["delivery_count"] == 2
+    owner.nak(lent["delivery"])
+    assert owner.fetch(OLLAMA)["message"] is None
+    third.nak(taken["delivery"])
+    again = other.fetch(OLLAMA)["message"]
+    assert again is not None and again["delivery_count"] == 3
