@@ -261,7 +261,7 @@ class StatusRow(Reply):
 
     from_agent: str
     type: str
-    ts_ms: int
+    ts_ms: int | None = Field(default=None, description="when; another name is another choice (W13)")
     payload: Any = Field(default=None, description="the JSON value; null where it is in a blob, or no JSON")
 
 

@@ -461,6 +461,24 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
         )
 
 
+@scenario("cursor.two_waits")
+def two_waits(ctx: Ctx) -> None:
+    """A session may wait twice on a topic; what comes is given to one of the two."""
+    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
+
+    def wait() -> Row:
+        return sync(reader, topic_id, wait_seconds=3)
+
+    def later() -> Row:
+        time.sleep(1)  # whether both wait by then or not, it comes once
+        send(writer, topic_id, "once")
+        return {}
+
+    replies = [one for one in at_once(wait, wait, later)[:2] if not isinstance(one, DoorError)]
+    got = [body for reply in [*replies, sync(reader, topic_id)] for body in bodies(reply)]
+    ctx.expect("topics.cursor.53", got == ["once"], f"sent once, received by two waits and a look afterwards: {got}")
+
+
 # ────────── callers that go
 
 

@@ -232,6 +232,7 @@ ODD_CELLS: dict[str, object] = {
     "metadata_json": '{"n": 1e999}',
     "metadata_json ": "[1",
     "metadata_json  ": b"\xff",
+    "metadata_json   ": "[" * 20_000 + "]" * 20_000,
     "content_markdown": b"\xff\xfe",
     "message_type": 7,
     "sender": b"\xff",
@@ -257,7 +258,7 @@ def odd_rows(ctx: Ctx) -> None:
         except DoorError as error:
             got = [str(error)]
         if "after it" not in got:
-            unread[f"{column.strip()} {value!r}"] = got
+            unread[f"{column.strip()} {value!r:.40}"] = got
     ctx.expect("topics.log.86", not unread, f"received after another program's row: {unread}")
 
 
