@@ -229,3 +229,25 @@ def test_leases_that_never_run_out_or_run_out_early_are_found(bus: type[Bus], ki
     found = [kinds(*bus(random.Random(seed)).run(60)) for seed in range(40)]
     assert set().union(*found) <= {kind, "renewed_after_retake", "released_after_retake"}
     assert sum(kind in kinds_ for kinds_ in found) > 10
+
+
+CUT_SHORT = hold("renew", "a", 5, 100 - LEASE_MS)  # by a clock that was set back: a lease is now + its length
+
+
+def test_a_renewal_by_a_clock_that_was_set_back_may_end_a_lease_under_a_claim_that_is_under_way() -> None:
+    claim = hold("claim", "b", 3, 500)
+    assert kinds(A_CLAIMS, CUT_SHORT, replace(claim, end=9)) == set()
+    assert kinds(A_CLAIMS, replace(CUT_SHORT, granted=None, until_ms=None, outcome="info", end=NEVER), claim) == {
+        "overlap"
+    }
+    lost = replace(CUT_SHORT, begin=2, granted=None, until_ms=None, outcome="info", end=NEVER)
+    assert kinds(A_CLAIMS, lost, claim) == set()
+
+
+def test_such_a_renewal_excuses_no_claim_that_was_granted_before_it() -> None:
+    assert kinds(A_CLAIMS, hold("claim", "b", 3, 500), CUT_SHORT) >= {"overlap"}
+
+
+def test_a_renewal_that_lengthens_excuses_nothing() -> None:
+    renewed = hold("renew", "a", 5, 100)
+    assert kinds(A_CLAIMS, renewed, replace(hold("claim", "b", 3, 500), end=9)) >= {"overlap"}

@@ -65,34 +65,34 @@ def _is_possible(hold: Hold) -> bool:
 def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
     """Grants against what had returned before they began: merges both by event, returns first."""
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
-    releases = _Latest([hold for hold in holds if hold.op == "release" and _is_possible(hold)])
+    ends = _Ends(holds)
     witnesses = []
     last: Hold | None = None
     best: Hold | None = None  # the grant with the highest token so far
     for _, is_begin, hold in sorted(_moments(held), key=lambda moment: moment[:2]):
         if is_begin and hold.op == "claim":
             if last is not None and not (may_repeat and last.holder == hold.holder):
-                witnesses += _overlap(last, hold, releases)
+                witnesses += _overlap(last, hold, ends)
             if best is not None and hold.token is not None and hold.token <= (best.token or 0):
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token or 0, hold.token))
         elif not is_begin:
             last = hold
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
-    return witnesses + _at_once([hold for hold in held if hold.op == "claim"], releases, may_repeat=may_repeat)
+    return witnesses + _at_once([hold for hold in held if hold.op == "claim"], ends, may_repeat=may_repeat)
 
 
 def _moments(held: list[Hold]) -> list[tuple[int, bool, Hold]]:
     return [(hold.end, False, hold) for hold in held] + [(hold.begin, True, hold) for hold in held]
 
 
-def _overlap(before: Hold, grant: Hold, releases: _Latest) -> list[Witness]:
-    if before.until_ms is None or _may_precede(before, grant, releases):
+def _overlap(before: Hold, grant: Hold, ends: _Ends) -> list[Witness]:
+    if before.until_ms is None or _may_precede(before, grant, ends):
         return []
     return [Witness((before.end, grant.end), "overlap", before.until_ms, grant.at_ms)]
 
 
-def _at_once(grants: list[Hold], releases: _Latest, *, may_repeat: bool) -> list[Witness]:
+def _at_once(grants: list[Hold], ends: _Ends, *, may_repeat: bool) -> list[Witness]:
     """Grants that overlap in time and of which neither can have come first."""
     found: list[Witness] = []
     still_open: list[Hold] = []
@@ -101,15 +101,15 @@ def _at_once(grants: list[Hold], releases: _Latest, *, may_repeat: bool) -> list
         for grant in still_open:
             if (may_repeat and grant.holder == later.holder) or None in (grant.until_ms, later.until_ms):
                 continue
-            if not _may_precede(grant, later, releases) and not _may_precede(later, grant, releases):
+            if not _may_precede(grant, later, ends) and not _may_precede(later, grant, ends):
                 found.append(Witness((grant.end, later.end), "overlap", grant.until_ms or 0, later.at_ms))
         still_open.append(later)
     return found
 
 
-def _may_precede(one: Hold, other: Hold, releases: _Latest) -> bool:
+def _may_precede(one: Hold, other: Hold, ends: _Ends) -> bool:
     """Can `one` have been over when `other` was granted?"""
-    return (one.until_ms or 0) <= other.at_ms or releases.may_come_between(one, other)
+    return (one.until_ms or 0) <= other.at_ms or ends.may_come_between(one, other)
 
 
 class _Latest:
@@ -128,9 +128,26 @@ class _Latest:
         place = bisect_left(self._begins.get(holder, []), before)
         return self._ends[holder][place - 1] if place else -1
 
+
+class _Ends:
+    """What may end a lease before its time: a release, or a renewal by a clock that was set back, which shortens it."""
+
+    def __init__(self, holds: list[Hold]) -> None:
+        self._releases = _Latest([hold for hold in holds if hold.op == "release" and _is_possible(hold)])
+        self._cuts: dict[str, list[Hold]] = defaultdict(list)
+        longest: dict[str, int] = defaultdict(int)
+        for hold in sorted(holds, key=lambda hold: hold.begin):
+            if hold.op == "renew" and _is_possible(hold) and (hold.until_ms or 0) < longest[hold.holder]:
+                self._cuts[hold.holder].append(hold)
+            if hold.op != "release" and _is_possible(hold):
+                longest[hold.holder] = max(longest[hold.holder], hold.until_ms or 0)
+
     def may_come_between(self, held: Hold, grant: Hold) -> bool:
-        """A release by its holder."""
-        return self.latest(held.holder, grant.end) > held.begin
+        """By its holder."""
+        return self._releases.latest(held.holder, grant.end) > held.begin or any(
+            cut.begin < grant.end and cut.end > held.begin and (cut.until_ms or 0) <= grant.at_ms
+            for cut in self._cuts.get(held.holder, ())
+        )
 
 
 # -- refusals, and those who hold nothing
