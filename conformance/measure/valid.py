@@ -23,10 +23,11 @@ HEAD = """# What VALID means, and what it does not
 Written by `python conformance/measure/valid.py` from the data that the links lead to.
 
 `busproof check` says VALID when no MUST of the system's catalogue failed on the bus, of all that the bus declares. It
-has then done three things: played every script of the [corpus](corpus) and held each whole answer against the
-[executable model](../conformance/busproof/models) of the system; played scenarios, which need a file, a lock or a
-second process; and recorded a concurrent workload, whose history the checks read. VALID is not a proof. What it is
-worth is how many faulty buses it refuses, so that is measured, in four ways.
+has then done four things: played every script of the [corpus](corpus) and held each whole answer against the
+[executable model](../conformance/busproof/models) of the system; searched for a difference with random programs and
+any values; played scenarios, which need a file, a lock or a second process; and recorded a concurrent workload, whose
+history the checks read. VALID is not a proof. What it is worth is how many faulty buses it refuses, so that is measured,
+in four ways.
 """
 
 MEANS = """
