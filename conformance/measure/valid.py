@@ -26,8 +26,8 @@ Written by `python conformance/measure/valid.py` from the data that the links le
 has then done four things: played every script of the [corpus](corpus) and held each whole answer against the
 [executable model](../conformance/busproof/models) of the system; searched for a difference with random programs and
 any values; played scenarios, which need a file, a lock or a second process; and recorded a concurrent workload, whose
-history the checks read. VALID is not a proof. What it is worth is how many faulty buses it refuses, so that is measured,
-in four ways.
+history the checks read. VALID is not a proof. What it is worth is how many faulty buses it refuses, so that is
+measured, in four ways.
 """
 
 MEANS = """
