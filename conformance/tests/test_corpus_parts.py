@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from busproof.catalogue import CORPUS, EXPLORE
 from busproof.fleet import Fleet, reference
 from busproof.pytest_run import PARTS, _joined
-from busproof.runner import NOT_REACHED, Outcome, RowResult, _programs, _scripts_of
+from busproof.runner import NOT_REACHED, VALUE_PROGRAMS, Outcome, RowResult, _programs, _scripts_of
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
+from busproof.warm import Warm
 
 
 def result(outcome: Outcome, why: str = "", check: str = "corpus") -> RowResult:
@@ -48,14 +50,15 @@ def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> No
     assert _joined(by_scenario) == by_scenario
 
 
-def test_the_parts_of_the_search_play_what_the_whole_plays() -> None:
-    specification = SYSTEMS["worker"].model
-    assert specification is not None
+def test_the_parts_of_the_search_play_what_the_whole_plays(monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:
+    assert SYSTEMS["worker"].model is not None
+    specification = dataclasses.replace(SYSTEMS["worker"].model, programs=2)
+    monkeypatch.setitem(VALUE_PROGRAMS, "pr", 3)
 
     def played(item: str) -> list[str]:
-        with contextlib.closing(Fleet([reference("worker")], system="worker")) as fleet:
+        with contextlib.closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
             return [again for _, again in _programs(fleet, specification, item, "pr", 7)]
 
     parts = [played(part) for part in PARTS[EXPLORE]]
-    assert all(parts)
+    assert [len(part) for part in parts] == [2, 3]
     assert [*itertools.chain(*parts)] == played(EXPLORE)
