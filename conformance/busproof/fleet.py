@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,7 +53,7 @@ class Fleet:
         self._household = Household()
         self.specs, self.system = specs, system
         self.ends_at: float | None = None  # Unix seconds; after it `door` raises BudgetSpent
-        self._idle: dict[str, list[Door]] = {spec: [] for spec in specs}
+        self._idle: dict[str, list[Door]] = defaultdict(list)
         self._spec_of: dict[int, str] = {}
         self._lasts = contextlib.ExitStack()
         self._shared: Path | None = None
@@ -74,12 +75,17 @@ class Fleet:
         clock = "manual" if manual else "wall"
         return first.model_copy(update={"nouns": nouns, "features": features, "limits": limits, "clock": clock})
 
-    def door(self, agent_index: int, store: Path, options: dict[str, object], *, is_fresh: bool = False) -> Door:
-        """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening."""
+    def door(self, agent_index: int, store: Path, options: dict[str, object], *, in_real_time: bool = False) -> Door:
+        """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening.
+
+        In real time: of a process that was never told the time, and has no clock but the machine's.
+        """
         if self.ends_at is not None and time.time() > self.ends_at:
             raise BudgetSpent
         spec = self.specs[agent_index % len(self.specs)]
-        door = (None if is_fresh else self._idle_on(spec, store)) or self._fresh(spec)
+        if in_real_time:
+            spec = spec.removeprefix("faketime:")
+        door = (None if in_real_time else self._idle_on(spec, store)) or self._fresh(spec)
         self._spec_of[id(door)] = spec
         try:
             door.call("open", {"store": str(store), "options": options})

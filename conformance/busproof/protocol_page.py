@@ -55,6 +55,7 @@ def page() -> str:
         "A line that is no JSON is answered with `-32700` and id `null`, what is no request with `-32600`, parameters",
         "of the wrong shape with `-32602`; a refusal of the bus is `-32000`, with its code in `data`. Fields of a",
         "reply beyond those listed are allowed and ignored. stdout is the protocol's; words for people go to stderr.",
+        "A bus is started with a `TZ` 14 hours ahead of UTC, so that local time taken for UTC is seen.",
         "",
         "## Methods of every system",
         "",

@@ -68,13 +68,13 @@ class Ctx:
         return session
 
     def agent_in_real_time(self, name: str, **options: Any) -> Session:
-        """A process that was never told the time, so that time passes while it waits."""
-        return self._opened(name, options, is_fresh=True)
+        """A process that is not told the time, so that time passes while it waits."""
+        return self._opened(name, options, in_real_time=True)
 
-    def _opened(self, name: str, options: dict[str, Any], *, is_fresh: bool = False) -> Session:
+    def _opened(self, name: str, options: dict[str, Any], *, in_real_time: bool = False) -> Session:
         number = next(self._numbers)
         self.opened_with[number] = {**self._options, **options}
-        door = self.fleet.door(number, self.store, self.opened_with[number], is_fresh=is_fresh)
+        door = self.fleet.door(number, self.store, self.opened_with[number], in_real_time=in_real_time)
         session = Session(door, self.recorder, process=number, agent=name)
         self._sessions.append(session)
         return session

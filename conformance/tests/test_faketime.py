@@ -73,6 +73,13 @@ def test_a_fault_that_only_time_shows_is_found(tmp_path: Path) -> None:
     assert all(name.startswith("worker.lease.") for name in failed)
 
 
+def test_what_waits_for_time_to_pass_is_played_in_real_time() -> None:
+    """Under a clock that stands still no lease would ever end, however right the bus is."""
+    with contextlib.closing(Fleet([f"faketime:{reference('timeline')}"], system="timeline")) as fleet:
+        (result,) = run_item(fleet, "cursor.comes_back")
+    assert (result.requirement, result.outcome) == ("timeline.cursor.19", "pass"), result.why
+
+
 def test_two_agents_may_have_two_clocks(tmp_path: Path) -> None:
     """Each session has its own, so skew can be played."""
     spec = f"faketime:{stranger(tmp_path / 'bus', {})}"

@@ -14,6 +14,8 @@ from busproof.models.timeline_keys import token
 
 NAMES = ("timeline", "parent")  # columns that hold names, as tokens
 
+Changed = tuple[str, dict[str, Any], dict[str, Any] | None]  # table, the row as it was, as it is; None: it is gone
+
 
 class TimelineHand(Hand):
     """Somebody at the file."""
@@ -22,9 +24,7 @@ class TimelineHand(Hand):
 
     def __init__(self, store: Path) -> None:
         super().__init__(store)
-        self._changed: list[
-            tuple[str, dict[str, Any], dict[str, Any] | None]
-        ] = []  # table, the row as it was, as it is
+        self._changed: list[Changed] = []
 
     def tamper(self, table: str, timeline: str, column: str, value: Any, number: int | None = None) -> dict[str, Any]:
         """Change one column of a timeline's row, or of its message `number`."""
