@@ -41,6 +41,13 @@ def test_the_readme_counts_the_requirements_that_there_are() -> None:
     assert {system: int(number) for number, system in told} == {name: len(catalogue(name)) for name in CONTRACTS}
 
 
+@pytest.mark.parametrize("system", CONTRACTS)
+def test_the_page_of_a_run_is_of_one_that_was_valid(system: str) -> None:
+    """Whoever writes it anew reads its verdict."""
+    text = (ROOT / "docs" / "traceability" / f"{system}.md").read_text(encoding="utf-8")
+    assert re.search(r"`busproof check \w+` on refbus\S* \S+: valid\.", text)
+
+
 def test_the_scoreboard_is_made_of_the_committed_reports(tmp_path: Path) -> None:
     """Every example that was judged is on it, as its report says."""
     reports = sorted((ROOT / "conformance/examples").glob("*/report.jsonl"))

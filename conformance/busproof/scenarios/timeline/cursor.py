@@ -49,11 +49,11 @@ def dead_worker(ctx: Ctx) -> None:
 @scenario("cursor.comes_back", ack_wait_ms=1_000)
 def comes_back(ctx: Ctx) -> None:
     """A message whose time is over goes to whoever waits for it by then, though nobody does anything meanwhile."""
-    first, second = ctx.agent_in_real_time("first"), ctx.agent_in_real_time("second")
-    send(first, request())
+    waiter, holder = ctx.agent_in_real_time("waiter"), ctx.agent_in_real_time("holder")
+    send(holder, request())
     began = time.monotonic()
-    held = fetch(first, ANY_REQUEST)
-    late = fetch(second, ANY_REQUEST, wait_ms=20_000)
+    held = fetch(holder, ANY_REQUEST)
+    late = fetch(waiter, ANY_REQUEST, wait_ms=20_000)
     took_s = time.monotonic() - began
     ok = held is not None and late is not None and late["delivery_count"] == 2 and took_s >= 0.997
     why = f"in hands for 1 s: {held!s:.100}; somebody waited up to 20 s and got, {took_s:.3f} s after: {late!s:.200}"
