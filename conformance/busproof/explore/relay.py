@@ -426,7 +426,7 @@ class RelayGenerator(Drawing):
         if what < 0.5:
             return Step("restart", 0, params={"kill": True}, tags=("restart",))
         if what < 0.7:
-            return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
+            return Step("open", 1, params={"options": self._with_its_archive({})}, tags=("second orchestrator",))
         self.queue = [self._reopened(pending)]
         if self.r.random() < 0.3:
             self.queue.insert(0, call(0, "scan", ("not open",)))
@@ -442,10 +442,13 @@ class RelayGenerator(Drawing):
         return Step("open", 0, params={"options": options}, tags=tuple(tags))
 
     def _options(self) -> dict[str, Any]:
-        """Others than before; but what is done is archived at an opening, at a time that nobody has told the bus."""
-        options = {**self.r.choice(OPTIONS)}
-        options.pop("archive", None)
-        return options | {key: value for key, value in self.options.items() if key == "archive"}
+        """Others than before."""
+        return self._with_its_archive(self.r.choice(OPTIONS))
+
+    def _with_its_archive(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Without an archive at first, then never: old files would move at an opening, at a time nobody has told."""
+        kept = {key: value for key, value in options.items() if key != "archive"}
+        return kept | {key: value for key, value in self.options.items() if key == "archive"}
 
 
 def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
