@@ -9,11 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from busspark.generate.comms import Comms
+from busspark.generate.relay import Relay
 from busspark.generate.stage import Bus, generate
+from busspark.generate.timeline import Timeline
 from busspark.generate.topics import Topics
 from busspark.generate.worker import Worker
 
-BUSES: dict[str, Callable[[], Bus]] = {"comms": Comms, "topics": Topics, "worker": Worker}
+BUSES: dict[str, Callable[[], Bus]] = {
+    "comms": Comms,
+    "relay": Relay,
+    "timeline": Timeline,
+    "topics": Topics,
+    "worker": Worker,
+}
 
 
 def main() -> None:

@@ -52,6 +52,7 @@ class Topics:
         self._was: dict[tuple[str, str], int] = {}  # the same before its last sync
         self._given: dict[str, _Row] = {}  # the last thousand keys, for retries
         self._told: dict[str, int] = {}  # topic → the last seq that a sender was told
+        self._unsure: set[str] = set()  # ids of messages of which no sender was told the truth
         self._ids = 0
 
     def draw(self, agent: str, rng: random.Random) -> Call:
@@ -91,14 +92,20 @@ class Topics:
 
     def told(self, call: Call, reply: dict[str, Any] | None) -> None:
         """Remembered for lies that must be certain to show."""
-        if reply is not None and reply["sent"]:
+        if reply is None:
+            self._unsure |= _sent_by(call)
+        elif reply["sent"]:
             self._told[call[1]["topic_id"]] = reply["sent"][-1]["message"]["seq"]
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
         """About what was sent, or what was received."""
         topic = call[1]["topic_id"]
         if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled"):
-            return self._lie_of_sent(kind, topic, reply)
+            fault = self._lie_of_sent(kind, topic, reply)
+            self._unsure |= _sent_by(call) if fault else set()
+            return fault
+        if kind == "stale":
+            return self._lie_of_nothing_new(agent, topic, reply, self._unsure.union(*map(_sent_by, beside)))
         return self._lie_of_received(kind, agent, topic, reply)
 
     def _lie_of_sent(self, kind: str, topic: str, reply: dict[str, Any]) -> Fault | None:
@@ -126,7 +133,8 @@ class Topics:
 
     def _is_seen(self, topic: str, count: int) -> bool:
         """Has anybody passed over the last of so many rows, its sender excepted?"""
-        return sum(place >= count for (of, _), place in self._places.items() if of == topic) > 1
+        sender = self._logs[topic][-1].sender
+        return any(place >= count for (of, who), place in self._places.items() if of == topic and who != sender)
 
     def _lie_of_received(self, kind: str, agent: str, topic: str, reply: dict[str, Any]) -> Fault | None:
         rows = reply["received"]
@@ -136,6 +144,7 @@ class Topics:
         seq: int = middle["seq"]
         if kind == "skipped":
             rows.remove(middle)
+            return Fault(kind, 0, seq, ("stale",))  # with room left, it also hides the newest
         elif kind == "unordered":
             rows.reverse()
             seq = 0
@@ -153,14 +162,19 @@ class Topics:
         elif kind == "over_limit" and len(rows) == LIMIT:
             rows.append(dict(rows[-1]))
             return Fault(kind, 0, 0, ("unordered",))
-        elif kind == "stale" and len(rows) < LIMIT:
-            was = self._places[topic, agent] = self._was[topic, agent]
-            rows.clear()
-            reply["cursor"]["last_seq"] = self._logs[topic][was - 1].seq if was else 0
-            seq = 0
         else:
             return None
         return Fault(kind, 0, seq)
+
+    def _lie_of_nothing_new(self, agent: str, topic: str, reply: dict[str, Any], unsure: set[str]) -> Fault | None:
+        """Though there was room, and a sender had been told of something before this sync began."""
+        rows = reply["received"]
+        if len(rows) == LIMIT or all(row["message_id"] in unsure for row in rows):
+            return None
+        rows.clear()
+        was = self._places[topic, agent] = self._was[topic, agent]
+        reply["cursor"]["last_seq"] = self._logs[topic][was - 1].seq if was else 0
+        return Fault("stale", 0, 0)
 
     def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
         """The dump."""
@@ -172,3 +186,8 @@ class Topics:
             for row in log:
                 told = {"topic_id": topic, "seq": row.seq, "message_id": row.id, "sender": row.sender}
                 yield "messages", {**told, "client_message_id": row.key}
+
+
+def _sent_by(call: Call) -> set[str]:
+    """Ids of the messages that it sends."""
+    return {f"id-{item['client_message_id']}" for item in call[1]["outbox"]}

@@ -56,7 +56,7 @@ class Worker:
         self._tasks = 0
         self._released: dict[str, str] = {}  # agent → task that it gave back last
         self._told = 0  # the last seq that a sender was told
-        self._unsure: set[str] = set()  # tasks of calls that nobody answered
+        self._unsure: set[str] = set()  # tasks of calls that nobody answered, or that a lie was told of
         self._hole = self._hole_age = 0  # a seq that was left out
 
     # -- what agents do
@@ -127,11 +127,6 @@ class Worker:
         return {"id": id_, "seq": self._given[id_]}
 
     def _append(self, id_: str, to: str | None) -> None:
-        if self._hole and self._hole_age > 100:  # all calls of then are over
-            self._given[id_] = self._hole
-            self._log.append((self._hole, id_, "nobody"))
-            self._hole = 0
-            return
         self._seq += 1
         self._given[id_] = self._seq
         self._log.append((self._seq, id_, to))
@@ -194,7 +189,9 @@ class Worker:
         task = params["task_id"]
         if task in self._unsure or any(other.get("task_id") == task for _, other in beside):
             return None  # another call may explain it
-        return self._lie_of_hold(kind, op, task, reply)
+        fault = self._lie_of_hold(kind, op, task, reply)
+        self._unsure |= {task} if fault else set()  # one lie may explain another
+        return fault
 
     def _lie_of_publish(self, kind: str, reply: dict[str, Any]) -> Fault | None:
         seq, id_, to = self._log[-1]
@@ -207,12 +204,8 @@ class Worker:
             self._log[-1] = (seq, "never-" + id_, "nobody")
             self._unsee(to)
             return Fault(kind, 0, seq, ("phantom",))
-        if kind == "order_reversed" and not self._hole:
-            self._log[-1] = (seq + 1, id_, "nobody")
-            self._unsee(to)
-            self._given[id_] = reply["seq"] = self._seq = seq + 1
-            self._hole, self._hole_age = seq, 0
-            return Fault(kind, 0, seq)
+        if kind == "order_reversed":
+            return self._fill_hole(reply)
         if kind == "phantom":
             self._seq += 1
             self._log.append((self._seq, f"phantom-{self._seq}", "nobody"))
@@ -222,6 +215,20 @@ class Worker:
             self._log.append((self._seq, id_, "nobody"))
             return Fault(kind, 0, 0, is_of_the_end=True)
         return None
+
+    def _fill_hole(self, reply: dict[str, Any]) -> Fault | None:
+        """This answer's message stands where a seq was left out long ago. To leave one out is no fault."""
+        if not self._hole:
+            self._seq += 1
+            self._hole, self._hole_age = self._seq, 0
+        if self._hole_age <= 100:  # calls of then may not be over
+            return None
+        (_, id_, to), seq = self._log[-1], self._hole
+        self._log[-1] = (seq, id_, "nobody")
+        self._unsee(to)
+        self._given[id_] = reply["seq"] = seq
+        self._hole = 0
+        return Fault("order_reversed", 0, seq)
 
     def _unsee(self, to: str | None) -> None:
         """Nobody is shown the last message."""
