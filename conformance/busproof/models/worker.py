@@ -508,7 +508,7 @@ class WorkerModel(WorkerState):
         newest = [row for row in reversed(self.log) if row.type in ("heartbeat", "state_change")][:limit]
         rows = []
         for row in newest:
-            is_readable = row.ref is None and row.text is not None and is_json(row.text)
+            is_readable = row.ref is None and row.text is not None and self.payload_error(row)[0] is None
             payload = self.value(row.text) if is_readable and row.text is not None else None
             rows.append({"from_agent": row.from_agent, "type": row.type, "ts_ms": row.ts_ms, "payload": payload})
         return {"rows": rows}

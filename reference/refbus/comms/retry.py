@@ -27,9 +27,6 @@ NOT_RETRYABLE = (InvalidArgument, PayloadTooLarge, IdConflict, NotFound, VoteClo
 _SEND = inspect.signature(Log.send_message)
 
 
-_SEND = inspect.signature(Log.send_message)
-
-
 class DeadLetter(TypedDict):
     """A message that failed for good."""
 
@@ -137,11 +134,8 @@ class Retries:
             _SEND.bind(None, **message_args)
         except TypeError as error:
             raise InvalidArgument(f"send_with_retry: {error!s:.200}") from error
-        message_args.setdefault("message_id", str(uuid.uuid4()))
-        try:
-            _SEND.bind(self.log, **message_args)
-        except TypeError as error:
-            raise InvalidArgument(f"message_args: {error!s:.200}") from None
+        if message_args.get("message_id") is None:
+            message_args["message_id"] = str(uuid.uuid4())
         return self._try_again(lambda: self.log.send_message(**message_args), max_attempts, base_delay)
 
     def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> RetryDelays:

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 from typing import Any, NamedTuple
 
 from refbus.kernel.files import FILE_MODE, write_all
@@ -118,12 +119,9 @@ class Delivery:
         end(tx, operation)
 
     def remove(self, folder: str) -> None:
-        """Take a folder of tmp/ away, with what is left in it."""
-        path = self._store.root / tree.TMP / folder
+        """Take a folder of tmp/ away, with what is left in it; no link is followed (R8)."""
         with contextlib.suppress(FileNotFoundError):
-            for name in os.listdir(path):
-                os.unlink(path / name)
-            os.rmdir(path)
+            shutil.rmtree(self._store.root / tree.TMP / folder)
 
     def _write(self, name: str, data: bytes, fd: int) -> Stat:
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE, dir_fd=fd)

@@ -6,6 +6,7 @@ Nothing here talks to the orchestrator, and none need run: what is written waits
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import time
@@ -18,7 +19,7 @@ from refbus.kernel.files import FILE_MODE, existing_folder, write_all
 from refbus.kernel.msgfile import FormatError, Message
 from refbus.relay import blob, names, tree
 
-_READ_BYTES_MAX = 2 * msgfile.BYTES_MAX
+log = logging.getLogger("refbus.relay.mailbox")
 
 
 class Sent(TypedDict):
@@ -80,13 +81,17 @@ class Mailbox:
         return blob.attach(self.root, data)
 
     def receive(self, *, take: bool = False) -> list[Received]:
-        """What lies in the inbox, in the order of delivery; with `take` it is removed."""
+        """What lies in the inbox, in the order of delivery; with `take` it is removed. What is no message stays."""
         found: list[Received] = []
         with tree.folder(self.root, tree.AGENTS, self.agent, tree.INBOX) as inbox:
             present = [name for name in os.listdir(inbox) if names.is_file_name(name)]
             for name in sorted(present, key=lambda name: (names.time_ns(name), name)):
-                _, data, _ = tree.read(name, inbox, _READ_BYTES_MAX)
-                sender, id_, message = msgfile.parse_copy(data)
+                _, data, _ = tree.read(name, inbox, tree.look(name, inbox).st_size)
+                try:
+                    sender, id_, message = msgfile.parse_copy(data)
+                except FormatError as error:
+                    log.warning("unreadable", extra={"file": name, "reason": str(error)})
+                    continue
                 found.append(
                     {
                         "file": name,

@@ -70,12 +70,12 @@ class Recovery:
 
     def _sweep(self) -> None:
         """No operation is open: what lies in tmp/ belongs to none."""
-        folder = self._store.root / tree.TMP
-        for name in os.listdir(folder):
-            if os.path.isdir(folder / name):
-                self._delivery.remove(name)
-            else:
-                os.unlink(folder / name)
+        with os.scandir(self._store.root / tree.TMP) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    self._delivery.remove(entry.name)
+                else:
+                    os.unlink(entry.path)
 
     def _archive_the_rest(self) -> None:
         with self._store.snapshot() as tx:

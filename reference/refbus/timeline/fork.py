@@ -77,7 +77,7 @@ def as_row(branch: Branch) -> Row:
     parent, at = branch.origin or (None, None)
     return {
         "timeline": token.decode(branch.timeline),
-        "parent": None if parent is None else token.decode(parent),
+        "parent": None if parent is None else token.shown(parent),
         "at": at,
         "number": branch.last.number,
         "hash": branch.last.hash,

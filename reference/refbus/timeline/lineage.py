@@ -94,6 +94,6 @@ class Lineage:
     def _branch(self, timeline: str) -> Branch:
         known = self._origins.get(timeline) or self.store.queue.branch(timeline)
         if known is None:
-            raise NotFound(f"there is no timeline {token.decode(timeline)!r:.100}")
+            raise NotFound(f"there is no timeline {token.shown(timeline)!r:.100}")
         self._origins[timeline] = known
         return known

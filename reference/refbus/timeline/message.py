@@ -122,7 +122,7 @@ def link(
     """The hash of a message. Order: previous, number, subject, nonce, state, payload, time."""
     digest = hashlib.sha256()
     for field in (previous, str(number), subject, nonce or "", state or "", payload, str(time_us)):
-        data = field.encode("utf-8", "surrogatepass")  # what somebody damaged has a hash as well
+        data = str(field).encode("utf-8", "surrogatepass")  # what somebody damaged has a hash as well, bytes another
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return digest.hexdigest()

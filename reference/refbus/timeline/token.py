@@ -65,3 +65,11 @@ def decode_sequence(token: str) -> int:
     if not _SEQUENCE.fullmatch(token):
         raise InvalidArgument(f"no sequence number: {token!a:.80}")
     return sequence("sequence", int(token))
+
+
+def shown(token: str) -> str:
+    """The name of a token that the store holds; the token itself where somebody damaged it."""
+    try:
+        return decode(token)
+    except InvalidArgument:
+        return token

@@ -81,7 +81,7 @@ class WorkerBus(Face):
         self.cursors = Cursors(self.store, self.routes, self.reader)
         self.redelivery = Redelivery(self.store, self.cursors, self.reader)
         self.claims = Claims(self.store)
-        self.presence = Presence(self.store)
+        self.presence = Presence(self.store, self.signatures)
         self.states = States(self.store, self.log)
         self.exports = Export(self.store)
         self.searches = Search(self.store, self.blobs, self.reader)

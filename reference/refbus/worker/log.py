@@ -53,13 +53,17 @@ class Log:
         if type(messages) is not list:
             raise InvalidArgument("messages must be a list")
         drafts = list(map(Draft, messages, new_ids(len(messages))))
+        texts = [draft.text for draft in drafts if draft.is_large and draft.text is not None]
         for draft in drafts:
-            if draft.is_large:
-                self._save_payload(agent_id, draft)
+            if draft.is_large and draft.text is not None:
+                draft.ref = blob.ref_of(draft.text.encode())
         with self._store.transaction() as tx:
             seqs = self._append_at_once(tx, agent_id, drafts)
             if seqs is None:
                 seqs = [self.append(tx, agent_id, draft) for draft in drafts]
+            # Nothing is stored for a batch that is refused, and every blob is there before its row can be seen.
+            for text in texts:
+                self._blobs.save_text(text)
         return {"ids": [draft.id for draft in drafts], "seqs": seqs}
 
     def append(self, tx: Transaction, agent_id: str, draft: Draft) -> int:

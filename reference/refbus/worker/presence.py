@@ -8,14 +8,15 @@ from refbus.kernel import jsontext
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import presence
 from refbus.worker.replies import Agents, Nothing, StatusRows
+from refbus.worker.signing import Signatures
 from refbus.worker.store import Store
 
 
 class Presence:
     """heartbeat, liveness and status."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, signatures: Signatures) -> None:
+        self._store, self._signatures = store, signatures
 
     def heartbeat(
         self, agent_id: str, status: str, current_task: str | None = None, progress: float | None = None
@@ -47,22 +48,31 @@ class Presence:
         }
 
     def status(self, limit: int = 100) -> StatusRows:
-        """The newest state_change and heartbeat messages, newest first (W13). Errors: INVALID_ARGUMENT."""
+        """The newest state_change and heartbeat messages, newest first (W13); payloads only where they can be read.
+
+        Errors: INVALID_ARGUMENT.
+        """
         limits.integer("limit", limit)
         rows = self._store.db.rows(
             """
-            SELECT from_agent, type, ts_ms, payload FROM messages
-            WHERE type IN ('heartbeat', 'state_change')
+            SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+            FROM messages WHERE type IN ('heartbeat', 'state_change')
             ORDER BY seq DESC LIMIT ?
             """,
             (limit,),
         )
         return {
             "rows": [
-                {"from_agent": from_agent, "type": type_, "ts_ms": ts_ms, "payload": _readable(text)}
-                for from_agent, type_, ts_ms, text in rows
+                {"from_agent": row[3], "type": row[5], "ts_ms": row[2], "payload": self._readable(row)} for row in rows
             ]
         }
+
+    def _readable(self, row: tuple[Any, ...]) -> Any:
+        text = row[8]
+        try:
+            return jsontext.decode(text) if text is not None and self._signatures.is_good(row) else None
+        except ValueError:
+            return None
 
 
 def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:
@@ -73,13 +83,6 @@ def check_beat(agent_id: object, status: object, current_task: object, progress:
         limits.text("current_task", current_task)
     if progress is not None:
         limits.number("progress", progress)
-
-
-def _readable(text: Any) -> Any:
-    try:
-        return None if text is None else jsontext.decode(text)
-    except ValueError:
-        return None
 
 
 _BEAT = """

@@ -273,10 +273,11 @@ def test_fields_missing_and_unknown_are_refused_definitely(bus: CommsBus, said: 
         bus.send_with_retry(**said)
 
 
-def test_every_attempt_carries_the_same_id(bus: CommsBus) -> None:
+@pytest.mark.parametrize("said", [{}, {"message_id": None}])
+def test_every_attempt_carries_the_same_id(bus: CommsBus, said: dict[str, Any]) -> None:
     """So that a send whose answer was lost is not doubled."""
     log = bus.retries.log = LosesAnswers(bus.store, bus.audit, bus.presence, bus.rate, bus.votes)
-    sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={})
+    sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}, **said)
     assert log.stored == (sent["message_id"],) * 3
     assert [message["id"] for message in shown(bus)] == [sent["message_id"]]
 

@@ -241,6 +241,32 @@ def test_a_pass_that_met_a_full_disk_promises_nothing(relay: RelayBus, agents: A
     assert relay.status()["archived"] == 3 and list((agents.root / "tmp").iterdir()) == []
 
 
+def test_what_lies_in_tmp_goes_and_nothing_that_it_leads_to(open_relay: OpenRelay, store: Path, tmp_path: Path) -> None:
+    """A link to a folder, a folder within a folder: neither holds up a start, and what is outside stays (R8)."""
+    open_relay().close()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious.txt").write_text("kept")
+    (store / "tmp" / "link").symlink_to(outside)
+    (store / "tmp" / "a" / "b").mkdir(parents=True)
+    (store / "tmp" / "a" / "b" / "link").symlink_to(outside)
+    open_relay()
+    assert list((store / "tmp").iterdir()) == []
+    assert (outside / "precious.txt").read_text() == "kept"
+
+
+def test_an_inbox_shows_what_can_be_read(open_relay: OpenRelay, agents: Agents, store: Path) -> None:
+    """However large a message is, and whatever else lies there."""
+    agents.join("bob")
+    agents.send("ann", "bob", "x" * (3 << 20))
+    open_relay(message_bytes_max=8 << 20).scan()
+    (store / "agents" / "bob" / "inbox" / agents.name()).write_text("no message")
+    mailbox = Mailbox(store, "bob")
+    assert [len(one["body"]) for one in mailbox.receive(take=True)] == [3 << 20]
+    assert mailbox.receive() == []
+    assert len(list((store / "agents" / "bob" / "inbox").iterdir())) == 1
+
+
 def test_there_is_one_orchestrator(relay: RelayBus, store: Path) -> None:
     """The second is refused, and changes nothing; after the first has gone it is let in."""
     with pytest.raises(Locked):

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.tests.timeline.conftest import OpenBus, delegation, invoke, request
 
-from refbus.kernel.errors import BusError, Corrupt, InvalidArgument
+from refbus.kernel.errors import BusError, Corrupt, InvalidArgument, NotFound
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import link
 
@@ -168,6 +168,31 @@ def test_a_damaged_message_hides_no_other(bus: TimelineBus, backend: str, store:
     assert ["payload_error" in message for message in messages] == [False, True, False, False, False, False]
     with pytest.raises(BusError):
         bus.replay("main", "s1")
+
+
+@pytest.mark.parametrize("column", ["payload", "subject", "previous", "time_us"])
+def test_a_column_of_another_type_is_a_fault(column: str, tmp_path: Path) -> None:
+    """The same bytes as a BLOB: verify says where, and what reads it refuses it as damaged."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute(f"UPDATE messages SET {column} = CAST({column} AS BLOB) WHERE number = 2")
+        assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 2)}
+        with pytest.raises(Corrupt):
+            bus.replay("main", "s1")
+
+
+def test_a_parent_that_is_no_name_hides_no_other_timeline(tmp_path: Path) -> None:
+    """The caller is not to blame: there is no such timeline."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute("UPDATE timelines SET parent = '%%' WHERE timeline = 'side'")
+    with TimelineBus(tmp_path) as bus:
+        assert not bus.verify()["ok"]
+        assert [row["parent"] for row in bus.dump()["timelines"] if row["timeline"] == "side"] == ["%%"]
+        with pytest.raises(NotFound):
+            bus.log("side")
 
 
 @pytest.mark.parametrize("parent", ["side", "below"])

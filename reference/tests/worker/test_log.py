@@ -151,6 +151,15 @@ def test_a_batch_is_all_or_none(bus: WorkerBus) -> None:
     assert len(bus.poll("bob")["messages"]) == 5
 
 
+def test_a_refused_batch_leaves_no_blob(bus: WorkerBus, store: Path) -> None:
+    """Neither of what stands before the message that is refused, nor of what stands behind it."""
+    bus.publish("alice", {"type": "t", "id": "taken"})
+    large = {"type": "t", "payload": "x" * 5000}
+    with pytest.raises(IdConflict):
+        bus.publish_many("alice", [large, {"type": "u", "id": "taken"}, large])
+    assert list((store / "blobs").iterdir()) == []
+
+
 def test_a_batch_may_hold_a_message_twice(bus: WorkerBus) -> None:
     """The second is a retry of the first; a different second is a conflict."""
     reply = bus.publish_many("alice", [{"type": "t", "id": "m"}, {"type": "u"}, {"type": "t", "id": "m"}])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,16 @@ def test_keys_are_rotated_without_a_message_that_anybody_doubts(tmp_path: Path) 
     assert read(tmp_path, NEW) == ["bad_signature", "bad_signature", 2]
     assert read(tmp_path, OLD) == [0, 1, "bad_signature"]
     assert read(tmp_path, OTHER) == ["bad_signature"] * 3
+
+
+def test_status_shows_no_payload_that_somebody_changed(tmp_path: Path) -> None:
+    """What the log withholds is no more to be believed there."""
+    with WorkerBus(tmp_path, signing_key=NEW) as bus:
+        for payload in ({"to": "WORKING"}, {"to": "DONE"}):
+            bus.publish("a", {"type": "state_change", "payload": payload})
+        with contextlib.closing(sqlite3.connect(tmp_path / "bus.db", isolation_level=None)) as db:
+            db.execute('UPDATE messages SET payload = \'{"to": "FAILED"}\' WHERE seq = 1')
+        assert [row["payload"] for row in bus.status()["rows"]] == [{"to": "DONE"}, None]
 
 
 @pytest.mark.parametrize("keys", [(None, [NEW]), (OLD, NEW), (OLD, [""]), (OLD, [None]), (OLD, ["zz"]), (OLD, None)])

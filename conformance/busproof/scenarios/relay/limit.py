@@ -92,6 +92,9 @@ def links(ctx: Ctx) -> None:
         for _ in range(2):
             bus.call("scan")
             ctx.advance(40_000)
+        (ctx.store / "tmp" / "left-over").symlink_to(outside)
+        ctx.crash(bus)
+        ctx.agent("orchestrator").call("scan")
         ctx.expect(
             "relay.limit.15",
             _told(outside) == before and bodies(agents, "ann") == [],
