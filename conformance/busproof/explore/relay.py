@@ -363,6 +363,9 @@ class RelayGenerator(Drawing):
         if near in NEAR:
             self.tags.append(f"orphan{near:+}")
         mtime_ns = (self.now_ms - age_ms) * MS
+        if self.r.random() < 0.15:
+            mtime_ns = (self.now_ms + self.r.choice((10_000, 3_600_000))) * MS
+            self.tags.append("future")
         if there and self.r.random() < 0.5:
             return self._written(
                 sender, self._tag("twin", self.r.choice(there)), "TO: b", (self.now_ms - 1) * MS, place="pending"
