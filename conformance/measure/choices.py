@@ -3,7 +3,8 @@
 Two kinds of them: mutants whose killing rows are all RESOLVED, and the variants in conformance/choices, each a choice
 that docs/spec leaves free. Every one is given the whole of `check`. Results are lines of docs/choices/SYSTEM.jsonl, one
 a bus, the last counts; what has one is not judged again, so a run can be broken off. `played` says how much of `check`
-it is: whole, short (without the corpus, the search and what waits), or corpus (from docs/mutants).
+it is: whole, short (without the corpus, the search and what waits), or in two (short, and later all the rest, which
+has no verdict of its own). A play ends after the first part in which a MUST row fails.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ RESULTS = ROOT / "docs" / "choices"
 VARIANTS = ROOT / "conformance" / "choices"
 SEED = 1
 WHY_MAX = 300
+WHOLE, SHORT, REST, IN_TWO = "whole", "short", "rest", "in two"
 
 # Choices that the kit does not follow yet: a MUST row fails on them, which is a fault of the kit, or of the mutant.
 BLAMED = {
@@ -76,8 +78,8 @@ def choices(system: str) -> Iterator[Choice]:
         yield Choice(system, path, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
 
 
-def judged(choice: Choice, warm: Warm, *, is_short: bool = False) -> dict[str, Any]:
-    """The verdict of `check` on it, and the rows that did not pass; of what is short alone it is no verdict."""
+def judged(choice: Choice, warm: Warm, played: str = WHOLE) -> dict[str, Any]:
+    """The verdict of `check` on it, and the rows that did not pass; of a part alone it is no verdict."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(
             out=Path(folder),
@@ -92,8 +94,9 @@ def judged(choice: Choice, warm: Warm, *, is_short: bool = False) -> dict[str, A
         )
         try:
             for label, item in run.items():
-                if not (is_short and is_long(run, item)):
-                    run.play(label, item)
+                is_wanted = played == WHOLE or (played == REST) == is_long(run, item)
+                if is_wanted and any(result.outcome == "fail" for result in run.play(label, item)):
+                    break
         finally:
             report = run.finish()
     by_outcome: dict[str, dict[str, str]] = {"fail": {}, "warn": {}, "could-not-run": {}, "inconclusive": {}}
@@ -103,12 +106,18 @@ def judged(choice: Choice, warm: Warm, *, is_short: bool = False) -> dict[str, A
     return {
         "bus": choice.name,
         "sentence": " ".join(choice.sentence.split()),
-        "played": "short" if is_short else "whole",
-        "verdict": report.verdict if not is_short else "invalid" if by_outcome["fail"] else "",
+        "played": played,
+        "verdict": report.verdict if played == WHOLE else "invalid" if by_outcome["fail"] else "",
         "fails": by_outcome["fail"],
         "warns": sorted(by_outcome["warn"]),
-        "undecided": {} if is_short else by_outcome["could-not-run"] | by_outcome["inconclusive"],
+        "undecided": by_outcome["could-not-run"] | by_outcome["inconclusive"] if played == WHOLE else {},
     }
+
+
+def in_two(short: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    """What was played short, and what was left out then, as one line."""
+    warns = sorted({*short["warns"], *rest["warns"]})
+    return {**rest, "played": IN_TWO, "fails": short["fails"] | rest["fails"], "warns": warns}
 
 
 def is_long(run: Run, item: str) -> bool:
@@ -129,8 +138,12 @@ def _warm() -> Warm:
     return warm_for(SYSTEMS)
 
 
-def _judged(choice: Choice, is_short: bool) -> dict[str, Any]:
-    return judged(choice, _warm(), is_short=is_short)
+def _judged(choice: Choice, is_short: bool, known: dict[str, Any]) -> dict[str, Any]:
+    if is_short:
+        return judged(choice, _warm(), SHORT)
+    if known.get("played") == SHORT:
+        return in_two(known, judged(choice, _warm(), REST))
+    return judged(choice, _warm())
 
 
 def main() -> int:
@@ -140,7 +153,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--bus", action="append", default=[], metavar="NAME", help="these, though they have a line")
     parser.add_argument("--short", action="store_true", help="leave out the corpus, the search and what waits")
-    parser.add_argument("--again", action="store_true", help="also those that have a line and are not VALID")
+    parser.add_argument("--again", action="store_true", help="also those that a MUST row fails on")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -148,10 +161,10 @@ def main() -> int:
     for system in args.system or SYSTEMS:
         all_of_it = list(choices(system))
         known = told(system, args.out)
-        final = {name for name, line in known.items() if args.short or line["played"] == "whole"}
-        final -= {name for name, line in known.items() if args.again and line["verdict"] != "valid"}
+        final = {name for name, line in known.items() if args.short or line["played"] != SHORT}
+        final -= {name for name, line in known.items() if args.again and line["fails"]}
         todo = [one for one in all_of_it if (one.name in args.bus if args.bus else one.name not in final)]
-        _judge(system, todo, args)
+        _judge(system, todo, known, args)
         known = told(system, args.out)
         lines = [known[one.name] for one in sorted(all_of_it, key=lambda one: one.name) if one.name in known]
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -161,9 +174,12 @@ def main() -> int:
     return int(bool(bad))
 
 
-def _judge(system: str, todo: list[Choice], args: argparse.Namespace) -> None:
+def _judge(system: str, todo: list[Choice], known: dict[str, dict[str, Any]], args: argparse.Namespace) -> None:
+    known_short = {name: line for name, line in known.items() if not (args.bus or line["fails"])}
     with ProcessPoolExecutor(args.jobs) as pool:
-        for done in as_completed([pool.submit(_judged, one, args.short) for one in todo]):
+        for done in as_completed(
+            [pool.submit(_judged, one, args.short, known_short.get(one.name, {})) for one in todo]
+        ):
             line = done.result()
             with (args.out / f"{system}.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")

@@ -41,11 +41,16 @@ def test_most_choices_were_judged() -> None:
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_share_of_them_fails_no_must_row_in_what_is_short(name: str, warm: Warm) -> None:
     """Scenarios and history, on the bus alone and in a mixed fleet; the corpus and what waits is for the night."""
-    assert choices.judged(ALL[name], warm, is_short=True)["fails"] == {}
+    assert choices.judged(ALL[name], warm, choices.SHORT)["fails"] == {}
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_bus_that_chose_otherwise_fails_no_must_row(name: str, warm: Warm) -> None:
     """As much of `check` as its line says: in the end the whole."""
-    assert choices.judged(ALL[name], warm, is_short=TOLD[name]["played"] != "whole")["fails"] == {}
+    assert (
+        choices.judged(ALL[name], warm, choices.SHORT if TOLD[name]["played"] == choices.SHORT else choices.WHOLE)[
+            "fails"
+        ]
+        == {}
+    )

@@ -67,9 +67,7 @@ def after(
     found: list[Model] = []
     is_alone = len(states) == 1 and len(calls) == 1
     for state in states:
-        for schedule in schedules or _schedules(state, calls):
-            model = state if is_alone else copy_of(state)
-            expected, difference = played(model, calls, schedule)
+        for model, expected, difference in _ways(state, calls, schedules, is_alone=is_alone and not state.dialects):
             if consulted is not None:
                 consulted |= model.consulted
             if difference is None:
@@ -77,6 +75,19 @@ def after(
             elif not tried[0]:
                 tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
     return found, tried
+
+
+def _ways(
+    state: Model, calls: list[Called], schedules: Schedules, *, is_alone: bool
+) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
+    """Every schedule, and of each what `either` may have been. Alone, the state itself goes on, and not a copy."""
+    for schedule in schedules or _schedules(state, calls):
+        to_try: list[tuple[bool, ...]] = [()]
+        for luck in to_try:
+            model = state if is_alone else copy_of(state)
+            model.luck, model.asked = luck, 0
+            yield model, *played(model, calls, schedule)
+            to_try += [(*luck, *(False,) * (n - len(luck)), True) for n in range(len(luck), model.asked)]
 
 
 def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:

@@ -69,7 +69,7 @@ from busproof.protocol.comms import CONTRACT
 
 S = 1_000_000
 VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
-TTL_S, TTL_URGENT_S = 3600, 300
+TTLS_S = {"five minutes": 300, "an hour": 3600, "a day": 86_400, "for ever": None}
 CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
 JITTER_LOW, JITTER_HIGH = 0.5, 1.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
@@ -230,22 +230,37 @@ class CommsModel(Model):
         """The id, where this very message was sent before, whatever became of it since (C16)."""
         if new.id is None:
             return None
+        is_buried = any(plain(one.id) == new.id for one in self.letters)
+        is_there = any(plain(one.id) == new.id for one in self.messages)
         taken = [m for m in (*self.sent, *self.messages) if plain(m.id) == new.id]
+        if taken and not is_there and self.is_forgotten(is_buried=is_buried):  # on another bus
+            self.sent = [one for one in self.sent if one not in taken]
+            return None
         if not taken:
             return None
         *said, payload = new.content()
         whole = [first for first in taken if not first.is_spoiled]
         same = [first for first in whole if first.content()[:-1] == tuple(said) and same_json(first.payload, payload)]
         is_to_the_letter = any(is_text_of_both(first.payload, payload) for first in same)
-        if not same or (not is_to_the_letter and self.choice("comms.log.66", "0 is not 0.0", "by value") != "by value"):
+        is_same = is_to_the_letter or (same and self.choice("comms.log.66", "0 is not 0.0", "by value") == "by value")
+        if not is_same and not self.is_taken_for_the_first(whole, payload):
             self.refuse("ID_CONFLICT", "comms.log.66")
         cut = [one for one in self.letters if plain(one.id) == new.id and {*one.lacks} & CONTENT]
         if cut and self.choice("comms.log.66: of a damaged letter", "a conflict", "known") == "a conflict":
             self.refuse("ID_CONFLICT", "comms.log.66")
-        is_buried = any(plain(one.id) == new.id for one in self.letters)
-        is_there = any(plain(one.id) == new.id for one in self.messages)
         self._rows = ["comms.log.90" if is_buried else "comms.log.65" if is_there else "comms.log.91"]
         return taken[0].id
+
+    def is_forgotten(self, *, is_buried: bool) -> bool:
+        """Is an id free again, once its message lies in the queue, or was cleaned up?"""
+        row = "comms.log.90" if is_buried else "comms.log.91"
+        return self.choice(row, "is the first message", "is a new message") == "is a new message"
+
+    def is_taken_for_the_first(self, known: list[Message], payload: Any) -> bool:
+        """Is a known id the first message, whatever is said with it now?"""
+        others = "is the first message", "is the first message, if its payload is"
+        how = self.choice("comms.log.66: other content", "is a conflict", *others)
+        return how == others[0] or (how == others[1] and any(same_json(one.payload, payload) for one in known))
 
     def post(self, new: Message) -> Any:
         """Its id."""
@@ -305,7 +320,13 @@ class CommsModel(Model):
         """An hour, five minutes on `urgent`, never only when asked (C13)."""
         if ttl_seconds is UNSAID:
             self.row("comms.log.42")
-            ttl_seconds = TTL_URGENT_S if channel == "urgent" else TTL_S
+            if channel == "urgent":
+                lives = self.choice("comms.log.42: urgent", "five minutes", "an hour", "a day", "for ever")
+            else:
+                lives = self.choice("comms.log.42: not urgent", "an hour", "five minutes", "a day", "for ever")
+            ttl_seconds = TTLS_S[lives]
+            if ttl_seconds is None:  # on another bus
+                return None
         elif ttl_seconds is None:
             self.row("comms.log.42")
             return None
@@ -506,6 +527,8 @@ class CommsModel(Model):
     def grant(self, message: Message, agent: str) -> dict[str, Any]:
         self.row("comms.lease.01", "comms.lease.19" if message.to is None else "comms.lease.10", "comms.lease.16")
         delivery = message.of(agent)
+        if delivery.kept() == "processing" and self.choice("comms.retry.19", "no failure", "a failure") == "a failure":
+            delivery.failures += 1  # on another bus
         delivery.status, delivery.error, delivery.is_strangers = "processing", None, False
         delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
         delivery.was_due = False
@@ -539,9 +562,17 @@ class CommsModel(Model):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         agent = self.owner(message, agent_id)
         delivery = message.of(agent)
-        is_free = delivery.there(self.now_us) and not message.is_expired(self.now_us)
-        if is_free and self.is_claimed_by_completing(message):  # on another bus
-            self.grant(message, agent)
+        there = delivery.there(self.now_us)
+        if (
+            there is not False
+            and not message.is_expired(self.now_us)
+            and self.is_claimed_by_completing(message, agent_id)
+        ):
+            is_there = there or self.either()
+            if there is None:  # on another bus
+                delivery.shows(is_there, self.now_us)
+            if is_there:  # on another bus
+                self.grant(message, agent)
         if delivery.count == 0:
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery_count not in (None, delivery.count):
@@ -567,10 +598,11 @@ class CommsModel(Model):
             self.row("comms.lease.18")
         return self.finish(message, agent, error)
 
-    def is_claimed_by_completing(self, message: Message) -> bool:
+    def is_claimed_by_completing(self, message: Message, agent_id: Any) -> bool:
         """Nobody has it in hand: is it refused, or claimed and completed at once?"""
-        done = self.choice("comms.lease.23", "refused", "claimed by it", "claimed by it, if it is a broadcast")
-        return done == "claimed by it" or (done != "refused" and message.to is None)
+        others = ("claimed by it", "claimed by it, if it is a broadcast", "claimed by it, if it names the agent")
+        claimed = dict(zip(others, (True, message.to is None, agent_id is not None), strict=True))
+        return claimed.get(self.choice("comms.lease.23", "refused", *others), False)
 
     def owner(self, message: Message, agent_id: Any) -> str:
         """Whose delivery is completed."""

@@ -290,6 +290,8 @@ _OF_THE_CALL = frozenset(
         "_step",
         "_births",
         "least_s",
+        "luck",
+        "asked",
         "at",
         "now_ms",
         "consulted",
@@ -322,6 +324,8 @@ class Model:
         self._bounds: dict[str, tuple[str, ...]] = {}
         self._step, self._births = "", 0
         self.least_s = 0.0
+        self.luck: tuple[bool, ...] = ()  # what `either` says in this call
+        self.asked = 0
         self.at: int | str = 0
         self.now_ms = 0
 
@@ -435,6 +439,14 @@ class Model:
         """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""
         self.consulted[name] = options
         return self.dialects.get(name, options[0])
+
+    def either(self) -> bool:
+        """What a bus that chose otherwise alone knows, of a thing that no answer told: both are tried.
+
+        Only under a choice that is not the reference's.
+        """
+        self.asked += 1
+        return self.asked <= len(self.luck) and self.luck[self.asked - 1]
 
     def born(self, make: Callable[..., Free], kind: str, *args: Any) -> Any:
         """A new free value, named after this call."""

@@ -101,11 +101,13 @@ class WorkerModel(WorkerState):
         drafts = [self.draft(message) for message in messages]
         self.row("worker.log.27")
         before = list(self.log), dict(self.by_id), list(self.unnamed), self.highest, dict(self.blobs), dict(self.harm)
+        spent = self.spent
         try:
             rows = [self.append(agent_id, draft, "each") for draft in drafts]
         except Exception:
             self.row("worker.log.52")
             self.log, self.by_id, self.unnamed, self.highest, self.blobs, self.harm = before
+            self.spent = spent + len(drafts)
             for draft in drafts:
                 self.may_be_saved(draft)
             raise
@@ -127,11 +129,19 @@ class WorkerModel(WorkerState):
         said = {name: self.optional(message.get(name)) for name in ("id", "correlation_id", "in_reply_to")}
         to, type_ = None if to is None else self.name(to), self.text(message["type"])
         text = self.json(message["payload"]) if "payload" in message else None
-        ref = None if text is None or len(text.encode()) <= INLINE_BYTES_MAX else ref_of(text)
+        ref = None if text is None or self.is_inline(text) else ref_of(text)
         return Draft(to=to, type=type_, text=text, ref=ref, **said)
+
+    def is_inline(self, text: str) -> bool:
+        """Does a payload stay in its row?"""
+        size = len(text.encode())
+        if size == INLINE_BYTES_MAX:
+            return self.choice("worker.blob.02: 4096 bytes", "stay in the row", "are a blob") == "stay in the row"
+        return size < INLINE_BYTES_MAX
 
     def append(self, sender: str, draft: Draft, how: str) -> Row:
         """The new row, or the one that was published under this id before."""
+        self.spent += 1
         old = None if draft.id is None else self.known(draft.id)
         if old is not None:
             if not self.is_same_message(old, sender, draft):
@@ -142,14 +152,9 @@ class WorkerModel(WorkerState):
             self.row("worker.log.44" if old in self.archived else "worker.log.09")
             self.may_be_saved(draft)
             return old
-        if self.session.unread_max is not None and draft.to is not None:
-            self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
-            if self.again(draft.to):
-                self.row("worker.limit.17")
-            if self.takes_room(draft.to) >= self.session.unread_max and (
-                how == "" or self.choice("worker.limit.13: of a batch", "is bound", "is free") == "is bound"
-            ):
-                self.refuse("BACKPRESSURE")
+        if draft.to is not None and "backpressure" in self.features and self.is_full(draft.to, how):
+            self.refuse("BACKPRESSURE")
+        self.spent = 0
         seq = self.highest = self.born(Above, "seq", self.highest)
         message_id = self.born(FreshId, "id") if draft.id is None else draft.id
         self.row("worker.log.05", "worker.log.08" if draft.id is None else "worker.log.07")
@@ -164,6 +169,24 @@ class WorkerModel(WorkerState):
         self.log.append(row)
         self.unnamed.append(row)
         return row
+
+    def is_full(self, agent: str, how: str) -> bool:
+        """Does so much lie before a recipient that one more is refused?"""
+        waiting, most = self.takes_room(agent), self.session.unread_max
+        if most is None:
+            unasked = (
+                self.choice("worker.limit.15: unasked", "no bound", f"{waiting} at most") if waiting else "no bound"
+            )
+            return unasked != "no bound" and waiting >= int(unasked.partition(" ")[0])
+        self.row("worker.limit.13", "worker.limit.14", "worker.limit.16")
+        if self.again(agent):
+            self.row("worker.limit.17")
+        if waiting < most:
+            return False
+        if how == "each" and self.choice("worker.limit.13: of a batch", "is bound", "is free") == "is free":
+            return False
+        over = self.choice("worker.limit.13: at the bound", "refused", "one more may wait", "taken")
+        return over == "refused" or (over == "one more may wait" and waiting > most)
 
     def takes_room(self, agent: str) -> int:
         """How much lies before an agent that holds its senders back."""
@@ -282,7 +305,7 @@ class WorkerModel(WorkerState):
         """Everything up to seq is processed: forward only, and only what exists (W5). Settles what was counted."""
         self.name(agent_id)
         self.whole(seq)
-        if seq > self.newest:
+        if seq > self.newest and not self.is_taken_for_used_up(seq):
             self.row("worker.cursor.24" if seq <= (plain(self.highest) or 0) else "worker.cursor.09")
             self.refuse("INVALID_ARGUMENT")
         if self.archived:
@@ -294,6 +317,16 @@ class WorkerModel(WorkerState):
         for key in [key for key in self.redriven if key[0] == agent_id and key[1] <= seq and self.is_settled(key)]:
             del self.redriven[key]
         return {"last_acked_seq": Told(self.position(agent_id))}
+
+    def is_taken_for_used_up(self, seq: int) -> bool:
+        """A number of no message, which a bus gave and may take back as an acknowledgement.
+
+        Whether what stored nothing used up a number, the bus alone knows.
+        """
+        given = plain(self.highest) or 0
+        if seq > given + self.spent or self.choice("worker.cursor.24", "refused", "taken") == "refused":
+            return False
+        return seq <= given or self.either()  # on another bus
 
     def is_settled(self, key: tuple[str, int]) -> bool:
         """Does an acknowledgement settle what was redriven? Once it was handed out again."""
@@ -403,9 +436,21 @@ class WorkerModel(WorkerState):
         self.name(agent_id)
         claim = self.claims.get(task_id)
         if claim is not None and self.is_live(claim):
-            self.row("worker.lease.04" if claim.claimed_by == agent_id else "worker.lease.03")
-            return {"claimed": False}
-        if claim is not None:
+            if claim.claimed_by != agent_id:
+                self.row("worker.lease.03")
+                return {"claimed": False}
+            self.row("worker.lease.04")
+            again = self.choice("worker.lease.04", "refused", "the lease begins anew", "a new grant")
+            if again == "refused":  # always; not on another bus
+                return {"claimed": False}
+            if again == "the lease begins anew":  # on another bus
+                claim.lease_until_ms = self.now_ms + self.session.lease_ms
+                return {
+                    "claimed": True,
+                    "token": Told(self.tokens[task_id]),
+                    "lease_until_ms": Told(claim.lease_until_ms),
+                }
+        elif claim is not None:
             self.row("worker.lease.05")
         elif task_id in self.tokens:
             self.row("worker.lease.13", "worker.lease.20")
@@ -437,8 +482,11 @@ class WorkerModel(WorkerState):
             return False
         if token is not None and "fencing" in self.features:
             self.row("worker.lease.18", "worker.lease.19")
-            is_none = token == 0 and self.choice(f"{row}: a token of 0", "is one", "is none") == "is none"
-            return is_none or bool(token == plain(self.tokens.get(task_id)))
+            if token == plain(self.tokens.get(task_id)):
+                return True
+            if token == 0 and self.choice(f"{row}: a token of 0", "is one", "is none") == "is none":
+                return True
+            return self.choice(f"{row}: another token", "is refused", "is not looked at") == "is not looked at"
         return True
 
     def renew_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
@@ -585,9 +633,11 @@ class WorkerModel(WorkerState):
     def export_to_jsonl(self) -> dict[str, Any]:
         """Append what is not exported: neither by the file's last whole line, nor by the database."""
         last = max(self.exported_to, *(plain(line["seq"]) for line in self.in_file[-1:]), 0)
-        self.row("worker.export.01", "worker.export.05", "worker.export.06", "worker.export.07")
         if self.exported_to and not self.in_file:
             self.row("worker.export.14")
+            if self.choice("worker.export.14: a new file", "goes on", "begins anew") == "begins anew":
+                last = 0  # on another bus
+        self.row("worker.export.01", "worker.export.05", "worker.export.06", "worker.export.07")
         new = [row for row in self.everything() if row.number > last]
         self.in_file += [row.columns() for row in new]
         self.exported_to = plain(new[-1].seq) if new else last

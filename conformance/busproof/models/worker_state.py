@@ -92,6 +92,7 @@ class WorkerState(Values):
         self.by_id: dict[str, Row] = {}
         self.unnamed: list[Row] = []  # whose id the bus has yet to tell
         self.highest: Any = 0  # no new seq at or below this
+        self.spent = 0  # publishes since the newest message, each of which may have used up a number for nothing
         self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
         self.deliveries: dict[tuple[str, int], int] = {}
         self.dead: dict[tuple[str, int], tuple[int, int]] = {}  # agent, seq → deliveries, when
@@ -167,6 +168,7 @@ class WorkerState(Values):
         """A program without this bus writes to the table."""
         self.row("worker.log.28")
         seq = self.highest = self.born(Above, "seq", self.highest)
+        self.spent = 0
         columns: dict[str, Any] = {name: row.get(name) for name in COLUMNS[1:-2]}
         self.log.append(Row(seq, **columns, text=row.get("payload"), ref=row.get("payload_ref")))
         self.unnamed.append(self.log[-1])
