@@ -41,6 +41,16 @@ class Shelf(Model):
         return {"numbers": self.numbers[:: -1 if newest else 1]}
 
 
+class Leaky(Shelf):
+    """A number may fall off when somebody knocks, on another bus; no answer says so."""
+
+    def knock(self) -> dict[str, Any]:
+        """Off it is, or not."""
+        if self.numbers and self.choice("knock", "all stay", "one may fall") == "one may fall" and self.either():
+            self.numbers.pop()
+        return {}
+
+
 def history_of(bus: Shelf, program: list[int | None]) -> History:
     """What a bus that makes these choices answers."""
     history: History = []
@@ -82,3 +92,14 @@ def test_a_choice_that_is_made_otherwise_later_is_none() -> None:
     assert of_two_minds(Shelf, history, {"order": "newest first"}, 3) == "order"
     history[-1][0][0].seen = {"numbers": [7]}
     assert of_two_minds(Shelf, history, {"order": "newest first"}, 3) == ""
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans())
+def test_what_a_bus_alone_knows_is_tried_both_ways(falls: list[bool], is_whole: bool) -> None:
+    """Whichever knocks took a number away; but not one more than there were knocks."""
+    left = 6 - sum(falls) if is_whole else 5 - len(falls)
+    calls = [*(("put", {"number": number}) for number in range(6)), *[("knock", {})] * len(falls), ("look", {})]
+    history: History = [([Called(str(n), 0, *call, 0, seen={})], ()) for n, call in enumerate(calls)]
+    history[-1][0][0].seen = {"numbers": list(range(left))}
+    assert bool(tried(Leaky, history, {"knock": "one may fall"}).states) == is_whole
+    assert bool(tried(Leaky, history, {}).states) == (is_whole and not any(falls))
