@@ -563,11 +563,8 @@ class CommsModel(Model):
         agent = self.owner(message, agent_id)
         delivery = message.of(agent)
         there = delivery.there(self.now_us)
-        if (
-            there is not False
-            and not message.is_expired(self.now_us)
-            and self.is_claimed_by_completing(message, agent_id)
-        ):
+        is_open = there is not False and not message.is_expired(self.now_us)
+        if is_open and self.is_claimed_by_completing(message, agent_id):  # on another bus
             is_there = there or self.either()
             if there is None:  # on another bus
                 delivery.shows(is_there, self.now_us)
