@@ -6,7 +6,7 @@ checksums of pages (decision 0026), so how much is refused, told or silently oth
 process ends of it, and no blob, which is named by its content, is handed out with another one.
 
 Files: under a process that has the store open, they are removed, renamed away or replaced (decision 0021). What it
-acknowledges then must be found by who opens the store next.
+acknowledges then must be found by who opens the store next; where a pass over a folder was refused, what it took up.
 
 Exit code: 0 what must hold held, 1 it did not, 2 it could not be played.
 """
@@ -40,6 +40,7 @@ from busproof.words import say
 
 BITS = 100  # in each kind of file
 BITS_OF_RUN = 25  # where it is one act of many
+BITS_OF_SLOW_STARTERS = 5
 KINDS = ("log", "database", "blob", "other")
 
 
@@ -110,7 +111,7 @@ class Damage:
         with contextlib.closing(self._stage(left)) as stage:
             try:
                 found, evidence = stage.find()
-                stage.go_on()
+                stage.work_on()
             except Refused as error:
                 return f"refused {error.code}"
             except DoorError as error:
@@ -141,9 +142,10 @@ class Damage:
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
             for way, do in WAYS.items():
-                yield f"{name} {way}", self._under_a_live_one(name, do)
+                yield f"{name} {way}", self.under_a_live_one(name, do)
 
-    def _under_a_live_one(self, name: str, do: Callable[[Path], None]) -> str:
+    def under_a_live_one(self, name: str, do: Callable[[Path], None]) -> str:
+        """How one such way ended."""
         self._number += 1
         folder = self._work / f"damage-{self._number}"
         folder.mkdir()
@@ -155,10 +157,13 @@ class Damage:
             live = self._come(store, recorder, 2)
             do(store / name)
             params = self._operation.params(self._ground.prepared)
+            catch_up, said = self._ground.subject.catch_up, "acknowledged"
             try:
                 live.call(self._operation.method, **params)
             except Refused as error:
-                return f"refused {error.code}"
+                said = f"refused {error.code}"
+                if catch_up is None:
+                    return said
             except Lost as error:
                 self._keep(folder, f"{name}: {error}")
                 return "ended the process"
@@ -167,14 +172,19 @@ class Damage:
             try:
                 other = self._come(store, recorder, 3)
             except DoorError as error:
-                return f"acknowledged, and nobody can open the store: {error}"
+                end = f"{said}, and nobody can work on the store: {error}"
+                if said == "acknowledged":
+                    self._keep(folder, f"{name}: {end}")
+                return end
+            if catch_up is not None:
+                other.call(catch_up)
             dump = reading.dump(other, store, self._ground.fleet.hello, self._ground.subject)
             self._ground.fleet.give_back(other.door, retired=True)
-        there = {row[self._ground.subject.id] for row in dump["messages"]}
-        if self._ground.subject.repertoire.ids(self._operation.method, params) <= there:
-            return "acknowledged, and found"
-        self._keep(folder, f"{name}: acknowledged, and lost")
-        return "acknowledged, and lost"
+        there = {row[self._ground.subject.id] for row in dump[self._ground.subject.table]}
+        if missing := self._ground.subject.repertoire.ids(self._operation.method, params) - there:
+            self._keep(folder, f"{name}: {said}, and lost: {state.short(sorted(missing))}")
+            return f"{said}, and lost"
+        return f"{said}, and found"
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)
@@ -183,10 +193,14 @@ class Damage:
 
     def _come(self, store: Path, recorder: Recorder, number: int) -> Session:
         session = Session(self._ground.fleet.door(0, store, {}), recorder, process=number, agent="alice")
-        tell_time(session, self._ground.fleet.hello, WHEN_MS)
         enter = self._ground.subject.enter
-        if enter is not None:
-            enter(session, self._ground.prepared)
+        try:
+            tell_time(session, self._ground.fleet.hello, WHEN_MS)
+            if enter is not None:
+                enter(session, self._ground.prepared)
+        except DoorError:
+            self._ground.fleet.give_back(session.door, retired=True)
+            raise
         return session
 
 

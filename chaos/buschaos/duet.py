@@ -23,9 +23,9 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, Watch, watched_child
-from buschaos.operations import WHEN_MS, Operation, tell_time
+from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.points import Place
-from buschaos.stage import Ground, Victims
+from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
 from buschaos.subjects.base import PeerCall
 from busproof.adapters.base import Door, DoorError, Refused
@@ -71,9 +71,9 @@ class Duet:
         self._witness: Session | None = None
         self._told: dict[str, Any] = {}
         self._events: list[Event] | None = None
-        self._params = operation.params(ground.prepared)
+        self._params = self._filled(operation.method, operation.params)
         calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
-        self._peers_calls = [(method, params(ground.prepared)) for method, params in calls]
+        self._peers_calls = [(method, self._filled(method, params)) for method, params in calls]
         self._ids = ground.ids.union(
             *(ground.subject.repertoire.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
         )
@@ -85,10 +85,12 @@ class Duet:
         late_ms = WHEN_MS + self._peer.later_ms
         victims_ms = late_ms if self._peer.are_both_late else WHEN_MS
         door, is_first = self._ground.victims.take(), self._operation.is_first
-        victim = self._come(door, _VICTIM, "alice", victims_ms, is_watched=True, is_nobody=is_first)
+        opens = self._operation.method != "open"
+        victim = self._come(door, _VICTIM, "alice", victims_ms, opens=opens, is_nobody=is_first)
         is_nobody = self._peer.then is not None
         door = self._peers.take()
-        peer = self._come(door, _PEER, self._peer.agent, late_ms, is_watched=True, is_nobody=is_nobody)
+        opens = self._peer.method != "open"
+        peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
         victims, peers = _Held(place.ordinal), _Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
@@ -147,14 +149,20 @@ class Duet:
 
     # -- who comes, and what is found
 
+    def _opening(self) -> dict[str, Any]:
+        return {"store": str(self._store), "options": dict(self._operation.options)}
+
+    def _filled(self, method: str, params: Callable[[Prepared], dict[str, Any]]) -> dict[str, Any]:
+        return self._opening() if method == "open" else params(self._ground.prepared)
+
     def _door(self) -> Door:
         return self._ground.fleet.door(1, self._store, dict(self._operation.options))
 
     def _come(
-        self, door: Door, number: int, agent: str, now_ms: int, *, is_watched: bool = False, is_nobody: bool = False
+        self, door: Door, number: int, agent: str, now_ms: int, *, opens: bool = False, is_nobody: bool = False
     ) -> Session:
-        if is_watched:
-            door.call("open", {"store": str(self._store), "options": dict(self._operation.options)})
+        if opens:
+            door.call("open", self._opening())
         session = Session(door, self._recorder, process=number, agent=agent)
         self._sessions.append(session)
         tell_time(session, self._ground.fleet.hello, now_ms)
@@ -177,6 +185,11 @@ class Duet:
         """What must be true whatever the order; the victim goes on first, for what it had in mind may be old by now."""
         subject, victim = self._ground.subject, self._sessions[0]
         hello = self._ground.fleet.hello
+        if subject.is_alone:
+            if crowded := list(self._crowd()):
+                return crowded
+            victim = next(iter(self._holders()), victim)
+            tell_time(victim, hello, WHEN_MS)  # an opening was not told it
         late = list(self._late())
         for epilogue in subject.epilogue:
             if set(epilogue.needs) <= {*hello.nouns, *hello.features}:
@@ -193,6 +206,22 @@ class Duet:
         found = subject.truth.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
         told = [Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else []
         return [*late, *found, *told]
+
+    def _holders(self) -> list[Session]:
+        return [session for session in self._sessions if session.door.store == self._store]
+
+    def _crowd(self) -> Iterator[Problem]:
+        """Where one must be alone: who has the store open keeps a third out; where nobody has, the third comes in."""
+        holders = self._holders()
+        try:
+            self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
+        except Refused as error:
+            if not holders:
+                yield Problem(self._operation.noun, f"nobody has the store open, and a third is refused: {error}")
+            return
+        if holders:
+            told = f"{self._operation.name} and {self._peer.name} end with the store open, and a third opens it, too"
+            yield Problem(self._operation.noun, told)
 
     def _late(self) -> Iterator[Problem]:
         """The victim goes on as a holder, after the peer was told that it has it now. Time has moved for both."""
@@ -312,7 +341,9 @@ def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[s
     """The last answer, or the first that is an error."""
     try:
         for method, params in calls:
-            told[name] = session.call(method, **json.loads(json.dumps(params)))
+            filled = json.loads(json.dumps(params))
+            is_recorded = method not in SESSION_METHODS
+            told[name] = session.call(method, **filled) if is_recorded else session.door.call(method, filled)
     except DoorError as error:
         told[name] = error
 

@@ -31,7 +31,7 @@ from buschaos.nemeses.syscalls import Change, Continue, Kill
 from buschaos.operations import Operation, applicable
 from buschaos.points import Place, Point
 from buschaos.snapshots import left_behind
-from buschaos.stage import Ground, Stage, Victims
+from buschaos.stage import SESSION_METHODS, Ground, Stage, Victims
 from buschaos.state import Problem, difference, short, tables
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import PeerCall, Subject
@@ -103,7 +103,7 @@ class Holds:
         usual = TWICE_OF_SLOW_STARTERS if self._subject.is_slow_to_start else TWICE_OF_PAIR
         self._twice = usual if twice is None else twice
         every = self._subject.repertoire.operations if operations is None else operations
-        self._operations = [op for op in every if is_playable(op, fleet.hello)]
+        self._operations = [op for op in every if is_playable(self._subject, op, fleet.hello)]
         self._numbers = itertools.count()
         self._is_enough = threading.Event()
 
@@ -293,10 +293,10 @@ def _drawn(places: list[Place], count: int, seed: str) -> list[Place]:
     return [places[number] for number in sorted(random.Random(seed).sample(range(len(places)), count))]
 
 
-def is_playable(operation: Operation, hello: HelloReply) -> bool:
-    """Can a process that has its store open be held in it?"""
-    is_session = operation.method in ("open", "close") or operation.empty_store
-    return applicable(operation, hello) and not is_session
+def is_playable(subject: Subject, operation: Operation, hello: HelloReply) -> bool:
+    """Can a process be held in it while another has the store open? Where one must be alone, while another wants it."""
+    is_session = operation.method in SESSION_METHODS
+    return applicable(operation, hello) and not operation.empty_store and is_session == subject.is_alone
 
 
 def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
@@ -318,7 +318,7 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
             if peer.later_ms > 0
         ]
         cleared = replace(itself, name="the same by another, after a death in it", after_a_death=True)
-        is_cleared = not (subject.is_slow_to_start or operation.is_at_least_once)
+        is_cleared = not (subject.is_slow_to_start or operation.is_at_least_once or operation.method == "close")
         pairs += [(operation, peer) for peer in (*(named or [itself]), *late, *([cleared] if is_cleared else []))]
     return pairs
 

@@ -399,6 +399,8 @@ def damaged(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         act.could_not_run = reading.WHY_NOT
     if act.could_not_run is not None:
         return
+    slow = SUBJECTS[settings.system].is_slow_to_start
+    count = settings.damage or (damage.BITS_OF_SLOW_STARTERS if slow else damage.BITS_OF_RUN)
     with damage.damaging(settings.specs[0], settings.system, settings.out / "damage") as one:
         for what, end in one.files():
             act.counts["files taken away"] += 1
@@ -407,7 +409,7 @@ def damaged(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
             if time.is_over:
                 act.left_out["kinds of files in which bits are flipped"] += 1
                 continue
-            ends = one.bits(kind, settings.damage or damage.BITS_OF_RUN, settings.seed)
+            ends = one.bits(kind, count, settings.seed)
             if not ends:  # there is no such file
                 continue
             act.counts["bits flipped"] += ends.total()

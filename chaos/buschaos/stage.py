@@ -31,7 +31,7 @@ from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
 _VICTIM, _SURVIVOR = 2, 3  # process numbers in a point's history; 0 and 1 prepared the store
-_SESSION_METHODS = ("open", "close")
+SESSION_METHODS = ("open", "close")
 
 Decide = Callable[[Change], Verdict]
 
@@ -265,7 +265,7 @@ class Stage:
         """As if the victim had been here and had died at this point; the history says so."""
         method, watch = self._operation.method, Watch(str(self._store), lambda _: Kill(), is_killed=True)
         watch.struck = shot.struck
-        if method not in _SESSION_METHODS:
+        if method not in SESSION_METHODS:
             door = Pretended(reply if shot.is_answered else None)
             session = Session(door, self._recorder, process=_VICTIM, agent="alice")
             tell_time(session, self._ground.fleet.hello, WHEN_MS)
@@ -345,21 +345,26 @@ class Stage:
             if set(epilogue.needs) <= declared:
                 self._come().call(epilogue.method, **epilogue.params)
 
+    def work_on(self) -> None:
+        """The operation by whoever comes, then new calls: what only looks may not meet what is wrong."""
+        self._call_again(self._come())
+        self.go_on()
+
     def _retry(self) -> dict[str, Any]:
         method, victim = self._operation.method, self._victim
         if victim is not None and not victim.retired and not victim.door.serves_many:
             return self._call_again(victim)  # nobody can open its store anew: it must work by itself
         if victim is None or victim.retired:
             survivor = self._come()  # and so it has opened the store
-            return {} if method in _SESSION_METHODS else self._call_again(survivor)
-        if method not in _SESSION_METHODS:
+            return {} if method in SESSION_METHODS else self._call_again(survivor)
+        if method not in SESSION_METHODS:
             with contextlib.suppress(Refused):  # an error may spoil a connection for good; a fresh one must do
                 return victim.call(method, **self._params)
         if self._ground.subject.is_alone:
             self._let_survivor_go()
         victim.door.call("open", self._opening())
         self._tell_time(victim)
-        return {} if method in _SESSION_METHODS else victim.call(method, **self._params)
+        return {} if method in SESSION_METHODS else victim.call(method, **self._params)
 
     def _call_again(self, session: Session) -> dict[str, Any]:
         self._enter(session)

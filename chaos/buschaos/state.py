@@ -10,6 +10,9 @@ from typing import Any
 
 from busproof.history import Event
 
+ROWS_TOLD = 5  # of each table that differs
+_NAMES = re.compile(r"(id|name|path|file|subject|agent|task)$")  # columns by which a reader knows a row
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -96,13 +99,56 @@ def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
         before, after = expected.get(name), found.get(name)
         if before != after:
             if isinstance(before, list) and isinstance(after, list):
-                missing = [row for row in before if row not in after]
-                extra = [row for row in after if row not in before]
-                counts = "" if missing or extra else f" ({len(before)} rows became {len(after)})"
-                told.append(f"{name}: missing {short(missing)}, unexpected {short(extra)}{counts}")
+                told.append(f"{name}: {_rows(before, after)}")
             else:
                 told.append(f"{name}: {short(before)} became {short(after)}")
     return "; ".join(told)
+
+
+def _rows(before: list[Any], after: list[Any]) -> str:
+    """Rows that changed, by the columns that did; those that are missing, and those that nobody expected."""
+    missing, extra = _without(before, after), _without(after, before)
+    if not missing and not extra:
+        return "the rows stand in another order"
+    changed = []
+    for row in list(missing):
+        other = max(extra, key=lambda one: len(_in_common(row, one)), default=None) if isinstance(row, dict) else None
+        if other is not None and 2 * len(_in_common(row, other)) > len(row):
+            missing.remove(row)
+            extra.remove(other)
+            changed.append(_changed(row, other))
+    more = [f"and {len(changed) - ROWS_TOLD} rows more"] if len(changed) > ROWS_TOLD else []
+    gone = [f"missing {short(missing)}"] if missing else []
+    new = [f"unexpected {short(extra)}"] if extra else []
+    return ", ".join([*changed[:ROWS_TOLD], *more, *gone, *new])
+
+
+def _without(rows: list[Any], others: list[Any]) -> list[Any]:
+    """Each row as often as it stands here and not there."""
+    left = list(others)
+    found = []
+    for row in rows:
+        if row in left:
+            left.remove(row)
+        else:
+            found.append(row)
+    return found
+
+
+def _in_common(row: Any, other: Any) -> dict[str, Any]:
+    """The columns in which two rows agree."""
+    if not isinstance(row, dict) or not isinstance(other, dict):
+        return {}
+    return {name: value for name, value in row.items() if name in other and other[name] == value}
+
+
+def _changed(row: dict[str, Any], other: dict[str, Any]) -> str:
+    """One row before and after: what it is known by, and the columns that differ."""
+    same = _in_common(row, other)
+    known = {name: value for name, value in same.items() if _NAMES.search(name) and value is not None}
+    columns = [name for name in {**row, **other} if name not in same]
+    told = ", ".join(f"{name} {short(row.get(name))} became {short(other.get(name))}" for name in columns)
+    return f"of {short(known or same)} {told}"
 
 
 def decoded(text: Any) -> Any:

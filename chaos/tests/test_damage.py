@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from buschaos.damage import WAYS, damaging, flipped
 from buschaos.tape.image import Image
 from busproof.fleet import reference
@@ -40,6 +42,19 @@ def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(tmp_path: Path
         ends = dict(damage.files())
         assert ends["bus.db removed"] == "acknowledged, and lost"
         assert damage.problems
+
+
+@pytest.mark.parametrize(("system", "log"), [("relay", "ledger.db-wal"), ("timeline", "timeline.db-wal")])
+def test_who_looks_at_the_database_alone_loses_what_it_writes_into_its_log(
+    tmp_path: Path, faulty: Callable[[str], str], system: str, log: str
+) -> None:
+    """What a pass took up counts as what a call acknowledged; the reference refuses both, and nothing is lost."""
+    with damaging(faulty(f"{system}/looks_at_the_database_alone"), system, tmp_path) as damage:
+        damage.under_a_live_one(log, WAYS["removed"])
+        assert [", and lost: " in problem for problem, _ in damage.problems] == [True]
+    with damaging(reference(system), system, tmp_path) as damage:
+        assert damage.under_a_live_one(log, WAYS["removed"]).startswith("refused IO_ERROR")
+        assert damage.problems == []
 
 
 def test_who_believes_its_blobs_hands_out_what_was_never_sent(tmp_path: Path, faulty: Callable[[str], str]) -> None:

@@ -98,7 +98,7 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
     """An operation that is added tomorrow has a peer; and a call after a lease meets one that comes after it, too."""
     subject = SUBJECTS[system]
     with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
-        playable = [op for op in subject.repertoire.operations if is_playable(op, fleet.hello)]
+        playable = [op for op in subject.repertoire.operations if is_playable(subject, op, fleet.hello)]
         pairs = pairs_of(subject, playable, fleet.hello)
     assert {op.name for op, _ in pairs} == {op.name for op in playable}
     late = {(op.name, peer.method, peer.are_both_late) for op, peer in pairs if peer.later_ms > 0}

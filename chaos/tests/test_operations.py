@@ -63,6 +63,13 @@ def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> No
             supervision.end()
 
 
+@pytest.mark.parametrize("system", sorted(SUBJECTS))
+def test_a_session_begins_and_ends_as_operations(system: str) -> None:
+    """What they write nothing else does: a lock, a folded log. Only a server that ends with its client has none."""
+    if system != "topics":
+        assert {"open", "close"} <= {operation.method for operation in SUBJECTS[system].repertoire.operations}
+
+
 def test_every_operation_of_the_reference_is_applicable() -> None:
     """An operation that no bus plays is none."""
     for system, subject in SUBJECTS.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from chaos.tests import acts
 from chaos.tests.acts import told
 
 from buschaos.crashpoints import CrashPoints, in_the_middle
-from buschaos.points import Point, parse
+from buschaos.holds import Holds
+from buschaos.points import Place, Point, parse
 from buschaos.state import Evidence
 from buschaos.subjects.relay.operations import OPERATIONS
 from buschaos.subjects.relay.state import problems
@@ -59,6 +62,18 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """What could not be processed is processed when there is room."""
     played = play(tmp_path, disk_full=True, levels=(0, 1, 2, 3, 5, 8, 13, 21, 34, 60), errors=(errno.ENOSPC, errno.EIO))
     assert told(played) == []
+
+
+@pytest.mark.parametrize(("bus", "ends"), [("", []), ("relay/removes_its_lock_first", ["a third opens it, too"])])
+def test_who_closes_lets_one_other_in(tmp_path: Path, faulty: Callable[[str], str], bus: str, ends: list[str]) -> None:
+    """Another has opened the lock file and asks for the lock when who holds it has gone; then a third comes."""
+    close = tuple(operation for operation in OPERATIONS if operation.method == "close")
+    place = parse("1:hold:2")
+    assert isinstance(place, Place)
+    with contextlib.closing(Fleet([faulty(bus) if bus else reference("relay")], system="relay")) as fleet:
+        (result,) = Holds(fleet, tmp_path, operations=close, only=place).run()
+    assert result.twice == 1
+    assert [problem.why.rpartition(", and ")[2] for problem, _ in result.problems] == ends
 
 
 SOUND: dict[str, Any] = {

@@ -134,3 +134,23 @@ def test_a_difference_is_told_by_table() -> None:
     """What is missing and what is there instead."""
     told = difference({"t": [1, 2], "n": 1}, {"t": [2, 3], "n": 1})
     assert told == "t: missing [1], unexpected [3]"
+
+
+def test_a_row_that_changed_is_told_by_its_columns() -> None:
+    """A reader sees which row it is and what is other in it; not two rows of twenty columns."""
+    before = [{"message_id": "ann/1", "status": "archived", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
+    after = [{"message_id": "ann/1", "status": "processing", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
+    told = difference({"messages": before}, {"messages": after})
+    assert told == 'messages: of {"message_id": "ann/1"} status "archived" became "processing"'
+
+
+def test_a_row_that_stands_once_more_is_told() -> None:
+    """As often as it is more, and no other."""
+    copy_ = {"agent": "bob", "id": "ann/1"}
+    told = difference({"copies": [copy_]}, {"copies": [copy_, copy_, copy_]})
+    assert told == f"copies: unexpected {json.dumps([copy_, copy_])}"
+
+
+def test_rows_in_another_order_are_told_as_such() -> None:
+    """Where order is part of what is compared."""
+    assert difference({"t": [1, 2]}, {"t": [2, 1]}) == "t: the rows stand in another order"

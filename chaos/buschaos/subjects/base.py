@@ -102,7 +102,8 @@ class Repertoire:
 
     operations: tuple[Operation, ...]  # killed at every write point
     prepare: Prepare  # fills a store for them
-    ids: Callable[[str, dict[str, Any]], set[str]]  # of the messages that a call stores, by its method and params
+    # Of the messages that a call stores, by its method and params; on the prepared store, where files bring them.
+    ids: Callable[[str, dict[str, Any]], set[str]]
     reads: frozenset[str] = frozenset()  # methods that change nothing
     like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
@@ -133,7 +134,8 @@ class Subject:
     # An agent takes all that waits for it, or raises reading.Endless. From what was recorded it knows what it was told.
     read_all: Callable[[Session, list[Event]], None]
     export: str | None = None  # the method that brings a file up to date
-    id: str = "id"  # the column of a dump's messages that holds these ids
+    id: str = "id"  # the column of a dump's messages that holds the ids of `Repertoire.ids`
+    table: str = "messages"  # of the dump, that holds them
     files: Callable[[Path, HelloReply], list[dict[str, str]]] = (
         lambda _, __: []
     )  # what is stored beside the database: path, content

@@ -46,6 +46,8 @@ class StdioDoor:
         reply = self._answer(self.child.read_line(method, deadline - time.monotonic()), method)
         if method == "open":
             self.store = Path(params["store"])
+        elif method == "close":
+            self.store = None
         return reply
 
     def send_line(self, line: bytes) -> None:

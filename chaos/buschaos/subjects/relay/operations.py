@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
+from buschaos.subjects.base import PeerCall
 from buschaos.subjects.relay.agents import LINKED, File, join, message, put
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -50,20 +51,23 @@ def prepare(alice: Session, _bob: Session, hello: HelloReply) -> None:
     put(store, FILES)
 
 
-def ids(_method: str, _params: dict[str, Any]) -> set[str]:
-    """No call brings a message: files do."""
-    return set()
+def ids(method: str, _params: dict[str, Any]) -> set[str]:
+    """No call brings a message: files do, and the next pass enters them."""
+    return {file.id for file in FILES} if method == "scan" else set()
 
 
 OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
     Operation("scan", "log", "scan", lambda _: {}),
+    Operation("close", "lease", "close", lambda _: {}),
 )
+
+# One at a time: another that comes is refused, or has the folder to itself.
+PEERS = (PeerCall("another orchestrator", "open", lambda _: {}, ("open again", "close")),)
 
 READS = frozenset({"audit", "dump", "metrics", "status"})
 LIKE = {
-    "close": "it folds the log into the ledger; each opening here finds one that nobody folded",
     "backup": "it writes one file, outside of the folder",
     "restore": "one transaction of SQLite; a pass that follows it moves files, so it cannot be played twice",
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.relay.agents import take_and_link
 from buschaos.subjects.relay.folder import facts, state
-from buschaos.subjects.relay.operations import LIKE, OPERATIONS, READS, ids, prepare
+from buschaos.subjects.relay.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
 from buschaos.subjects.relay.state import comparable, problems, promises
 from busproof.adapters.base import Refused
@@ -22,7 +22,7 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE),
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
     Truth(facts, comparable, promises, problems),
     roles=ROLES,
     memory=RelayMemory,
@@ -36,5 +36,7 @@ SUBJECT = Subject(
     is_alone=True,
     catch_up="scan",
     meanwhile=take_and_link,
-    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.disk_full"}),
+    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full", "chaos.damage"}),
+    id="message_id",
+    table="ledger",
 )

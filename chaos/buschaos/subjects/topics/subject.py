@@ -34,5 +34,5 @@ SUBJECT = Subject(
     names_full_disk=False,
     consumer=CONSUMER,
     is_slow_to_start=True,
-    acts=Subject.acts | {"chaos.holds", "chaos.gone_callers"},
+    acts=Subject.acts | {"chaos.holds", "chaos.damage", "chaos.gone_callers"},
 )

@@ -1,0 +1,18 @@
+"""A database that was removed is noticed, the log beside it is not: what is written there then is found by nobody."""
+
+from refbus.kernel.sight import Identity, Sight, identity
+from refbus.topics.mcp.server import main
+
+KILLED_BY = ("topics.log.87",)
+CHAOS = {"damage": 1}
+
+
+def the_database(self: Sight) -> tuple[Identity | None, Identity | None]:
+    return identity(self._paths[0]), None
+
+
+Sight._found = the_database  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
