@@ -36,7 +36,8 @@ _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were ther
 LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
 SLICE_S = 0.002
 STAND_S = 10.0  # nobody is held longer for another's sake: its caller would give it up, through no fault of its own
-CIRCLE = 12  # calls that only repeat themselves: an attempt, again and again
+ATTEMPT = 4  # calls at most, that are made again and again
+CIRCLE = 12  # calls that only repeat themselves
 IDLE_S = 0.3  # who sleeps so long without a break, in whatever call, waits for another
 # What a process does that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
 _WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
@@ -110,8 +111,9 @@ class Duet:
                     _until(lambda: victims.stands or not mine.is_alive())
                     others.start()
                     _until(_or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
-                    self.reached = [change.ordinal for change in peers_watch.changes]
                     self.peer_waited = others.is_alive() and not peers.stands
+                    made = list(peers_watch.changes)
+                    self.reached = [one.ordinal for one in (until_it_repeats(made) if self.peer_waited else made)]
                     if peers.stands:
                         victims.let_go()
                         _until(_or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
@@ -331,10 +333,25 @@ def _or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable
     return is_so
 
 
+def until_it_repeats(changes: list[Change]) -> list[Change]:
+    """Without the attempts that only repeat the one before: how many there were is a matter of time."""
+    told = [(change.call, change.path, change.size) for change in changes]
+
+    def first_repeated(step: int) -> int:
+        begin = len(told)
+        while begin > step and told[begin - 1] == told[begin - 1 - step] and told[begin - 1][2] is None:
+            begin -= 1
+        return begin
+
+    while (end := min(map(first_repeated, range(1, ATTEMPT + 1)))) < len(told):
+        del told[end:]
+    return changes[: len(told)]
+
+
 def _goes_in_a_circle(changes: list[Change]) -> bool:
     """The last calls are up to four, over and over, and none of them writes."""
     told = [(change.call, change.path) for change in changes[-CIRCLE:] if change.size is None]
-    return len(told) == CIRCLE and any(told[step:] == told[:-step] for step in range(1, 5))
+    return len(told) == CIRCLE and any(told[step:] == told[:-step] for step in range(1, ATTEMPT + 1))
 
 
 def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:

@@ -127,3 +127,17 @@ def test_who_makes_the_same_few_calls_again_and_again_waits(
 ) -> None:
     """However it naps in between, as Node does in a call that no other program sleeps in; who writes goes on."""
     assert duet._goes_in_a_circle([Change(n, *call) for n, call in enumerate(calls, 1)]) is is_one
+
+
+@pytest.mark.parametrize("attempt", ["A", "AB", "AAB", "BAA", "AAA", "ABCA"])
+def test_how_often_a_peer_tried_makes_no_other_places(attempt: str) -> None:
+    """On a machine with more to do it tries less often until it is seen to wait."""
+
+    def reached(times: int) -> list[str]:
+        calls = [Change(n, name, "log", None) for n, name in enumerate("PQ" + attempt * times, 1)]
+        return [change.call for change in duet.until_it_repeats(calls)]
+
+    assert reached(1) == reached(2) == reached(7)
+    assert reached(1)[:3] == ["P", "Q", attempt[0]]
+    writes = [Change(n, "write", "log", 9) for n in range(5)]
+    assert duet.until_it_repeats(writes) == writes

@@ -131,6 +131,7 @@ class WatchedChild(Child):
         machine = bpf.machine()
         if machine is None:
             raise Unavailable(f"no system-call table for {os.uname().machine}")
+        self._read_number = machine.numbers["read"]
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -159,18 +160,24 @@ class WatchedChild(Child):
             self._watch = None
 
     def sleeps_in(self) -> set[int] | None:
-        """The calls in which all threads of all its processes sleep; None while one works, or stands before us."""
+        """The calls in which all threads of all its processes sleep; None while one works, or stands before us.
+
+        Nor where all wait for a request: on a machine with much to do that may be on its way to them for long.
+        """
         calls: set[int] = set()
+        are_idle = True
         try:
             if not self._listener.is_idle:
                 return None
             for task in _tasks(self.pid):
                 if (task / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "S":
                     return None
-                calls.add(int((task / "syscall").read_text("ascii").split(" ", 1)[0]))
+                number, first, *_ = (task / "syscall").read_text("ascii").split()
+                calls.add(int(number))
+                are_idle = are_idle and (int(number), int(first, 16)) == (self._read_number, 0)
         except (OSError, ValueError):  # one ended, or works
             return None
-        return calls if self._listener.is_idle else None
+        return calls if self._listener.is_idle and not are_idle else None
 
     def _reap(self) -> None:
         super()._reap()
