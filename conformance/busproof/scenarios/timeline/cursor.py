@@ -48,8 +48,16 @@ def dead_worker(ctx: Ctx) -> None:
 
 @scenario("cursor.comes_back", ack_wait_ms=1_000)
 def comes_back(ctx: Ctx) -> None:
-    """A message whose time is over goes to whoever waits for it by then, though nobody does anything meanwhile."""
+    """A message whose time is over goes to whoever waits for it by then, though nobody does anything meanwhile.
+
+    How long that is, the session says that fetched it, not the one that fetched first.
+    """
     waiter, holder = ctx.agent_in_real_time("waiter"), ctx.agent_in_real_time("holder")
+    patient = ctx.agent_in_real_time("patient", ack_wait_ms=60_000)
+    send(holder, request(9))
+    first = fetch(patient, ANY_REQUEST)
+    if first is not None:
+        patient.call("ack", delivery=first["delivery"])
     send(holder, request())
     began = time.monotonic()
     held = fetch(holder, ANY_REQUEST)
