@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from buschaos import reading
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
@@ -110,7 +111,7 @@ class CrashPoints:
         self.left_out = 0  # operations for which there was no time
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
-        self._subject = SUBJECTS[fleet.system]
+        self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
@@ -183,8 +184,9 @@ class CrashPoints:
     def _rehearse(self, ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
         """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
         before = None
-        # Who opens an empty store to look at it makes it; from outside there is nothing, which is a state too.
-        if not operation.empty_store or self._subject.read is not None:
+        # Whoever looks at an empty store has opened it; from outside there is nothing, which is a state too.
+        is_made_by_a_look = operation.empty_store and operation.method == "open"
+        if not is_made_by_a_look or self._subject.read is not None:
             with contextlib.closing(Stage(ground, operation, folder)) as stage:
                 before = stage.look()
         with contextlib.closing(Stage(ground, operation, folder)) as stage:

@@ -116,7 +116,7 @@ class _FullDisk:
     def __init__(self, fleet: Fleet, small: Path, work: Path, out: Path) -> None:
         self._fleet, self._small, self._work, self._out = fleet, small, work, out
         self._template = work / "prepared"
-        self._subject = SUBJECTS[fleet.system]
+        self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         self._operations = [
             op
             for op in self._subject.repertoire.operations

@@ -279,7 +279,7 @@ class Duet:
         for session, pool in zip(self._sessions, (self._ground.victims, self._peers), strict=False):
             pool.give_back(session.door)
         for session in self._sessions[2:]:
-            self._ground.fleet.give_back(session.door, retired=session.retired)
+            self._ground.fleet.give_back(session.door, retired=session.retired or not session.door.serves_many)
         with contextlib.suppress(ValueError):  # closed already
             self._recorder.close()
         shutil.rmtree(self.folder, ignore_errors=True)

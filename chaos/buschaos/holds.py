@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from buschaos import reading
 from buschaos.duet import Duet, Ending
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
@@ -99,7 +100,7 @@ class Holds:
         self.left_out = 0  # pairs for which there was no time
         self._points, self._seed = points, seed
         self._only, self._against = only, against
-        self._subject = SUBJECTS[fleet.system]
+        self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         usual = TWICE_OF_SLOW_STARTERS if self._subject.is_slow_to_start else TWICE_OF_PAIR
         self._twice = usual if twice is None else twice
         every = self._subject.repertoire.operations if operations is None else operations

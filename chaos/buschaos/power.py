@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from buschaos import state
+from buschaos import reading, state
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
@@ -98,7 +98,7 @@ class PowerLoss:
         tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
     ) -> None:
         self._fleet, self._out, self._seed = fleet, out, seed
-        self._subject = SUBJECTS[fleet.system]
+        self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         self._durability = durability or fleet.hello.durability
         self._options = options or {}
         every = self._subject.repertoire.operations if operations is None else operations

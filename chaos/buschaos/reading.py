@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,11 @@ Read = Callable[[Path], dict[str, Any]]
 def can_compare(hello: HelloReply, subject: Subject) -> bool:
     """Can two states be told apart, at least by what readers are shown?"""
     return can_dump(hello) or subject.shown is not None
+
+
+def suited(subject: Subject, hello: HelloReply) -> Subject:
+    """The subject for a bus that says this of itself: where nobody can look from outside, what it shows must do."""
+    return subject if can_dump(hello) or subject.shown is None else replace(subject, read=None)
 
 
 def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> dict[str, Any]:

@@ -430,6 +430,8 @@ def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     act.could_not_run = _why_no_points(fleet)
     if not all(spec.startswith("mcp:") for spec in settings.specs):
         act.could_not_run = "only an MCP server can be told that its caller went: --bus is mcp:CMD… here"
+    elif not reading.can_dump(fleet.hello):
+        act.could_not_run = "the kit reads on as the same agent by the seed's tables, and the bus stores in no SQLite"
     for spec in settings.specs if act.could_not_run is None else []:
         with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
             for number, result in enumerate(GoneCallers(alone, settings.out, settings.cases).run(), 1):

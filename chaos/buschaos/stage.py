@@ -414,7 +414,8 @@ class Stage:
     def _let_survivor_go(self) -> None:
         session, self._survivor = self._survivor, None
         if session is not None:
-            self._ground.fleet.give_back(session.door, retired=session.retired)
+            # A server of one store would be kept for the next one under the same name.
+            self._ground.fleet.give_back(session.door, retired=session.retired or not session.door.serves_many)
 
     def _tell_time(self, session: Session) -> None:
         tell_time(session, self._ground.fleet.hello, WHEN_MS)

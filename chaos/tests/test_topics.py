@@ -14,6 +14,7 @@ from chaos.tests.acts import told
 from buschaos import cli
 from buschaos.gone import CASES, Case
 from buschaos.nemeses.syscalls import ANSWER, Continue, Supervision, watched_child
+from buschaos.points import parse
 from buschaos.subjects.topics.state import read
 from busproof.fleet import open_door, reference
 from busproof.history import read as read_history
@@ -124,3 +125,35 @@ def test_the_reference_survives_every_point(tmp_path: Path) -> None:
     assert told(played) == []
     assert len(outcomes(played)) == 7
     assert set(outcomes(played).values()) == {"pass"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("bus", "outcome"), [("", "pass"), ("topics/stores_one_by_one", "fail")])
+def test_a_bus_whose_file_nobody_can_read_is_judged_by_what_it_shows(
+    tmp_path: Path, faulty: Callable[[str], str], bus: str, outcome: str
+) -> None:
+    """What it lists, who has synced, and what a stranger reads from the beginning."""
+    played = play(elsewhere(tmp_path, faulty(bus) if bus else reference("topics")), tmp_path, SENDS, points=True)
+    assert outcomes(played)["topics.log.73"] == outcome
+    assert bool(told(played)) is (outcome == "fail")
+
+
+def test_what_only_a_file_can_tell_says_so(tmp_path: Path) -> None:
+    """One point is judged; damage does not apply, and who reads on for callers that went needs the tables."""
+    played = play(elsewhere(tmp_path, reference("topics")), tmp_path, SENDS, points=True, at=parse("3:kill"), gone=True)
+    assert told(played) == []
+    found = outcomes(played)
+    assert {row: found[row] for row in ("topics.log.73", "topics.cursor.49")} == {
+        "topics.log.73": "pass",
+        "topics.cursor.49": "could-not-run",
+    }
+
+
+SENDS = "sync that sends"
+
+
+def elsewhere(folder: Path, bus: str) -> str:
+    """The same server, whose database has another name than it was told."""
+    script = folder / "serve.sh"
+    script.write_text(f'AGENT_BUS_DB="$AGENT_BUS_DB.elsewhere" exec {bus.removeprefix("mcp:")}\n')
+    return f"mcp:sh {script}"

@@ -8,6 +8,7 @@ from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
 from buschaos.subjects.topics.operations import LIKE, OPERATIONS, PEERS, READS, enter, ids, prepare
 from buschaos.subjects.topics.roles import ROLES
+from buschaos.subjects.topics.shown import shown
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
 from busproof.adapters.base import Refused
 from busproof.protocol.topics import TOPICS_ERROR_CODES
@@ -30,6 +31,7 @@ SUBJECT = Subject(
     read_all=read_all,
     enter=enter,
     read=read,
+    shown=shown,
     says_full=says_full,
     names_full_disk=False,
     consumer=CONSUMER,
