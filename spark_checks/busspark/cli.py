@@ -22,7 +22,7 @@ from busspark.twin import Run
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 # Below this Python ends before Spark has begun: spark_checks/README.md has the measurements.
-EVENTS_FOR_SPARK = 4_000_000
+EVENTS_FOR_SPARK = 10_000_000
 EVENTS_OF_A_SHORT_ONE = 500_000
 Judged = dict[Run, list[Verdict]]
 
