@@ -64,10 +64,8 @@ def test_it_may_be_taken_and_it_may_be_refused(method: str, params: dict[str, An
     [
         ("send_message", {**SEND, "ttl_seconds": 1}),
         ("send_message", {**SEND, "ttl_seconds": -1}),
-        (
-            "send_message",
-            {**SEND, "payload": {"n": 2**63 - 1}, "ttl_seconds": 1},
-        ),  # unsaid, its time to live is a choice
+        # Its time to live is said: unsaid, it is a choice.
+        ("send_message", {**SEND, "payload": {"n": 2**63 - 1}, "ttl_seconds": 1}),
         ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": 1}),
         ("receive_messages", {"agent_id": "a", "channels": ["c"], "limit": -1}),
     ],
