@@ -48,7 +48,7 @@ export class Bus {
 
   publish(now, sender, message) {
     if (typeof sender !== "string" || typeof message.type !== "string") throw new Refused("INVALID_ARGUMENT", "a message has a sender and a type");
-    const { id = randomUUID(), to = null, type, correlation_id = null, in_reply_to = null } = message;
+    const { to = null, type, correlation_id = null, in_reply_to = null } = message, id = message.id ?? randomUUID();
     const row = { from_agent: sender, to_agent: to, type, correlation_id, in_reply_to, ..."payload" in message && { payload: message.payload } };
     return this.change(({ messages }) => {
       const known = messages.find((m) => m.id === id);
