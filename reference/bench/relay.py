@@ -21,13 +21,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import benches
 import crew
 import inotify_simple
+import msgspec
 
+from busproof.history import Event, Recorder, merged, read, write
 from refbus.kernel import msgfile
 from refbus.kernel.msgfile import Message
 from refbus.relay import names, tree
@@ -37,6 +40,7 @@ from refbus.relay.store import Store
 
 LATENCY_TARGET_MS, SCAN_TARGET_S, IDLE_TARGET = 120.0, 1.0, 1.5
 _OLD_NS = 10_000_000_000  # a file of the past has settled
+_RUN = "writers"
 
 Found = tuple[dict[str, Any], list[str]]
 
@@ -169,22 +173,32 @@ def _grow(root: Path, archived: int) -> None:
         )
 
 
-def _write(root: str, number: int, writers: int, messages: int) -> None:
-    """One agent: it sends to the others in turn."""
-    box = Mailbox(root, f"agent-{number}")
+def _write(root: str, number: int, writers: int, messages: int, part: str) -> None:
+    """One agent: it sends to the others in turn, and records each send."""
+    agent = f"agent-{number}"
+    box, recorder = Mailbox(root, agent), Recorder(Path(part), run=_RUN, system="relay")
+    tell = partial(recorder.record, process=number, op="send", agent=agent)
     for message in range(messages):
-        box.send(Message(f"agent-{(number + 1 + message) % writers}", f"{number}.{message}"))
+        to = f"agent-{(number + 1 + message) % writers}"
+        tell("invoke", value={"agent": agent, "to": [to]})
+        sent = box.send(Message(to, f"{number}.{message}"))
+        tell("ok", value={"id": sent["message_id"]})
+    recorder.close()
 
 
 def writers(folder: Path, arguments: argparse.Namespace) -> Found:
-    """Processes that write at once, while the orchestrator delivers: none lost, none doubled, each archived once."""
+    """Processes that write at once, while the orchestrator delivers: none lost, none doubled, each archived once.
+
+    Counted here, and then asked of the history by the checks of the kit, in Python and by Spark.
+    """
     total = arguments.writers * arguments.messages
+    parts = [folder.parent / f"{folder.name}-{number}.jsonl" for number in range(arguments.writers)]
     for number in range(arguments.writers):
         Mailbox(folder, f"agent-{number}")
     began = time.monotonic()
     with orchestrator(folder), crew.crew() as team:
         for number in range(arguments.writers):
-            team.start(_write, str(folder), number, arguments.writers, arguments.messages)
+            team.start(_write, str(folder), number, arguments.writers, arguments.messages, str(parts[number]))
         watch = crew.Watch("archived", total)
         with contextlib.closing(sqlite3.connect(folder / tree.LEDGER, timeout=30)) as ledger:
             while (done := _archived(ledger)) < total:
@@ -195,11 +209,16 @@ def writers(folder: Path, arguments: argparse.Namespace) -> Found:
         team.join()
         seconds = time.monotonic() - began
     broken = _counted(folder, arguments.writers, arguments.messages)
+    with contextlib.ExitStack() as stack:
+        for part in (*parts, history := folder.with_suffix(".jsonl")):
+            stack.callback(part.unlink, missing_ok=True)
+        _record(folder, parts, history)
+        broken += _audited(history, arguments.engine)
     print(
         f"{arguments.writers} writers x {arguments.messages} messages in {seconds:.0f} s: "
         f"{total / seconds:.0f} a second"
     )
-    print("  none lost, none doubled, each archived once" if not broken else "")
+    print("  none lost, none doubled, each archived once; the audit says valid" if not broken else "")
     return {"seconds": seconds, "messages_per_s": total / seconds}, broken
 
 
@@ -222,6 +241,46 @@ def _counted(folder: Path, writers_: int, messages: int) -> list[str]:
         )
         if is_so
     ]
+
+
+def _record(folder: Path, parts: list[Path], history: Path) -> None:
+    """One history of all sends, and of what stands in ledger and inboxes in the end."""
+    with contextlib.closing(sqlite3.connect(folder / tree.LEDGER)) as ledger:
+        rows = ledger.execute("SELECT agent_name, message_id, id FROM messages WHERE direction = 'outbox'").fetchall()
+    messages = [{"lane": f"outbox {agent}", "id": id_, "seq": seq} for agent, id_, seq in rows]
+    for path in folder.glob("agents/*/inbox/*.msg"):
+        _, id_, _ = msgfile.parse_copy(path.read_bytes())
+        messages.append({"lane": f"inbox {path.parts[-3]}", "id": id_, "seq": None})
+    last = history.with_suffix(".last")
+    with contextlib.closing(Recorder(last, run=_RUN, system="relay")) as recorder:
+        tell = partial(recorder.record, process=len(parts), op="dump", agent="auditor")
+        tell("invoke", value={})
+        tell("ok", value={"messages": messages})
+    write(merged([*map(_sends, parts), read(last)]), history)
+    last.unlink()
+
+
+def _sends(part: Path) -> Iterator[Event]:
+    """The sends of one agent. The id of a message is a part of what was sent, and known when it was."""
+    invoked: Event | None = None
+    for event in read(part):
+        if event.type == "invoke":
+            invoked = event
+            continue
+        if invoked is not None:
+            yield msgspec.structs.replace(invoked, value={**invoked.value, **event.value})
+            invoked = None
+        yield event
+
+
+def _audited(history: Path, engine: str) -> list[str]:
+    """What the checks say against it, in Python and by Spark."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "busproof", "audit", str(history), "--engine", engine]
+    audit = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(f"  a history of {history.stat().st_size >> 20} MB, audited in {time.monotonic() - began:.0f} s:")
+    print("".join(f"    {line}\n" for line in audit.stdout.splitlines()), end="")
+    return [] if audit.returncode == 0 else [f"the audit ended with {audit.returncode}: {audit.stderr[-300:]}"]
 
 
 def _old_file(path: Path, to: str) -> None:
@@ -247,6 +306,8 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         for name, default in numbers.items():
             command.add_argument(f"--{name}", type=int, default=default)
+        if run is writers:
+            command.add_argument("--engine", default="both", help="of the audit; Spark is a package of its own")
     return parser
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +26,7 @@ BENCH = Path(__file__).parents[1] / "bench"
         ["relay", "latency", "--messages", "3"],
         ["relay", "scan", "--agents", "10", "--files", "3"],
         ["relay", "idle", "--agents", "3", "--archived", "50"],
-        ["relay", "writers", "--writers", "3", "--messages", "20"],
+        ["relay", "writers", "--writers", "3", "--messages", "20", "--engine", "python"],
         ["timeline", "workers", "--workers", "2", "--timelines", "3", "--requests", "20"],
         ["timeline", "latency", "--messages", "20"],
         ["timeline", "kills", "--backends", "sqlite", "--invokes", "24", "--kill-every-ms", "500"],
@@ -36,3 +41,25 @@ def test_nothing_is_lost_doubled_or_stuck(tmp_path: Path, arguments: list[str]) 
     command = [sys.executable, str(BENCH / f"{system}.py"), "--folder", str(tmp_path), *rest]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_a_bench_that_is_ended_leaves_no_server(tmp_path: Path) -> None:
+    """SIGTERM: its nats-server ends, and its folder goes."""
+    command = [sys.executable, str(BENCH / "timeline.py"), "--folder", str(tmp_path), "workers", "--backends", "nats"]
+    with subprocess.Popen([*command, "--requests", "1000000"], cwd=tmp_path, stdout=subprocess.DEVNULL) as bench:
+        end = time.monotonic() + 60  # guards against a hang
+        while (url := _url_of_a_server(tmp_path)) is None:
+            assert bench.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+        bench.terminate()
+        assert bench.wait(60) != 0
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", urlsplit(url).port or 0))
+
+
+def _url_of_a_server(folder: Path) -> str | None:
+    for path in folder.glob("*/*/config.toml"):
+        with contextlib.suppress(tomllib.TOMLDecodeError, KeyError):  # half written
+            return str(tomllib.loads(path.read_text())["queue"]["nats_url"])
+    return None

@@ -45,8 +45,7 @@ class Artifacts:
         is not definite may have left the file without its audit record.
         """
         for what, value in (("agent_id", agent_id), ("task_id", task_id), ("name", name)):
-            if limits.name(what, value).startswith(".tmp-"):
-                raise InvalidArgument(f"{what} must not begin with '.tmp-'")
+            limits.name(what, value)
         text = limits.payload(content)
         path = self.store.artifacts / agent_id / task_id / name
         self.refuse_links(path)

@@ -1,6 +1,6 @@
 """The audit trail: every change, recorded in the transaction that made it, and moved to `.claude/audit-trail.jsonl`.
 
-Others write to that file, too ("already exists"), so its lines stand among theirs; ours carry `audit_seq`. It is
+Others write to that file, too ("already exists"), so its lines stand among theirs; ours begin with `audit_seq`. It is
 brought up to date on close, on clean-up and on request, so that no operation waits for a second file.
 """
 
@@ -16,6 +16,7 @@ from refbus.kernel.jsonl import JsonlFile
 from refbus.kernel.transaction import Transaction
 
 ROWS_AT_ONCE = 1000
+OWN_START = b'{"audit_seq": '  # of every line that `_line` makes
 
 
 class Exported(TypedDict):
@@ -42,7 +43,7 @@ class Audit:
         if self.store.db.row("SELECT 1 FROM audit_log LIMIT 1") is None:
             return {"exported": 0}
         trail, lock = self.store.root / ".claude" / "audit-trail.jsonl", self.store.folder / "audit.lock"
-        file = JsonlFile(trail, lock, self, own_key="audit_seq")
+        file = JsonlFile(trail, lock, self, own_start=OWN_START)
         with file.locked():
             last_seq = file.bring_up_to_date()
             file.make_durable()

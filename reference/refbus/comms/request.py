@@ -135,7 +135,7 @@ _CLAIMED = "SELECT 1 FROM message_deliveries WHERE message_id = ? AND agent_id =
 _ANSWERS = """
     SELECT id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
     FROM live_messages
-    WHERE correlation_id = :correlation AND to_agent = :agent AND id <> :sent AND status = 'pending'
-      AND live_until > :now
+    WHERE correlation_id = :correlation AND to_agent = :agent AND id <> :sent AND live_until > :now
+      AND (status = 'pending' OR id IN (SELECT id FROM due_deliveries WHERE agent_id = :agent AND due_at <= :now))
     ORDER BY timestamp, number
 """

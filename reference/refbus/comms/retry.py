@@ -44,7 +44,7 @@ class DeadLetters(TypedDict):
 
 
 class Redriven(TypedDict):
-    """redrive: False where there is no such letter, or a gone broadcast came back to another agent and is not over."""
+    """redrive: False where there is no such letter, or a gone broadcast came back to another agent that is not done."""
 
     redriven: bool
 
@@ -82,9 +82,7 @@ class Retries:
                 return {"redriven": False}
             message = _whole(row[0])
             agent_id = message["to_agent"] or _agent_of(id, message["id"])
-            present = tx.row("SELECT to_agent FROM messages WHERE id = ?", (message["id"],))
-            if present is not None and present[0] not in (None, agent_id):
-                # A broadcast that was gone lies in front of another agent alone; this agent's turn comes after it.
+            if not _make_way(tx, message["id"], agent_id):
                 return {"redriven": False}
             tx.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
             tx.execute(
@@ -156,6 +154,18 @@ class Retries:
                     raise
                 time.sleep(retry.send_delay_s(attempt, base_delay, self.store.jitter()))
         raise AssertionError("unreachable: max_attempts is at least 1")
+
+
+def _make_way(tx: Transaction, message_id: str, agent_id: str | None) -> bool:
+    """A broadcast that was gone lies in front of one agent alone; the next one's turn comes when that one is done."""
+    present = tx.row("SELECT to_agent, status FROM messages WHERE id = ?", (message_id,))
+    if present is None or present[0] in (None, agent_id):
+        return True
+    if present[1] != "done":
+        return False
+    tx.execute("DELETE FROM messages WHERE id = ?", (message_id,))
+    tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
+    return True
 
 
 def _decoded(letter: dict[str, Any]) -> Any:

@@ -56,9 +56,10 @@ class Store(Base):
         self.rate_capacity = limits.number("rate_capacity", rate_capacity)
         self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s)
         self.retry_jitter = None if retry_jitter is None else limits.number("retry_jitter", retry_jitter)
-        for folder in (self.root / ".claude", self.folder, self.artifacts):
+        for folder in (self.root / ".claude", self.folder):
             make_folder(folder)
         agree_on_version(self.folder / "protocol_version.txt")
+        make_folder(self.artifacts)
         self.open(SCHEMA)
 
     def now(self) -> str:

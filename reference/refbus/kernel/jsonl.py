@@ -46,11 +46,11 @@ class Source(Protocol):
 class JsonlFile:
     """The file at `path`; `lock_path` is never deleted.
 
-    With `own_key`, others append to the file, too: whole lines without that key are theirs, and stay.
+    With `own_start`, others append to the file, too: what does not begin so is theirs, whatever it holds, and stays.
     """
 
-    def __init__(self, path: Path, lock_path: Path, source: Source, *, own_key: str | None = None) -> None:
-        self._path, self._lock_path, self._source, self._own_key = path, lock_path, source, own_key
+    def __init__(self, path: Path, lock_path: Path, source: Source, *, own_start: bytes = b"") -> None:
+        self._path, self._lock_path, self._source, self._own_start = path, lock_path, source, own_start
 
     def bring_up_to_date(self, exported_to: int = 0) -> int:
         """Repair, append what is missing; return the last seq exported, 0 for none. Under `locked` only.
@@ -58,7 +58,8 @@ class JsonlFile:
         What lies at or below `exported_to` is not missing: its lines were moved away with the file that held them.
         """
         try:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+            # Behind what others append meanwhile, not over it.
+            fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         except OSError as error:
             raise of_os_error(error, definite=True) from error
         try:
@@ -98,15 +99,15 @@ class JsonlFile:
         except OSError as error:
             raise of_os_error(error, definite=False) from error
         try:
-            os.lseek(fd, size, os.SEEK_SET)
             last_seq = max(last_seq, exported_to)
+            gap = b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""  # another's last line has no end
             while True:
                 lines, newest = self._source.lines_after(last_seq)
                 if not lines:
                     return last_seq
                 self._source.make_durable()
-                write_all(fd, "".join(lines).encode())
-                last_seq = newest
+                write_all(fd, gap + "".join(lines).encode())
+                last_seq, gap = newest, b""
         except OSError as error:
             is_undone = False
             with contextlib.suppress(OSError):
@@ -120,20 +121,22 @@ class JsonlFile:
         last_seq = 0
         while end:
             start, line = _last_line(fd, end)
-            value = _value_of(line)
-            seq = self._source.holds(value)
-            if seq is not None:
-                last_seq = seq
-                break
-            if keep == end and not self._is_a_strangers(value):
-                keep = start
+            if self._is_ours(line):
+                seq = self._source.holds(_value_of(line))
+                if seq is not None:
+                    last_seq = seq
+                    break
+                if keep == end:
+                    keep = start
             end = start
         if keep < present:
             os.ftruncate(fd, keep)
         return keep, last_seq
 
-    def _is_a_strangers(self, value: Any) -> bool:
-        return self._own_key is not None and isinstance(value, dict) and self._own_key not in value
+    def _is_ours(self, line: bytes) -> bool:
+        """Also one that was torn in its first letters, or of which a power cut left zeros."""
+        start = line[: len(self._own_start)].rstrip(b"\0")
+        return self._own_start.startswith(start)
 
 
 def _value_of(line: bytes) -> Any:

@@ -40,7 +40,7 @@ class Route:
         elif to.startswith("#"):
             rows = self._store.db.rows(
                 "SELECT name FROM agents JOIN subscriptions ON agent_name = name "
-                "WHERE channel = ? AND status = 'active' AND name <> ? ORDER BY name",
+                "WHERE channel = ? AND status <> 'terminated' AND name <> ? ORDER BY name",
                 (to, sender),
             )
         else:

@@ -5,6 +5,7 @@ One method for each method of the adapter protocol, with its parameters as keywo
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Unpack
 
@@ -30,7 +31,9 @@ class TimelineBus(Face):
     SYSTEM = "timeline"
     OPTIONS = ("backend", "nats_url", "nats_creds", "ack_wait_ms", "synchronous")
     NOUNS = ("log", "cursor", "route", "retry", "export", "fork")
-    FEATURES = ("calls", "nak", "groups", "replay", "verify", "dump", "sqlite", "nats")
+    # JetStream only where its client is installed.
+    _NATS = ("nats",) if find_spec("nats") else ()
+    FEATURES = ("calls", "nak", "groups", "replay", "verify", "dump", "sqlite", *_NATS)
     DURABILITY = "process-crash"
     LIMITS = {  # noqa: RUF012
         "payload_bytes_max": PAYLOAD_BYTES_MAX,

@@ -46,13 +46,19 @@ class NatsServer:
         command = [binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self.port)]
         command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log"), *self.options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-        deadline = time.monotonic() + START_S
+        try:
+            self.port = self._answered(time.monotonic() + START_S)
+        except BaseException:  # whoever ended this could not stop it
+            self.kill()
+            raise
+
+    def _answered(self, deadline: float) -> int:
+        """Its port, once it listens."""
         while (port := self._port()) is None:
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.kill()
+            if time.monotonic() > deadline or self.process is None or self.process.poll() is not None:
                 raise Unreachable(f"nats-server did not start: see {self.folder / 'server.log'}", definite=True)
             time.sleep(0.01)
-        self.port = port
+        return port
 
     def kill(self) -> None:
         """As a power cut would, for the process."""

@@ -135,6 +135,7 @@ class SqliteQueue:
             return [
                 *((*row, "a column is not what the subject says") for row in tx.rows(_ASTRAY)),
                 *((*row, "it arrived before the one it follows") for row in tx.rows(_OUT_OF_ORDER)),
+                *((*row, "its timeline is not there") for row in tx.rows(_HOMELESS)),
             ]
 
     def integrity(self) -> str:
@@ -206,6 +207,11 @@ _ASTRAY = """
     SELECT timeline, number FROM messages
     WHERE substr(subject, 1, length(timeline || submission || type) + 11)
           <> 'vlinder.' || timeline || '.' || submission || '.' || type || '.'
+"""
+
+_HOMELESS = """
+    SELECT CAST(timeline AS TEXT), min(number) FROM messages
+    WHERE timeline NOT IN (SELECT timeline FROM timelines) GROUP BY timeline
 """
 
 _OUT_OF_ORDER = """

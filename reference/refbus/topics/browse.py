@@ -108,7 +108,7 @@ _AFTER = """
     SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
            m.client_message_id, m.created_at, a.seq
     FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
-    WHERE m.topic_id = :topic AND m.seq > :after
+    WHERE m.topic_id = :topic AND m.seq > :after AND typeof(m.seq) = 'integer'
         AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
     ORDER BY m.seq LIMIT :limit
 """
@@ -117,7 +117,8 @@ _NEWEST = """
     SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
            m.client_message_id, m.created_at, a.seq
     FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
-    WHERE m.topic_id = :topic AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
+    WHERE m.topic_id = :topic AND typeof(m.seq) = 'integer'
+        AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
     ORDER BY m.seq DESC LIMIT :limit
 """
 
@@ -125,7 +126,7 @@ _UNANSWERED = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to, content_markdown, metadata_json,
            client_message_id, created_at
     FROM messages AS q
-    WHERE topic_id = ? AND message_type = 'question'
+    WHERE topic_id = ? AND message_type = 'question' AND typeof(seq) = 'integer'
         AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.topic_id = q.topic_id AND m.reply_to = q.message_id)
     ORDER BY seq LIMIT ?
 """
@@ -136,7 +137,8 @@ _OVERVIEW = """
            (SELECT count(*) FROM agent_name_reservations AS r WHERE r.topic_id = t.topic_id) AS peers
     FROM topics AS t
     LEFT JOIN messages AS m
-        ON m.topic_id = t.topic_id AND m.seq = (SELECT max(seq) FROM messages WHERE topic_id = t.topic_id)
+        ON m.topic_id = t.topic_id AND m.seq = (
+            SELECT seq FROM messages WHERE topic_id = t.topic_id AND typeof(seq) = 'integer' ORDER BY seq DESC LIMIT 1)
     WHERE :topic IS NULL OR t.topic_id = :topic
     ORDER BY t.status = 'closed', active_at DESC, t.rowid DESC
 """

@@ -304,11 +304,13 @@ def move(tx: Transaction, reader: Identity, last_seq: int) -> None:
 
 
 _STANDING = """
-    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = :topic),
-           coalesce((SELECT max(seq) FROM messages WHERE topic_id = :topic), 0),
+    SELECT status, (SELECT next_seq FROM topic_seq WHERE topic_id = :topic AND typeof(next_seq) = 'integer'),
+           coalesce((SELECT seq FROM messages WHERE topic_id = :topic AND typeof(seq) = 'integer'
+                     ORDER BY seq DESC LIMIT 1), 0),
            coalesce(last_seq, 0), reclaim_token, coalesce(fence, 0), last_claimed_at
     FROM topics
     LEFT JOIN cursors ON cursors.topic_id = :topic AND cursors.agent_name = :reader
+                         AND typeof(last_seq) = 'integer'
     LEFT JOIN agent_name_reservations AS name ON name.topic_id = :topic AND name.agent_name = :reader
     LEFT JOIN reservation_fences AS fences ON fences.topic_id = :topic AND fences.agent_name = :reader
     WHERE topics.topic_id = :topic
@@ -316,8 +318,9 @@ _STANDING = """
 
 _NEWS = """
     SELECT 1 FROM messages
-    WHERE topic_id = :topic AND (:own OR sender <> :reader) AND seq > coalesce(
-        (SELECT last_seq FROM cursors WHERE topic_id = :topic AND agent_name = :reader), 0)
+    WHERE topic_id = :topic AND (:own OR sender <> :reader) AND typeof(seq) = 'integer' AND seq > coalesce(
+        (SELECT last_seq FROM cursors
+         WHERE topic_id = :topic AND agent_name = :reader AND typeof(last_seq) = 'integer'), 0)
     LIMIT 1
 """
 

@@ -76,5 +76,5 @@ def _time(seconds: float) -> str:
 _AFTER = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,
            content_markdown, metadata_json, client_message_id, created_at
-    FROM messages WHERE topic_id = ? AND seq > ? ORDER BY seq LIMIT ?
+    FROM messages WHERE topic_id = ? AND seq > ? AND typeof(seq) = 'integer' ORDER BY seq LIMIT ?
 """

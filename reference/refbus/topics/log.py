@@ -1,5 +1,7 @@
 """The log of a topic: dense numbers, what a send stores, and what a reader has not read yet.
 
+A row of another program whose seq is no whole number has no place in that order, and every statement passes over it.
+
 Functions of an open transaction. `kernel.rules.sync` decides; this file has the SQL.
 """
 
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypedDict
 
 from refbus.kernel.errors import InvalidArgument, TopicClosed
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import sync as rules
 from refbus.kernel.rules.sync import Send
 from refbus.kernel.transaction import Transaction
@@ -95,6 +98,8 @@ def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at:
             raise _closed(topic_id)
         if item.reply_to is not None:
             refuse_strange_reply(tx, topic_id, item.reply_to, place)
+        if seq >= limits.INT64_MAX:
+            raise InvalidArgument(f"topic {topic_id!r:.80} has no number left: another program used up {seq - 1}")
         row = (
             next(ids),
             topic_id,
@@ -158,7 +163,8 @@ def _insert(tx: Transaction, rows: list[Row]) -> bool:
         if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
             raise
         _, topic_id, first_seq, *_ = rows[0]
-        tx.execute("DELETE FROM messages WHERE topic_id = ? AND seq >= ?", (topic_id, first_seq))
+        undone = "DELETE FROM messages WHERE topic_id = ? AND seq >= ? AND typeof(seq) = 'integer'"
+        tx.execute(undone, (topic_id, first_seq))
         return False
     return True
 
@@ -180,7 +186,7 @@ _UNREAD = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,
            content_markdown, metadata_json, client_message_id, created_at
     FROM messages
-    WHERE topic_id = :topic AND seq > :after AND (:own OR sender <> :reader)
+    WHERE topic_id = :topic AND seq > :after AND typeof(seq) = 'integer' AND (:own OR sender <> :reader)
     ORDER BY seq LIMIT :limit
 """
 

@@ -67,5 +67,6 @@ class Presence:
 
 _PRESENT = """
     SELECT agent_name, last_seq, updated_at FROM cursors
-    WHERE topic_id = ? AND updated_at >= ? ORDER BY updated_at DESC, agent_name LIMIT ?
+    WHERE topic_id = ? AND updated_at >= ? AND typeof(updated_at) = 'real' AND typeof(last_seq) = 'integer'
+    ORDER BY updated_at DESC, agent_name LIMIT ?
 """

@@ -257,7 +257,7 @@ _MATCHING = """
     FROM search_index
     JOIN messages AS m ON m.message_id = search_index.message_id
     JOIN topics AS t ON t.topic_id = m.topic_id
-    WHERE search_index MATCH :query AND (:topic IS NULL OR m.topic_id = :topic)
+    WHERE search_index MATCH :query AND (:topic IS NULL OR m.topic_id = :topic) AND typeof(m.seq) = 'integer'
     ORDER BY search_index.rank, m.created_at DESC, m.seq DESC LIMIT :limit
 """
 
@@ -265,7 +265,7 @@ _NEWEST_FIRST = """
     SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
            CAST(m.content_markdown AS TEXT)
     FROM messages AS m JOIN topics AS t ON t.topic_id = m.topic_id
-    WHERE :topic IS NULL OR m.topic_id = :topic
+    WHERE (:topic IS NULL OR m.topic_id = :topic) AND typeof(m.seq) = 'integer'
     ORDER BY m.created_at DESC, m.seq DESC
 """
 
@@ -289,11 +289,13 @@ _NOT_INDEXED = """
     WITH behind (topic_id, last_seq) AS (
         SELECT t.topic_id, coalesce(s.last_seq, 0)
         FROM topics AS t LEFT JOIN search_state AS s ON s.index_name = :index AND s.topic_id = t.topic_id
-        WHERE EXISTS (SELECT 1 FROM messages WHERE topic_id = t.topic_id AND seq > coalesce(s.last_seq, 0))
+        WHERE EXISTS (SELECT 1 FROM messages
+                      WHERE topic_id = t.topic_id AND seq > coalesce(s.last_seq, 0) AND typeof(seq) = 'integer')
         LIMIT 1
     )
     SELECT m.message_id, m.topic_id, m.seq, CAST(m.content_markdown AS TEXT)
     FROM behind JOIN messages AS m ON m.topic_id = behind.topic_id AND m.seq > behind.last_seq
+    WHERE typeof(m.seq) = 'integer'
     ORDER BY m.seq LIMIT :limit
 """
 

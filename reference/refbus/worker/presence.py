@@ -27,9 +27,12 @@ class Presence:
         return {}
 
     def liveness(self) -> Agents:
-        """Every agent that ever sent a heartbeat, with its state now."""
+        """Every agent that ever sent a heartbeat, with its state now; a row without a time is no heartbeat."""
         rows = self._store.db.rows(
-            "SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats ORDER BY agent_id"
+            """
+            SELECT agent_id, ts_ms, status, current_task, progress FROM heartbeats
+            WHERE typeof(ts_ms) = 'integer' ORDER BY agent_id
+            """
         )
         now_ms = self._store.clock.now_ms()
         return {

@@ -93,8 +93,13 @@ _NOT_INDEXED = """
     ORDER BY seq LIMIT :limit
 """
 
+# What another program deleted is still in the index, and counts for nothing.
 _MATCHING = """
-    WITH found(seq) AS (SELECT rowid FROM search_index WHERE search_index MATCH :query ORDER BY rowid LIMIT :limit)
+    WITH found(seq) AS (
+        SELECT rowid FROM search_index
+        WHERE search_index MATCH :query
+          AND (rowid IN (SELECT seq FROM messages) OR rowid IN (SELECT seq FROM archived_messages))
+        ORDER BY rowid LIMIT :limit)
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages WHERE seq IN (SELECT seq FROM found)
     UNION ALL

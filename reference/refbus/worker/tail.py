@@ -1,4 +1,4 @@
-"""Following the whole log, as `tail -f` follows a file. No cursor moves."""
+"""Following the whole log, archived messages included, as `tail -f` follows a file. No cursor moves."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Tail:
     def __init__(self, bus: WorkerBus, *, back: int = 10) -> None:
         self._bus = bus
         limits.integer("back", back)
-        row = bus.db.row("SELECT seq FROM messages ORDER BY seq DESC LIMIT 1 OFFSET ?", (back,))
+        row = bus.db.row(_BACK, (back,))
         self._last_seq = 0 if row is None else row[0]
 
     def messages(self, *, follow: bool = True) -> Iterator[Message]:
         """What stands in the log from here on; with `follow`, for ever."""
         with self._bus.store.waiters.borrow() as waiter:
             while True:
-                rows = self._bus.db.rows(_NEXT, (self._last_seq,))
+                rows = self._bus.db.rows(_NEXT, {"last": self._last_seq})
                 for message in self._bus.reader.messages(rows):
                     self._last_seq = message["seq"]
                     yield message
@@ -33,7 +33,15 @@ class Tail:
                     waiter.wait(SLEEP_S_MAX)
 
 
+_BACK = """
+    SELECT seq FROM messages UNION ALL SELECT seq FROM archived_messages ORDER BY seq DESC LIMIT 1 OFFSET ?
+"""
+
 _NEXT = """
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM messages WHERE seq > ? ORDER BY seq LIMIT 1000
+    FROM messages WHERE seq > :last
+    UNION ALL
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM archived_messages WHERE seq > :last
+    ORDER BY seq LIMIT 1000
 """

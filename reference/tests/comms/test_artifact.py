@@ -48,7 +48,13 @@ def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Pa
     assert bus.read_artifact(PATH) == {"content": {"n": 2}}
 
 
-@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "/etc", "a\\b", "..x", "a\0", None, 5, ".tmp-x", "x" * 201])
+def test_a_name_may_begin_with_a_dot(bus: CommsBus) -> None:
+    """As scratch files do, which are made with a name that nobody has."""
+    path = bus.write_artifact(".tmp-a", ".tmp-t", [1], ".tmp-x")["artifact_path"]
+    assert bus.read_artifact(path) == {"content": [1]}
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "/etc", "a\\b", "..x", "a\0", None, 5, "x" * 201])
 def test_names_do_not_lead_out_of_the_artifacts(bus: CommsBus, store: Path, name: Any) -> None:
     """Agent, task and file alike (C9); nothing is made."""
     for where in ((name, "t1", "r.json"), ("bob", name, "r.json"), ("bob", "t1", name)):

@@ -109,6 +109,33 @@ def test_the_lines_of_others_stay(bus: CommsBus, send: Send, trail: Path) -> Non
     assert [line.get("tool") or line["audit_seq"] for line in lines] == ["Edit", 1, "Bash", 2]
 
 
+def test_the_lines_of_others_may_hold_anything(bus: CommsBus, send: Send, trail: Path) -> None:
+    """They need be no JSON, and the last of them no whole line; it gets its end before ours begins."""
+    send()
+    bus.export_audit_trail()
+    ours = trail.read_bytes()
+    others = b'# a comment\n[1, 2]\n"text"\n\n\xff\n{"event": "theirs", "audit_seq": 7}\nno end'
+    with trail.open("ab") as file:
+        file.write(others)
+    send()
+    bus.export_audit_trail()
+    text = trail.read_bytes()
+    assert text.startswith(ours + others + b'\n{"audit_seq": 2, ')
+    assert text.count(b"\n") == others.count(b"\n") + 3
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"audit_s', b'{"audit_seq": 2, "eve', bytes(40), b'{"au' + bytes(40)])
+def test_what_is_torn_of_ours_is_written_again(bus: CommsBus, send: Send, trail: Path, torn: bytes) -> None:
+    """Wherever it broke off, and whether or not a power cut left zeros of it."""
+    send()
+    bus.export_audit_trail()
+    with trail.open("ab") as file:
+        file.write(torn)
+    send()
+    bus.export_audit_trail()
+    assert [json.loads(line)["audit_seq"] for line in trail.read_bytes().splitlines()] == [1, 2]
+
+
 def test_more_than_a_handful_is_exported(open_bus: OpenBus, trail: Path) -> None:
     """In several reads."""
     bus = open_bus()

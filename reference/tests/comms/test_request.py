@@ -55,6 +55,19 @@ def test_a_request_times_out_and_stays_sent(bus: CommsBus) -> None:
     assert late["correlation_id"] == request["correlation_id"]
 
 
+def test_an_answer_whose_claim_ran_out_is_taken(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """Another of the asker's sessions took it first, and let it go: it is there again, as receive_messages shows it."""
+    request = send(correlation_id="c")
+    bus.send_response(shown(bus, "bob")[0], {"n": 1})
+    (answer,) = shown(bus, "alice")
+    bus.claim_message("alice", answer["id"])
+    assert bus.requests.take_answer("alice", "c", request) is None
+    clock.set(clock.now_ms() + 60_000)
+    assert shown(bus, "alice") == [answer]
+    assert bus.requests.take_answer("alice", "c", request) == answer
+    assert shown(bus, "alice") == []
+
+
 def test_an_answer_to_another_request_is_not_taken(bus: CommsBus, open_bus: OpenBus, send: Send) -> None:
     """Nor one from the asker itself under the same correlation id."""
     send("alice", from_agent="bob", correlation_id="another")

@@ -148,6 +148,27 @@ def test_a_broadcast_that_is_gone_comes_back_to_one_agent_at_a_time(bus: CommsBu
     assert [message["id"] for message in shown(bus, "cy")] == [name]
 
 
+def test_a_broadcast_that_is_gone_comes_back_to_the_next_once_one_is_done(
+    bus: CommsBus, send: Send, clock: Clock
+) -> None:
+    """It is still known by what its sender said (C16)."""
+    m1 = "00000000-0000-4000-8000-000000000001"
+    name = send(to_agent=None, ttl_seconds=600, message_id=m1)
+    letters = {agent: _letter_of(bus, name, agent) for agent in ("bob", "cy")}
+    clock.set(clock.now_ms() + 600_000)
+    bus.cleanup_expired_messages()
+    bus.redrive(letters["bob"])
+    bus.claim_message("bob", name)
+    assert bus.redrive(letters["cy"]) == {"redriven": False}
+    bus.complete_message(name)
+    assert bus.redrive(letters["cy"]) == {"redriven": True}
+    assert [message["id"] for message in shown(bus, "cy")] == [name]
+    assert (shown(bus, "bob"), bus.dead_letters()["dead_letters"]) == ([], [])
+    assert bus.claim_message("cy", name)["delivery_count"] == 1
+    assert [row["agent_id"] for row in bus.dump()["deliveries"]] == ["cy"]
+    assert send(to_agent=None, message_id=m1) == name
+
+
 def test_a_time_to_live_does_not_grow_by_redrives(bus: CommsBus, send: Send, clock: Clock) -> None:
     name = send(to_agent=None, ttl_seconds=600)
     first = _letter_of(bus, name, "bob")

@@ -56,7 +56,7 @@ def test_another_version_is_refused(store: Path, said: str) -> None:
     with pytest.raises(SchemaMismatch) as caught:
         CommsBus(store)
     assert caught.value.definite
-    assert [path.name for path in folder.iterdir()] == ["protocol_version.txt"]
+    assert list((store / ".claude").rglob("*")) == [folder, folder / "protocol_version.txt"]
 
 
 def test_the_version_may_end_with_a_newline(store: Path) -> None:

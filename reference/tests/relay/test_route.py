@@ -97,6 +97,19 @@ def test_a_channel_reaches_who_wants_it_from_then_on(relay: RelayBus, agents: Ag
     assert relay.dump()["subscriptions"] == [{"channel": "#ops", "agent_name": "bob"}]
 
 
+def test_a_channel_reaches_who_was_silent_for_long(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
+    """All subscribers, says the seed: only a broadcast is for active agents."""
+    relay = open_relay(agent_timeout_ms=60_000)
+    agents.send("bob", "__orchestrator__", "SUBSCRIBE: #dev", "status")
+    relay.scan()
+    clock.set(clock.now_ms() + 60_000)
+    agents.send("ann", "#dev", "one")
+    agents.send("ann", "*", "all")
+    relay.scan()
+    assert {"name": "bob", "status": "inactive"} in relay.status()["agents"]
+    assert agents.bodies("bob") == ["one"]
+
+
 def test_a_bad_channel_changes_nothing(relay: RelayBus, agents: Agents) -> None:
     """Also not the good ones beside it."""
     sent = agents.send("bob", "__orchestrator__", "SUBSCRIBE: #dev,#1", "status")

@@ -211,3 +211,14 @@ def test_parents_that_go_in_a_circle_are_found_and_hang_nobody(parent: str, tmp_
                 db.execute("UPDATE timelines SET parent = 'main' WHERE timeline = 'side'")
                 assert before.verify()["ok"]
                 assert after.verify()["ok"]
+
+
+@pytest.mark.parametrize("gone", ["side", "main"])
+def test_messages_whose_timeline_is_gone_are_found(gone: str, tmp_path: Path) -> None:
+    """Its row says where the chain ends; without it nobody would look for them."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute("DELETE FROM timelines WHERE timeline = ?", (gone,))
+        faults = bus.verify()["faults"]
+        assert (gone, "its timeline is not there") in [(fault["timeline"], fault["fault"]) for fault in faults]

@@ -93,3 +93,26 @@ def test_a_handshake_agrees_on_what_is_asked_for_or_the_latest(asked: object) ->
 def test_a_number_that_json_cannot_say_is_null(number: float) -> None:
     """Another program stored it; the line stays one of JSON."""
     assert answers_to(line(id=1, method="echo", params={"text": number}))[0]["result"] == {"echo": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "says"), [(b"a\xff", {"result": {"value": "a\ufffd"}}), (object(), {"error": {"code": -32603}})]
+)
+def test_every_call_is_answered_whatever_its_result_holds(value: object, says: dict[str, Any]) -> None:
+    """A BLOB as its text; what has none with an error: a caller that is told nothing waits for ever."""
+    answers: list[dict[str, Any]] = []
+
+    async def odd(_params: dict[str, Any], _request: Any) -> dict[str, Any]:
+        return {"value": value}
+
+    async def play() -> None:
+        connection = Connection({"odd": odd}, SERVER, lambda said: answers.append(json.loads(said)))
+        connection.receive(line(id=1, method="odd"))
+        while not answers:
+            await asyncio.sleep(0)
+        await connection.close()
+
+    asyncio.run(asyncio.wait_for(play(), 10))
+    for answer in answers:
+        answer.get("error", {}).pop("message", None)
+    assert answers == [{"jsonrpc": "2.0", "id": 1, **says}]

@@ -244,3 +244,13 @@ def test_states_travel_between_sessions(open_bus: OpenBus) -> None:
     """One store, many processes."""
     open_bus().transition("w1", "ASSIGNED")
     assert open_bus().worker_state("w1")["state"] == "ASSIGNED"
+
+
+@pytest.mark.parametrize("at", ["'now'", "x'00'", "0.5"])
+def test_a_heartbeat_of_another_program_without_a_time_is_passed_over(bus: WorkerBus, at: str) -> None:
+    """It hides nobody, and its agent's own next one counts."""
+    bus.heartbeat("alice", "idle")
+    bus.store.db.write(f"INSERT INTO heartbeats (agent_id, ts_ms, status) VALUES ('eve', {at}, 'idle')")
+    assert [agent["agent_id"] for agent in bus.liveness()["agents"]] == ["alice"]
+    bus.heartbeat("eve", "idle")
+    assert [agent["agent_id"] for agent in bus.liveness()["agents"]] == ["alice", "eve"]

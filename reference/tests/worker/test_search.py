@@ -10,6 +10,7 @@ import pytest
 
 from refbus.kernel.errors import Busy, InvalidArgument
 from refbus.worker.bus import WorkerBus
+from refbus.worker.tail import Tail
 
 OpenBus = Callable[..., WorkerBus]
 
@@ -77,6 +78,29 @@ def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> N
     bus.ack("bob", 6)
     bus.archive()
     assert found(bus, "third") == [6]
+
+
+def test_what_another_program_deleted_does_not_count_towards_the_limit(bus: WorkerBus) -> None:
+    """Its words are still in the index."""
+    for _ in range(6):
+        bus.publish("alice", {"type": "note", "payload": "heron"})
+    assert len(bus.search("heron")["messages"]) == 6
+    bus.store.db.write("DELETE FROM messages WHERE seq <= 3")
+    bus.ack("alice", 4)
+    assert bus.archive()["archived"] == 1
+    assert [message["seq"] for message in bus.search("heron", limit=2)["messages"]] == [4, 5]
+
+
+def test_a_tail_reads_what_was_archived_meanwhile(bus: WorkerBus) -> None:
+    """From where it begins, and no further back than it was asked."""
+    for _ in range(6):
+        bus.publish("alice", {"type": "note"})
+    tail = Tail(bus, back=4)
+    bus.ack("alice", 5)
+    assert bus.archive()["archived"] == 5
+    assert [message["seq"] for message in tail.messages(follow=False)] == [3, 4, 5, 6]
+    assert [message["seq"] for message in Tail(bus, back=2).messages(follow=False)] == [5, 6]
+    assert [message["seq"] for message in Tail(bus, back=9).messages(follow=False)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_two_searchers_index_once(open_bus: OpenBus) -> None:

@@ -132,7 +132,13 @@ class Connection:
         return {**result, **fresh, "resultType": "complete", "_meta": {SERVER_KEY: self._server}}
 
     def _answer(self, id_: str | int | None, **answer: Any) -> None:
-        self._send(_encode({"jsonrpc": "2.0", "id": id_, **answer}))
+        try:
+            line = _encode({"jsonrpc": "2.0", "id": id_, **answer})
+        except Exception as error:  # a caller that is told nothing waits for ever
+            logger.exception("an answer is no JSON")
+            says = Failure(INTERNAL, f"{type(error).__name__}: {error}").error
+            line = _encode({"jsonrpc": "2.0", "id": id_, "error": says})
+        self._send(line)
 
 
 def handshake_version(asked: object) -> str:
@@ -142,6 +148,13 @@ def handshake_version(asked: object) -> str:
 
 def _encode(message: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(message, allow_nan=False).encode() + b"\n"
+        return json.dumps(message, allow_nan=False, default=_text).encode() + b"\n"
     except ValueError:  # a number that another program stored and JSON cannot say
-        return _encode(json.loads(json.dumps(message), parse_constant=lambda _: None))
+        return _encode(json.loads(json.dumps(message, default=_text), parse_constant=lambda _: None))
+
+
+def _text(value: object) -> str:
+    """The text of a BLOB that another program stored where a text belongs."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    raise TypeError(f"{type(value).__name__} is no JSON")

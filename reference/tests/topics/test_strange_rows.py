@@ -1,0 +1,87 @@
+"""What another program wrote where a whole number or a time belongs is passed over, and hides nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.rules import limit as limits
+
+Join = Callable[..., Any]
+Strange = Callable[..., None]
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Strange:
+    """One statement by another program."""
+
+    def run(sql: str, *values: object) -> None:
+        file = sqlite3.connect(tmp_path / "bus.sqlite")
+        with file:
+            file.execute(sql, values)
+        file.close()
+
+    return run
+
+
+INSERT = "INSERT INTO messages VALUES (?, ?, ?, 'eve', 'question', NULL, 'odd needle', NULL, NULL, 0)"
+
+
+@pytest.mark.parametrize("seq", ["abc", b"x", 0.5, 7.5, ""])
+def test_a_message_whose_seq_is_no_whole_number_is_passed_over(join: Join, strange: Strange, seq: object) -> None:
+    """By readers, senders, searches and exports; the next number is the next whole one."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("needle one")
+    strange(INSERT, "odd", alice.topic_id, seq)
+    strange(INSERT, "m7", alice.topic_id, 7)
+    assert bob.seqs() == [1, 7]
+    assert [record["message"]["seq"] for record in alice.sync("needle two")["sent"]] == [8]
+    assert bob.seqs() == [8] and bob.seqs() == []
+    for mode in ("fts", "hybrid"):
+        found = alice.bus.messages_search("needle", mode=mode)["results"]
+        assert sorted(hit["seq"] for hit in found) == [1, 7, 8]
+    assert [message["seq"] for message in alice.bus.messages(alice.topic_id)] == [1, 7, 8]
+    assert [one.message["seq"] for one in alice.bus.page(alice.topic_id)] == [1, 7, 8]
+    assert [one.message["seq"] for one in alice.bus.page(alice.topic_id, after=1)] == [7, 8]
+    assert [message["seq"] for message in alice.bus.unanswered(alice.topic_id)] == [7]
+    assert alice.bus.overview(alice.topic_id)[0]["newest_seq"] == 8
+
+
+@pytest.mark.parametrize("newest", [limits.INT64_MAX, limits.INT64_MAX - 1])
+def test_a_topic_without_a_number_left_is_read_and_refuses_what_is_new(
+    join: Join, strange: Strange, newest: int
+) -> None:
+    """Definitely, and says why."""
+    alice, bob = join("alice"), join("bob")
+    strange(INSERT, "last", alice.topic_id, newest)
+    with pytest.raises(InvalidArgument, match="no number left"):
+        alice.sync("one more")
+    assert bob.seqs() == [newest]
+    assert bob.seqs() == []
+
+
+def test_a_counter_or_a_cursor_that_is_no_number_counts_as_none(join: Join, strange: Strange) -> None:
+    """So its reader begins at the first message, as one that never synced."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("one")
+    bob.sync()
+    strange("UPDATE topic_seq SET next_seq = 'abc'")
+    strange("UPDATE cursors SET last_seq = x'00' WHERE agent_name = 'bob'")
+    assert [record["message"]["seq"] for record in alice.sync("two")["sent"]] == [2]
+    assert bob.seqs(wait_seconds=1) == [1, 2]
+    assert bob.seqs() == []
+
+
+def test_a_cursor_without_a_time_is_nobodys_presence(join: Join, strange: Strange) -> None:
+    """The others are shown."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync()
+    bob.sync()
+    strange("UPDATE cursors SET updated_at = 'now' WHERE agent_name = 'bob'")
+    peers = alice.bus.topic_presence(alice.topic_id)["peers"]
+    assert [peer["agent_name"] for peer in peers] == ["alice"]
