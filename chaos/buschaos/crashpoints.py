@@ -26,7 +26,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import Change, Continue, Fail, Watch
+from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Watch
 from buschaos.operations import Operation, applicable
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.snapshots import Shot, shots
@@ -119,8 +119,10 @@ class CrashPoints:
     def run(self) -> Iterator[OperationResult]:
         """One result an operation, as they come."""
         start_ahead = self._kills or self._subject.is_slow_to_start
-        also = bpf.READS if self._reads else ()
-        victims = Victims(self._fleet.specs[0], self._fleet.system, start_ahead=start_ahead, also=also)
+        also = (*(bpf.READS if self._reads else ()), *(bpf.SIGNALS if self._subject.spares else ()))
+        victims = Victims(
+            self._fleet.specs[0], self._fleet.system, start_ahead=start_ahead, also=also, spares=self._subject.spares
+        )
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
                 history = work / "prepared.jsonl"
@@ -164,7 +166,12 @@ class CrashPoints:
         if self._only is not None:
             yield real(self._only)
             return
-        yield from map(real, self._error_points(rehearsal.changes))
+        if operation.first is None:
+            yield from map(real, self._error_points(rehearsal.changes))
+        if self._kills and operation.first is not None:
+            ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
+            yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
+            return
         # Where the tape is not whole its images are of no disk that ever was.
         if not self._kills or not is_whole:
             return
@@ -188,7 +195,7 @@ class CrashPoints:
         is_made_by_a_look = operation.empty_store and operation.method == "open"
         if not is_made_by_a_look or self._subject.read is not None:
             with contextlib.closing(Stage(ground, operation, folder)) as stage:
-                before = stage.look()
+                before = stage.look_at_the_first()
         with contextlib.closing(Stage(ground, operation, folder)) as stage:
             outcome = stage.play(lambda _: Continue(), records=True)
             if not outcome.answered:

@@ -121,6 +121,7 @@ class _FullDisk:
             op
             for op in self._subject.repertoire.operations
             if op.method not in ("open", "close") and applicable(op, fleet.hello) and not op.options
+            if op.first is None
         ]
         self._prepared = self._subject.fill_store(fleet, self._template, work / "prepared.jsonl")
 

@@ -48,6 +48,9 @@ class Operation:
     comes_first: bool = False
     # Two of them at once may do what neither order does: where it is promised at least once, both may handle a message.
     is_at_least_once: bool = False
+    # What is done before the nemesis comes. An operation that has this starts or ends processes, which are on no disk:
+    # a real victim dies at each point, a signal that it sends is one, and no call is told an error: that is an answer.
+    first: Callable[[Session], None] | None = None
     # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 

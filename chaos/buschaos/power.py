@@ -110,6 +110,7 @@ class PowerLoss:
             and not op.empty_store
             and not op.is_first
             and not op.options  # one session plays all
+            and op.first is None
         ]
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)

@@ -39,9 +39,11 @@ Decide = Callable[[Change], Verdict]
 class Victims:
     """Processes under the supervisor that said hello and have no store. One more is always starting up."""
 
-    def __init__(self, spec: str, system: str, *, start_ahead: bool, also: Iterable[str] = ()) -> None:
+    def __init__(
+        self, spec: str, system: str, *, start_ahead: bool, also: Iterable[str] = (), spares: str | None = None
+    ) -> None:
         self._spec, self._system, self._start_ahead = spec, system, start_ahead
-        self._supervision = Supervision(also)
+        self._supervision = Supervision(also, spares)
         self._starting: Door | None = None
         self._alive: list[Door] = []
 
@@ -177,6 +179,12 @@ class Stage:
         """What a process that was not there finds."""
         return self._find()[0]
 
+    def look_at_the_first(self) -> dict[str, Any]:
+        """The same, where nothing was done but what comes before the operation."""
+        if self._operation.first is not None:
+            self._operation.first(self._come())
+        return self.look()
+
     def _find(self) -> tuple[dict[str, Any], dict[str, Any]]:
         subject, hello = self._ground.subject, self._ground.fleet.hello
         # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
@@ -222,6 +230,8 @@ class Stage:
             door.call("open", self._opening())
             self._tell_time(victim)
             self._enter(victim)
+            if self._operation.first is not None:
+                self._operation.first(victim)
         base = image.of(self._store) if records else None
         child = watched_child(door)
         with child.watched(self._store, decide, answers=True, records=records) as watch:
@@ -450,6 +460,8 @@ class Stage:
             else:
                 self._ground.victims.give_back(self._victim.door)
         self._close_recorder()
+        if self._operation.first is not None:
+            self._ground.subject.end_spared(self._store)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

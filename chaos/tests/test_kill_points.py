@@ -92,6 +92,7 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
         ("worker/exports_then_records", "export_to_jsonl", "export", "no line of an export"),
         ("worker/writes_blobs_in_place", "save_blob", "blob", "corrupt"),
         ("worker/writes_blobs_in_place", "publish with blob", "blob", "corrupt"),
+        ("worker/saves_a_batch_late", "publish_many with blobs", "blob", "missing"),
     ],
 )
 def test_a_planted_fault_is_found(

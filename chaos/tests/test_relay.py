@@ -21,8 +21,6 @@ from buschaos.subjects.relay.operations import OPERATIONS
 from buschaos.subjects.relay.state import problems
 from busproof.fleet import Fleet, reference
 
-SCAN = tuple(operation for operation in OPERATIONS if operation.name == "scan")
-
 play = partial(acts.play, "relay", reference("relay"))
 
 
@@ -40,11 +38,25 @@ def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: st
     assert result == []
 
 
-def play_one(out: Path, at: Point) -> list[list[str]]:
-    """One point of the pass; its problems."""
+@pytest.mark.parametrize(("name", "at"), [("spawn", "38:kill"), ("spawn", "49:kill"), ("release", "28:kill")])
+def test_who_was_started_is_known_and_ended_wherever_the_orchestrator_died(tmp_path: Path, name: str, at: str) -> None:
+    """A spawn about to write its process down, and about to become the program; a release between two signals."""
+    (result,) = play_one(tmp_path, parse(at), name)
+    assert result == []
+
+
+@pytest.mark.nightly
+def test_a_spawn_and_a_release_survive_every_write_point(tmp_path: Path) -> None:
+    """And every signal."""
+    assert told(play(tmp_path, "spawn", "release", points=True)) == []
+
+
+def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
+    """One point of the pass, or of another operation; its problems."""
+    operations = tuple(operation for operation in OPERATIONS if operation.name == name)
     fleet = Fleet([reference("relay")], system="relay")
     try:
-        (result,) = CrashPoints(fleet, out, torn=in_the_middle, operations=SCAN, only=at).run()
+        (result,) = CrashPoints(fleet, out, torn=in_the_middle, operations=operations, only=at).run()
         return [[problem.why for problem in point.problems] for point in result.points]
     finally:
         fleet.close()
@@ -89,6 +101,8 @@ SOUND: dict[str, Any] = {
     "archived": [{"file": "ann/1"}],
     "scratch": [],
     "sent": [{"file": "ann/1"}],
+    "agents": [{"name": "ann", "pid": None}, {"name": "w", "pid": 7}],
+    "running": [{"agent": "w", "pid": 7}],
 }
 
 
@@ -106,6 +120,8 @@ SOUND: dict[str, Any] = {
         ({"outboxes": SOUND["archived"]}, "doubled: the files of [\"ann/1\"] are in two places"),
         ({"elsewhere": [{"file": "x"}]}, "outside: x was written through a link"),
         ({"scratch": [{"file": "x"}]}, "left behind: tmp/x"),
+        ({"running": [*SOUND["running"], {"agent": "w", "pid": 8}]}, "orphan: a process of w lives that the ledger"),
+        ({"running": []}, "gone: w has a process in the ledger, and none that lives"),
         ({"pending_operations": [SOUND["pending_operations"][0] | {"completed_at": None}]}, "stuck: operation 1"),
     ],
 )  # fmt: skip

@@ -25,10 +25,12 @@ MUTANTS = planted()
 PLANS = 4  # of random kills, which find by luck: none of the first three may strike where the fault is
 DEAR = {
     "worker/believes_a_second_sync",
+    "relay/crossed_out_first",
     "relay/drops_what_finds_no_room",
     "relay/looks_at_the_database_alone",
     "relay/never_finishes_what_it_began",
     "relay/removes_its_lock_first",
+    "relay/starts_another",
     "timeline/looks_at_the_database_alone",
     "topics/looks_at_the_database_alone",
     "topics/the_old_session_sends_on",

@@ -5,6 +5,9 @@ that docs/spec leaves free. Every one is given the whole of `check`. Results are
 a bus, the last counts; what has one is not judged again, so a run can be broken off. `played` says how much of `check`
 it is: whole, short (without the corpus, the search and what waits), or in two (short, and later all the rest, which
 has no verdict of its own). A play ends after the first part in which a MUST row fails.
+
+`--together 8` judges one bus that makes as many as eight choices at once, which is nearer to a bus of somebody else: if
+it is VALID, so are they all, and their lines say with whom; if it is not, each is judged alone.
 """
 
 from __future__ import annotations
@@ -19,8 +22,11 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import together
 
 from busproof.catalogue import CORPUS, EXPLORE, catalogue
 from busproof.fleet import reference, warm_for
@@ -40,14 +46,8 @@ WHOLE, SHORT, REST, IN_TWO = "whole", "short", "rest", "in two"
 # Choices on which a MUST row fails: a fault of the kit, or of the mutant.
 SINCE = "the model follows it since; it was not judged again"
 BLAMED = {
-    "comms a_broadcast_needs_no_claim": "after a claim by completing was learnt, the model counts one delivery more",
-    "comms a_death_is_a_failure": SINCE,
-    "comms takes_nan": "its answers hold NaN, so the lines are no JSON: the fault is the mutant's",
-    "comms the_removed_are_forgotten": SINCE,
-    "comms urgent_is_like_any_channel": SINCE,
-    "topics acks_come_before_sends": "the model does not know an ack that is done before the sends of its call",
-    "topics acks_go_back": "the model's cursors never go back",
-    "topics outbox_survives_a_bad_ack": "the model stores nothing of a call whose ack is refused",
+    "topics outbox_survives_a_bad_ack": SINCE,
+    "worker last_writer_wins": "two that race and both win look the same: where it is followed, a look-then-act passes",
 }
 
 
@@ -66,8 +66,34 @@ class Choice:
 
     def spec(self, warm: Warm) -> str:
         """Its --bus, started from a warm process."""
-        scheme = reference(self.system).partition(":")[0]
-        return warm.spec(f"{scheme}:{shlex.join([sys.executable, str(self.path)])}")
+        return _spec(self.system, [self.path], warm)
+
+
+@dataclass(frozen=True)
+class Company:
+    """A bus that makes several choices at once; no two of them change one thing of the reference."""
+
+    system: str
+    members: tuple[Choice, ...]
+
+    @property
+    def name(self) -> str:
+        """Of all of them."""
+        return " + ".join(one.name for one in self.members)
+
+    @property
+    def sentence(self) -> str:
+        """None of its own."""
+        return ""
+
+    def spec(self, warm: Warm) -> str:
+        """Its --bus, started from a warm process."""
+        return _spec(self.system, [Path(together.__file__), *(one.path for one in self.members)], warm)
+
+
+def _spec(system: str, argv: list[Path], warm: Warm) -> str:
+    scheme = reference(system).partition(":")[0]
+    return warm.spec(f"{scheme}:{shlex.join([sys.executable, *map(str, argv)])}")
 
 
 def choices(system: str) -> Iterator[Choice]:
@@ -80,7 +106,23 @@ def choices(system: str) -> Iterator[Choice]:
         yield Choice(system, path, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
 
 
-def judged(choice: Choice, warm: Warm, played: str = WHOLE) -> dict[str, Any]:
+def companies(todo: list[Choice], size: int) -> list[Company]:
+    """All of them, each in the first company that has room and touches nothing that it touches."""
+    found: list[tuple[list[Choice], set[str]]] = []
+    with get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+        touched = pool.starmap(together.touched, [(one.system, str(one.path)) for one in todo], chunksize=1)
+    for one, names in zip(todo, touched, strict=True):
+        for members, all_names in found:
+            if len(members) < size and not names & all_names:
+                members.append(one)
+                all_names |= names
+                break
+        else:
+            found.append(([one], set(names)))
+    return [Company(members[0].system, tuple(members)) for members, _ in found]
+
+
+def judged(choice: Choice | Company, warm: Warm, played: str = WHOLE) -> dict[str, Any]:
     """The verdict of `check` on it, and the rows that did not pass; of a part alone it is no verdict."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(
@@ -148,6 +190,19 @@ def _judged(choice: Choice, is_short: bool, known: dict[str, Any]) -> dict[str, 
     return judged(choice, _warm())
 
 
+def _judged_together(company: Company, is_short: bool, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for each member; each judged alone, where they are not VALID together."""
+    members = company.members
+    line = judged(company, _warm()) if len(members) > 1 and not is_short else {"verdict": ""}
+    if line["verdict"] != "valid":
+        if len(members) > 1 and not is_short:
+            print(f"{company.name}: {line['verdict']}", *line["fails"], file=sys.stderr, flush=True)
+        return [_judged(one, is_short, known.get(one.name, {})) for one in members]
+    own = [{"bus": one.name, "sentence": " ".join(one.sentence.split())} for one in members]
+    beside = [{"with": [other.name for other in members if other is not one]} for one in members]
+    return [{**line, **head, **company_of} for head, company_of in zip(own, beside, strict=True)]
+
+
 def main() -> int:
     """Judge what has no line yet, or none of the whole check, write it down; 1 where a MUST row fails on one."""
     parser = argparse.ArgumentParser(description="Judge buses that chose otherwise by busproof check.")
@@ -155,6 +210,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--bus", action="append", default=[], metavar="NAME", help="these, though they have a line")
     parser.add_argument("--short", action="store_true", help="leave out the corpus, the search and what waits")
+    parser.add_argument("--together", type=int, default=1, metavar="N", help="judge as many as N choices in one bus")
     parser.add_argument("--again", action="store_true", help="also those that a MUST row fails on")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     args = parser.parse_args()
@@ -180,12 +236,12 @@ def _judge(system: str, todo: list[Choice], known: dict[str, dict[str, Any]], ar
     known_short = {name: line for name, line in known.items() if not (args.bus or line["fails"])}
     with ProcessPoolExecutor(args.jobs) as pool:
         for done in as_completed(
-            [pool.submit(_judged, one, args.short, known_short.get(one.name, {})) for one in todo]
+            [pool.submit(_judged_together, one, args.short, known_short) for one in companies(todo, args.together)]
         ):
-            line = done.result()
-            with (args.out / f"{system}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            print(system, line["bus"], line["verdict"], *line["fails"], file=sys.stderr, flush=True)
+            for line in done.result():
+                with (args.out / f"{system}.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+                print(system, line["bus"], line["verdict"], *line["fails"], file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 from refbus import driver
 from refbus.kernel import msgfile
-from refbus.relay import ledger, recovery, requests, route, scan
+from refbus.relay import ledger, recovery, requests, scan
 from refbus.relay.bus import RelayBus
 
 
@@ -26,16 +26,6 @@ def changed(module: Any, place: str, *pairs: tuple[str, str]) -> None:
 
 # relay.log.41: the name of a header may begin with a digit.
 msgfile._HEADER = msgfile.re.compile(r"([A-Z0-9_-]+):(.*)", msgfile.re.DOTALL)
-
-# relay.route.04: subscribers that are inactive get what is sent to their channel.
-changed(
-    route,
-    "Route.recipients",
-    (
-        "\"WHERE channel = ? AND status = 'active' AND name <> ?",
-        "\"WHERE channel = ? AND status <> 'terminated' AND name <> ?",
-    ),
-)
 
 # relay.log.30: an attempt that failed is no end of processing. relay.cursor.13: a pause goes on when the file changes.
 TRIED = "CAST((SELECT value FROM orchestrator_state WHERE key = 'tried/' || messages.id) AS INTEGER)"

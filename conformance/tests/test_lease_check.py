@@ -41,6 +41,12 @@ BROKEN = {
         hold("renew", "a", 3, 500),
         hold("claim", "b", 5, LEASE_MS + 499),
     ),
+    "granted too early after two at once": (
+        {"overlap"},
+        hold("claim", "a", 1, 0, end=5),
+        hold("renew", "a", 3, 100, end=6),
+        hold("claim", "b", 7, LEASE_MS - 1),
+    ),
     "both told at once": ({"overlap"}, replace(A_CLAIMS, end=9), hold("claim", "b", 3, 1)),
     "refused 1 ms after its end": (
         {"refused_though_free"},
@@ -132,6 +138,13 @@ ALLOWED = {
         A_CLAIMS,
         hold("release", "a", 3, 1, end=6),
         hold("claim", "b", 4, 1, granted=False, end=5),
+    ),
+    "renewed while another, whose clock is ahead, takes it over and gives it back": (
+        A_CLAIMS,
+        hold("renew", "a", 3, 500, end=9),
+        hold("claim", "b", 4, LEASE_MS + 500),
+        hold("release", "b", 6, LEASE_MS + 501),
+        hold("claim", "c", 10, 600),
     ),
     "a time that is not told": (A_CLAIMS, replace(hold("claim", "b", 3, 900, granted=False), at_ms=1_100)),
 }

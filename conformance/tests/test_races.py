@@ -15,7 +15,7 @@ from busproof.warm import Warm
 
 # These look and act without a pause between: their windows are as wide as code makes them.
 LOOKERS = [
-    ("worker", "looks_then_sets", 20),
+    ("worker", "looks_then_acts", 20),
     ("worker", "looks_for_room_first", 5),
     ("worker", "check_then_act", 5),
     ("worker", "exporters_do_not_wait", 5),
@@ -76,7 +76,7 @@ def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolatio
     both = [call(at, "transition", worker="w", from_state="ASSIGNED", to_state=to_state) for at, to_state in ways]
     assigned = call(0, "transition", worker="w", to_state="ASSIGNED")
     steps = [Step("open", 0), Step("open", 1), assigned, Step("race", calls=both)]
-    fleet = Fleet([mutants("worker")["looks_then_sets"].spec(warm)], system="worker")
+    fleet = Fleet([mutants("worker")["looks_then_acts"].spec(warm)], system="worker")
     try:
         program = play(fleet, specification, steps)
     finally:

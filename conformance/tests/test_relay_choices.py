@@ -11,7 +11,8 @@ from busproof.fleet import Fleet
 from busproof.runner import run_item
 from busproof.systems import SYSTEMS
 
-OTHERWISE, ELSEWHERE = (Path(__file__).parent / f"relay_{name}.py" for name in ("otherwise", "elsewhere"))
+OTHERWISE = Path(__file__).parent / "relay_otherwise.py"
+ELSEWHERE = Path(__file__).parents[1] / "choices" / "relay" / "the_ledger_is_elsewhere.py"
 CHOSEN = {
     "relay.cursor.13: its pause": "goes on",
     "relay.cursor.14: young": "waits",
@@ -24,7 +25,6 @@ CHOSEN = {
     "relay.presence.33: ID": "the orchestrator's",
     "relay.retry.01: lost at a start": "does not count",
     "relay.retry.10: after success": "goes",
-    "relay.route.04: who is inactive": "gets it",
 }
 
 

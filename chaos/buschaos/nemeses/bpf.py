@@ -2,7 +2,8 @@
 
 A seccomp filter is a program of the kernel's small virtual machine. It sees the call's number and its arguments as
 numbers, never what they point at, so it stops every call that may change a file; the supervisor then looks at the
-path and lets strangers' files through. Calls that only read or lock stop where a nemesis asks for them (READS, LOCKS).
+path and lets strangers' files through. Calls that only read, lock or send a signal stop where a nemesis asks for them
+(READS, LOCKS, SIGNALS).
 
 `io_uring` and the kernel's other queue (`io_setup`) would pass by any filter, so they are answered ENOSYS: programs
 fall back to ordinary calls. Stores through a memory mapping (SQLite's `-shm` file) are no calls and are not seen, nor
@@ -75,6 +76,7 @@ _X86_64 = Machine(
         "readv": 19,
         "preadv": 295,
         "munmap": 11,
+        "kill": 62,
     },
 )
 # Written from the kernel's tables; not tried on such a machine.
@@ -116,6 +118,7 @@ _AARCH64 = Machine(
         "readv": 65,
         "preadv": 69,
         "munmap": 215,
+        "kill": 129,
     },
 )
 MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
@@ -123,6 +126,7 @@ MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 LOCKS = ("fcntl", "flock")
 READS = ("read", "pread64", "readv", "preadv")
 UNMAPS = ("munmap",)
+SIGNALS = ("kill",)
 _QUEUES = ("io_uring_setup", "io_setup")
 _LOCK_COMMANDS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, and the same of an open file
 
@@ -142,7 +146,7 @@ def machine() -> Machine | None:
 
 
 def program(of: Machine, also: Iterable[str] = ()) -> bytes:
-    """The filter, assembled: every change, and `also` LOCKS, READS or UNMAPS. A 32-bit program's calls pass."""
+    """The filter, assembled: every change, and what `also` names. A 32-bit program's calls pass."""
     wanted = {*also}
     code: list[Instruction] = [
         (_LOAD, 0, 0, _AT_ARCH),
@@ -151,7 +155,7 @@ def program(of: Machine, also: Iterable[str] = ()) -> bytes:
         (_LOAD, 0, 0, _AT_NUMBER),
     ]
     for name, number in of.numbers.items():
-        if name in wanted or name not in (*LOCKS, *READS, *UNMAPS):
+        if name in wanted or name not in (*LOCKS, *READS, *UNMAPS, *SIGNALS):
             block = _stop(name, reads=not wanted.isdisjoint(READS))
             code += [(_EQUAL, 0, len(block), number), *block]
     code.append((_RETURN, 0, 0, _ALLOW))

@@ -84,7 +84,7 @@ class Stopped:
                 return [self.path(args[0], args[1])]
             case "copy_file_range" | "splice":
                 return [self.path_of(args[2])]
-            case "sync":
+            case "sync" | "kill":
                 return []
             case _:
                 return [self.path_of(args[0])]

@@ -127,7 +127,14 @@ class Watch:
 class WatchedChild(Child):
     """A process whose changes to files can be watched and judged. Unwatched it runs as ever, a little slower."""
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, also: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        also: Iterable[str] = (),
+        spares: str | None = None,
+    ) -> None:
         machine = bpf.machine()
         if machine is None:
             raise Unavailable(f"no system-call table for {os.uname().machine}")
@@ -143,6 +150,7 @@ class WatchedChild(Child):
                 self.kill()
                 raise
         self._mark = f"{MARK}={(env or os.environ).get(MARK)}".encode()
+        self._spares = None if spares is None else f"{spares}=".encode()
         self._watch: Watch | None = None
         self._last: Stopped | None = None  # the last call that was let go
         self._listener = Listener(listener, {number: name for name, number in machine.numbers.items()})
@@ -182,7 +190,8 @@ class WatchedChild(Child):
     def _reap(self) -> None:
         super()._reap()
         if hasattr(self, "_judge"):
-            self._judge.join(2)
+            # Who was spared lives on, and his calls are let go as long as he does.
+            self._judge.join(2 if self._spares is None else 0.1)
 
     def _receive_listener(self, ours: socket.socket, program: bytes) -> int:
         with contextlib.suppress(OSError):
@@ -250,13 +259,25 @@ class WatchedChild(Child):
     def _kill_at(self, call: Stopped, watch: Watch) -> None:
         """The caller first, so that it is dead before anything else of its session can move; then who left it."""
         watch.is_killed = True
-        os.kill(call.process(), signal.SIGKILL)
+        if self._is_spared(caller := call.process()):
+            self._listener.let_go(call)
+        else:
+            os.kill(caller, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         for process in watch.processes:
-            if carries(Path(f"/proc/{process}"), self._mark):
+            if carries(Path(f"/proc/{process}"), self._mark) and not self._is_spared(process):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(process, signal.SIGKILL)
+
+    def _is_spared(self, process: int) -> bool:
+        """Is it no part of the bus: in a session of its own, and named as one that the bus was asked to start?"""
+        if self._spares is None:
+            return False
+        with contextlib.suppress(OSError):
+            said = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+            return os.getpgid(process) != self.pid and any(one.startswith(self._spares) for one in said)
+        return False
 
     def mapped(self, folder: Path) -> list[str]:
         """Files under the folder that a process here has mapped to write: what it stores there is no call."""
@@ -291,14 +312,17 @@ def _steps(call: Stopped, path: str, watch: Watch) -> tuple[Step, ...]:
 
 
 class Supervision(Household):
-    """Starts every process under the supervisor; `also` says which calls stop that change nothing."""
+    """Starts every process under the supervisor; `also` says which calls stop that change nothing.
 
-    def __init__(self, also: Iterable[str] = ()) -> None:
+    Who carries the variable `spares` outlives a kill: another kind of process, which the bus was asked to start.
+    """
+
+    def __init__(self, also: Iterable[str] = (), spares: str | None = None) -> None:
         super().__init__()
-        self._also = tuple(also)
+        self._also, self._spares = tuple(also), spares
 
     def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
-        return WatchedChild(argv, env=env, also=self._also)
+        return WatchedChild(argv, env=env, also=self._also, spares=self._spares)
 
 
 def watched_child(door: Door) -> WatchedChild:
@@ -311,7 +335,7 @@ def watched_child(door: Door) -> WatchedChild:
 def _path_watched(call: Stopped, watch: Watch) -> str | None:
     """The path that the call changes, relative to the watched folder; None where it lies elsewhere."""
     folder = watch.folder
-    if call.name in ("sync", *bpf.UNMAPS):  # of no file, or of one that only the program knows
+    if call.name in ("sync", *bpf.UNMAPS, *bpf.SIGNALS):  # of no file, or of one that only the program knows
         return "."
     for path in call.paths():
         if path == watch.answers:

@@ -150,6 +150,10 @@ class Subject:
     is_alone: bool = False  # one process at a time may have a store open
     # What a survivor calls before it is asked what there is: an operation of many steps is finished by who comes next.
     catch_up: str | None = None
+    # A variable of those whom a bus starts and who are no part of it: they outlive who started them, until the kit ends
+    # those of a store that it has done with.
+    spares: str | None = None
+    end_spared: Callable[[Path], None] = lambda _: None
     # What others do to a store between a death and the survivor's coming.
     meanwhile: Callable[[Path], None] | None = None
     acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full"})

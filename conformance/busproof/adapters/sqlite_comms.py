@@ -45,12 +45,12 @@ class CommsParticipant(Participant):
         self._store = Path(store)
         folder = self._store / ".claude" / "communications"
         folder.mkdir(parents=True, exist_ok=True)
-        (self._store / ".claude" / "artifacts").mkdir(exist_ok=True)
         version = folder / "protocol_version.txt"
         if not version.exists():
             version.write_text("1.0")
         if version.read_text().strip() != "1.0":
             raise Refused("SCHEMA_MISMATCH", "protocol_version.txt is not 1.0", definite=True)
+        (self._store / ".claude" / "artifacts").mkdir(exist_ok=True)
         db = self._connect(folder / "messages.db")
         db.executescript("BEGIN IMMEDIATE;" + COMMS_TABLES + DELIVERIES + "COMMIT;")
         return {}

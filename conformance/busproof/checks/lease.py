@@ -63,20 +63,24 @@ def _is_possible(hold: Hold) -> bool:
 
 
 def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
-    """Grants against what had returned before they began: merges both by event, returns first."""
+    """Grants against what had returned before they began: merges both by event, returns first.
+
+    Of what overlapped in time any may have come last, and one that a grant may follow excuses it.
+    """
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
     ends = _Ends(holds)
     witnesses = []
-    last: Hold | None = None
+    lasts: list[Hold] = []
     best: Hold | None = None  # the grant with the highest token so far
     for _, is_begin, hold in sorted(_moments(held), key=lambda moment: moment[:2]):
         if is_begin and hold.op == "claim":
-            if last is not None and not (may_repeat and last.holder == hold.holder):
-                witnesses += _overlap(last, hold, ends)
+            if lasts and not (may_repeat and any(last.holder == hold.holder for last in lasts)):
+                overlaps = [_overlap(last, hold, ends) for last in lasts]
+                witnesses += overlaps[-1] if all(overlaps) else []
             if best is not None and hold.token is not None and hold.token <= (best.token or 0):
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token or 0, hold.token))
         elif not is_begin:
-            last = hold
+            lasts = [*(last for last in lasts if last.end > hold.begin), hold]
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
     return witnesses + _at_once([hold for hold in held if hold.op == "claim"], ends, may_repeat=may_repeat)

@@ -22,7 +22,7 @@ from busproof.models.comms_parts import (
     is_text_of_both,
     letter_key,
 )
-from busproof.models.comms_state import JITTERS, Agent, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
+from busproof.models.comms_state import JITTERS, Agent, AnyDue, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
     STANDARD,
@@ -33,6 +33,7 @@ from busproof.models.comms_values import (
     is_text,
     is_uuid,
     json_fault,
+    with_nulls,
 )
 from busproof.models.parts import (
     ANYTHING,
@@ -88,6 +89,7 @@ CONTENT = {
     "priority",
     "payload",
 }  # a retry says it again
+ITS_AGENTS, EVERYBODYS = "its agent's again", "everybody's again"  # a broadcast that is redriven
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -139,6 +141,9 @@ class CommsModel(Model):
             wrong = sorted((required - params.keys()) | (params.keys() - known.keys()))
             if wrong:
                 self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=f"missing or unknown: {', '.join(wrong):.200}")
+            nulls = with_nulls(params)
+            if nulls != params and self.choice("comms.log.33: NaN", "is refused", "is null") == "is null":
+                params = nulls
         if self.at != "hand":
             for delivery in (one for message in self.messages for one in message.deliveries.values()):
                 delivery.is_looked_at(self.now_us)
@@ -464,7 +469,12 @@ class CommsModel(Model):
             for m in self.messages
             if m.channel in channels and m.is_for(agent) and not m.is_expired(self.now_us)
         ]
-        return sorted((one for one in found if one[1] is not False), key=lambda one: (-one[0].priority, one[0].at_us))
+        found = [one for one in found if one[1] is not False]
+        ranks = [(-message.priority, message.at_us) for message, _ in found]
+        are_tied = len({*ranks}) < len(ranks)
+        if are_tied and self.choice("comms.route.10", "first row first", "last row first") == "last row first":
+            found.reverse()
+        return sorted(found, key=lambda one: (-one[0].priority, one[0].at_us))
 
     def ready(self, agent: str, channels: list[str], limit: int) -> dict[str, Any]:
         self.row("comms.route.01", "comms.route.04", "comms.route.05", "comms.route.06", "comms.route.13")
@@ -528,7 +538,7 @@ class CommsModel(Model):
         self.row("comms.lease.01", "comms.lease.19" if message.to is None else "comms.lease.10", "comms.lease.16")
         delivery = message.of(agent)
         if delivery.kept() == "processing" and self.choice("comms.retry.19", "no failure", "a failure") == "a failure":
-            delivery.failures += 1  # on another bus
+            delivery.failures = delivery.count  # on another bus: every delivery until now, a stranger's among them
         delivery.status, delivery.error, delivery.is_strangers = "processing", None, False
         delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
         delivery.was_due = False
@@ -597,9 +607,8 @@ class CommsModel(Model):
 
     def is_claimed_by_completing(self, message: Message, agent_id: Any) -> bool:
         """Nobody has it in hand: is it refused, or claimed and completed at once?"""
-        others = ("claimed by it", "claimed by it, if it is a broadcast", "claimed by it, if it names the agent")
-        claimed = dict(zip(others, (True, message.to is None, agent_id is not None), strict=True))
-        return claimed.get(self.choice("comms.lease.23", "refused", *others), False)
+        whose = "a broadcast" if message.to is None else "to one, nobody named" if agent_id is None else "to one, named"
+        return self.choice(f"comms.lease.23: {whose}", "refused", "claimed by it") == "claimed by it"
 
     def owner(self, message: Message, agent_id: Any) -> str:
         """Whose delivery is completed."""
@@ -636,9 +645,12 @@ class CommsModel(Model):
 
     def retry_at(self, failures: int) -> Due:
         """1 s × 2^n × jitter from now (C1)."""
+        self.is_silent = True
+        if self.choice("comms.retry.06", "1 s × 2^n × jitter", "another delay") == "another delay":
+            other: AnyDue = self.born(AnyDue, "due", self.now_us)
+            return other
         due: Due = self.born(Due, "due", self.now_us, S << (failures - 1), self.jitters)
         self.jitters = [*self.jitters[-JITTERS:], due]
-        self.is_silent = True
         return due
 
     # -- the dead letter queue
@@ -650,7 +662,8 @@ class CommsModel(Model):
         letter_id = message.id if message.to is not None else self.born(Free, "letter")
         self.is_silent = message.to is None
         kept = Message(**{**vars(message), "deliveries": {}})
-        self.letters = [one for one in self.letters if (one.message.id, one.agent) != (message.id, agent)]
+        said = message.id, message.to, agent
+        self.letters = [one for one in self.letters if (one.message.id, one.message.to, one.agent) != said]
         self.letters.append(Letter(letter_id, kept, agent, error, self.now_us, delivery.count))
         if message.to is not None:
             self.messages.remove(message)
@@ -678,31 +691,62 @@ class CommsModel(Model):
         if letter is None:
             self.row("comms.retry.14")
             return {"redriven": False}
+        old = letter.message
+        back = ITS_AGENTS
+        if old.to is None:
+            back = self.choice("comms.retry.18", ITS_AGENTS, "not redriven", EVERYBODYS)
+        if back == "not redriven":  # on another bus
+            return {"redriven": False}
         if letter.lacks:
             if self.choice("comms.retry.15: a damaged letter", "is refused", "is not redriven") == "is refused":
                 self.refuse("INVALID_ARGUMENT", "comms.retry.15")
             return {"redriven": False}
-        old = letter.message
         there = self.by_id(plain(old.id))
         if there is not None and not there.is_for(letter.agent):
             self.row("comms.retry.18")  # a broadcast that was gone lies in front of another agent: one at a time
-            return {"redriven": False}
+            one = there.deliveries.get(there.to or "")
+            if one is None or one.status != "done":
+                return {"redriven": False}
+            self.messages.remove(there)
+            there = None
         self.row("comms.retry.13", "comms.retry.15", "comms.retry.18")
-        self.letters.remove(letter)
-        if there is not None:
-            there.deliveries.pop(letter.agent, None)
-            if self.is_to_go(there):
-                self.remove(there)
-                there = None
+        if self.choice("comms.retry.14", "leaves the queue", "stays in the queue") == "leaves the queue":
+            self.letters.remove(letter)
+        elif there is not None and there.of(letter.agent).status != "dead":  # on another bus
+            return {"redriven": False}
         expires_us = None if old.expires_us is None else self.now_us + old.expires_us - old.created_us
-        if there is not None:
+        if there is not None and self.goes_on(there, letter.agent):
             there.created_us, there.expires_us = self.now_us, expires_us
+            if back == EVERYBODYS:  # on another bus
+                there.deliveries = {}
         else:
-            again = Message(**{**vars(old), "to": letter.agent, "deliveries": {}})
-            again.created_us, again.expires_us, again.claimed_us = self.now_us, expires_us, None
-            self.insert(again)
+            there = self.sent_again(old, letter.agent, expires_us)
+        left = self.choice("comms.retry.15", "three attempts", "two attempts", "one attempt")
+        if left != "three attempts":  # on another bus
+            there.deliveries[letter.agent] = Delivery(failures=1 if left == "two attempts" else 2)
         self.tell("redriven", letter.agent, old.id)
         return {"redriven": True}
+
+    def goes_on(self, broadcast: Message, agent: str) -> bool:
+        """Is it still there for others? To this agent it is new again. One that has expired goes now."""
+        broadcast.deliveries.pop(agent, None)
+        if not self.is_to_go(broadcast):
+            return True
+        if self.choice("comms.retry.18: an expired broadcast", "goes", "lives again for all") != "goes":
+            return True
+        self.remove(broadcast)
+        return False
+
+    def sent_again(self, old: Message, agent: str, expires_us: int | None) -> Message:
+        """A letter's message, as it was sent, but for its time to live (C19)."""
+        again = Message(**{**vars(old), "to": agent, "deliveries": {}})
+        again.created_us, again.expires_us, again.claimed_us = self.now_us, expires_us, None
+        is_plain = (old.priority, old.correlation_id) == (5, None)
+        if not is_plain and self.choice("comms.retry.13", "whole", "with no priority and no link") != "whole":
+            again.priority, again.correlation_id = 5, None
+            self.sent = [again if plain(one.id) == plain(old.id) else one for one in self.sent]
+        self.insert(again)
+        return again
 
     # -- answers, requests, patience
 
@@ -734,10 +778,10 @@ class CommsModel(Model):
         new = self.drafted(
             to or agent_id,
             original_message["from_agent"],
-            original_message["type"].removesuffix(".query") + ".response",
+            self.type_of_answer(original_message["type"]),
             response_payload,
-            original_message["channel"],
-            original_message["priority"],
+            self.as_asked(original_message, "channel", "general"),
+            self.as_asked(original_message, "priority", 5),
             original_message.get("correlation_id") or original_message["id"],
             message_id,
         )
@@ -749,6 +793,17 @@ class CommsModel(Model):
             if asked is None or asked.deliveries.get(new.sender, Delivery()).count == 0:
                 self.refuse("NOT_CLAIMED", "comms.route.42")
         return {"message_id": known or self.post(new)}
+
+    def type_of_answer(self, kind: str) -> str:
+        """X.response for X.query (C17)."""
+        of_query = kind.endswith(".query") and self.choice("comms.route.28: type", "X.response", "X.query.response")
+        return (kind.removesuffix(".query") if of_query == "X.response" else kind) + ".response"
+
+    def as_asked(self, asked: dict[str, Any], member: str, default: Any) -> Any:
+        """As in the request (C17); another bus may answer as anything is sent of which nothing is said."""
+        is_other = asked[member] != default
+        is_left_out = is_other and self.choice(f"comms.route.28: {member}", "the request's", "none") == "none"
+        return default if is_left_out else asked[member]
 
     def request(
         self,
@@ -795,6 +850,7 @@ class CommsModel(Model):
         except Refuse as refusal:
             if refusal.code != "RATE_LIMITED":
                 self.least_s = 0.0
+                self.bound("LOST", "comms.retry.21")  # it is tried again, for longer than anybody waits for an answer
             raise
         self.least_s = 0.0
         return reply
@@ -1106,7 +1162,7 @@ class CommsModel(Model):
             }
             for message in self.messages
             for agent, delivery in message.deliveries.items()
-            if delivery.count and not delivery.is_strangers
+            if (delivery.count or delivery.failures) and not delivery.is_strangers
         ]
 
     def visible_at(self, delivery: Delivery) -> Any:
@@ -1137,7 +1193,7 @@ class CommsModel(Model):
 
     def refuse(self, code: str, *rows: str, why: str = "", also: tuple[str, ...] = ()) -> NoReturn:
         """A refusal is the row that asks for it, not those of the way there."""
-        self._rows = list(rows)
+        self._rows, self._bounds = list(rows), {}
         raise Refuse(code, why=why, also=also)
 
     # -- arguments

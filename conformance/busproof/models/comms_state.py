@@ -9,6 +9,7 @@ from busproof.models.comms_values import is_uuid
 from busproof.models.parts import text_of, us_of
 from busproof.models.spec import Free, plain
 
+LONGEST_US = 60 * 60 * 1_000_000  # of any retry delay: what is not back by then is gone
 JITTERS = 5  # in a row, all the same: the bus does not spread them
 
 
@@ -49,6 +50,14 @@ class Due(Free):
             return False
         self.low_us = self.high_us = us_of(value) or 0
         return True
+
+
+class AnyDue(Due):
+    """The same of a bus with a delay of its own: some time from now on."""
+
+    def __init__(self, name: str, at_us: int) -> None:
+        super().__init__(name, at_us, 1, [])
+        self.low_us, self.high_us = at_us, at_us + LONGEST_US
 
 
 @dataclass

@@ -87,6 +87,15 @@ def json_fault(value: Any) -> str | None:
     return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > PAYLOAD_BYTES_MAX else None
 
 
+def with_nulls(value: Any) -> Any:
+    """The same, with null for every number that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: with_nulls(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [with_nulls(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def is_deep(value: Any) -> bool:
     """Nested as only a bound on levels refuses it?"""
     return not _is_json(value, SHALLOW)

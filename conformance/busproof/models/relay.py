@@ -646,7 +646,7 @@ class RelayModel(Model):
             yield to
 
     def others(self, sender: str, to: str, names: Iterable[str]) -> Iterator[str]:
-        """Of those, who are active; a sender hears himself on another bus."""
+        """Of those, who are there to hear it; a sender hears himself on another bus."""
         for name in names:
             if not self.hears(name, to):
                 continue
@@ -654,10 +654,8 @@ class RelayModel(Model):
                 yield name
 
     def hears(self, name: str, to: str) -> bool:
-        """Who is active does; an inactive subscriber may (the seed says: all)."""
-        if to == "#" and self.agents[name].status == "inactive":
-            return self.choice("relay.route.04: who is inactive", "gets nothing", "gets it") == "gets it"
-        return self.agents[name].status == "active"
+        """A broadcast is for who is active, a channel for all its subscribers; nobody reaches who has ended."""
+        return self.agents[name].status in (("active", "inactive") if to == "#" else ("active",))
 
     def reaches_the_terminated(self, name: str) -> bool:
         """Is something delivered to an agent that has ended?"""

@@ -250,14 +250,13 @@ class Answer:
             return differs(self.value, seen, "reply", self.rows)
         if self.refused is not None and isinstance(seen, Refusal):
             if seen.definite != self.definite:
-                return Difference("error", str(self), str(seen), self.rows)
+                return Difference("error", str(self), str(seen), self.bounds.get(seen.code, self.rows))
             if seen.code in (self.refused, *self.also) or (
                 self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")
             ):
                 return None
         if isinstance(seen, Refusal):
-            rows = self.rows if self.refused is not None else self.bounds.get(seen.code, self.rows)
-            return Difference("reply", str(self), str(seen), rows)
+            return Difference("reply", str(self), str(seen), self.bounds.get(seen.code, self.rows))
         return Difference("reply", str(self), _told(seen), self.rows)
 
     def __str__(self) -> str:
@@ -357,7 +356,8 @@ class Model:
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
             broken = tuple(dict.fromkeys(self._rows))
-            yield Answer(None, refusal.code, broken, refusal.definite, self.least_s, refusal.why, also=refusal.also)
+            said = refusal.code, broken, refusal.definite, self.least_s, refusal.why
+            yield Answer(None, *said, bounds=self._bounds, also=refusal.also)
             return
         yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s, bounds=self._bounds)
 
@@ -413,6 +413,7 @@ class Model:
     def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
         """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""
         self._rows += rows
+        self._bounds = {}
         raise Refuse(code, why=why)
 
     def all_of(self, *checks: Callable[[], Any]) -> list[Any]:

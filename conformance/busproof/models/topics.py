@@ -383,7 +383,9 @@ class TopicsModel(Model):
             self.row("topics.lease.09", "topics.lease.21")
             self.claims += 1
             now = self.born(Moment, "now")
-            held = topic.names[agent_name] = Reservation(self.born(Token, "token"), self.claims, now, now)
+            held = topic.names[agent_name] = Reservation(
+                self.born(Token, "token"), self.claims, now, self.same_moment(now)
+            )
             self.secrets.append((held.token, "topics.lease.29"))
         elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
@@ -425,7 +427,8 @@ class TopicsModel(Model):
     def still(self, topic: Topic, who: tuple[str, int]) -> str:
         """Its name, unless another session has taken it over since (B10)."""
         held = topic.names.get(who[0])
-        if held is None or held.claim != who[1]:
+        is_old = held is None or held.claim != who[1]
+        if is_old and self.choice("topics.lease.25", "may no longer act", "may act") == "may no longer act":
             self.refuse("AGENT_NOT_JOINED", "topics.lease.25")
         return who[0]
 
@@ -457,10 +460,13 @@ class TopicsModel(Model):
         sent, warnings, new = self.accepted(topic, who[0], drafts, now)
         at = topic.cursors[who[0]].last_seq if who[0] in topic.cursors else 0
         if ack_through is not None:
-            if ack_through > len(topic.messages) + len(new):
+            if self.is_beyond(topic, ack_through, new):
+                if new and self.is_sent_all_the_same():  # on another bus
+                    topic.messages += new
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
             self.row("topics.cursor.15", "topics.cursor.19", "topics.cursor.20")
-            at = max(at, ack_through)
+            is_back = ack_through < at and self.choice("topics.cursor.19", "is ignored", "goes back") == "goes back"
+            at = ack_through if is_back else max(at, ack_through)
         topic.messages += new
         topic.seq_at = now if new else topic.seq_at
         received = self.received(topic, reading, at, now)
@@ -486,8 +492,19 @@ class TopicsModel(Model):
         found = self.found(topic_id)
         if type(outbox) is not str and found is not None:
             most = len(found.messages) + (len(outbox) if type(outbox) is list else 1)
-            if ack_through > most:
+            if ack_through > most and not (outbox and self.is_sent_all_the_same()):
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
+
+    def is_beyond(self, topic: Topic, ack_through: int, new: list[Message]) -> bool:
+        """Is that message not there? What the same call sends is (B5)."""
+        newest = len(topic.messages)
+        if newest < ack_through <= newest + len(new):
+            return self.choice("topics.cursor.20", "after it has sent", "before it sends") == "before it sends"
+        return ack_through > newest
+
+    def is_sent_all_the_same(self) -> bool:
+        """Is an outbox sent though the ack beside it is refused (B5)?"""
+        return self.choice("topics.cursor.18", "nothing is sent", "the outbox is sent") == "the outbox is sent"
 
     def may_send(self, topic_id: Any, outbox: Any) -> None:
         """Nothing new on a closed topic."""
@@ -520,7 +537,7 @@ class TopicsModel(Model):
                 [one.told() for one in shown], ("topics.cursor.03", "topics.cursor.05", "topics.cursor.07")
             ),
             "received_count": Told(len(shown)),
-            "has_more": Told(Cited(has_more, ("topics.cursor.06",))),
+            "has_more": Told(Cited(has_more, ("topics.cursor.54" if has_more else "topics.cursor.06",))),
             "cursor": Cited({"last_seq": at, "updated_at": now}, ("topics.cursor.22", "topics.cursor.11")),
         }
 
@@ -592,13 +609,18 @@ class TopicsModel(Model):
                 draft.content_markdown,
                 draft.metadata,
                 draft.client_message_id,
-                now,
+                self.same_moment(now),
             )
             new.append(message)
             sent.append({"message": message.told(), "duplicate": Told(False)})
         if new:
             self.row("topics.log.40", "topics.log.43", "topics.log.44")
         return sent, [Cited(one, ("topics.log.63",)) for one in warnings], new
+
+    def same_moment(self, now: Any) -> Any:
+        """Of this call; on another bus one of its own."""
+        is_same = self.choice("topics.log.39", "of a call", "of each thing") == "of a call"
+        return now if is_same else Moment(f"{self._step}.another")
 
     def refuse_lost_reply(self) -> None:
         """It answers no message of its topic."""

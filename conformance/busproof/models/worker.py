@@ -19,6 +19,7 @@ from busproof.models.spec import (
     Above,
     AnyOrder,
     Cited,
+    Fits,
     FreshId,
     Json,
     Refuse,
@@ -50,6 +51,8 @@ WAYS: dict[str | None, frozenset[str]] = {
     "CANCELLED": frozenset(),
 }
 
+QUERY_SYNTAX = re.compile(r"[^\w\s]|\b(?:AND|OR|NOT|NEAR)\b")  # what a search engine may read as more than words
+ANY_MESSAGES = Fits("what the query syntax of the bus finds", lambda seen: type(seen) is list)
 FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  # of a search's index
 
 
@@ -144,15 +147,18 @@ class WorkerModel(WorkerState):
         self.spent += 1
         old = None if draft.id is None else self.known(draft.id)
         if old is not None:
+            if not how and self.is_refused_before_it_is_known(draft):  # on another bus
+                self.refuse("BACKPRESSURE")
             if not self.is_same_message(old, sender, draft):
                 self.row("worker.log.11")
                 if self.choice("worker.log.11", "ID_CONFLICT", "the first message counts") == "ID_CONFLICT":
                     self.refuse("ID_CONFLICT")
+                self.may_be_saved(draft)
                 return old
             self.row("worker.log.44" if old in self.archived else "worker.log.09")
             self.may_be_saved(draft)
             return old
-        if draft.to is not None and "backpressure" in self.features and self.is_full(draft.to, how):
+        if "backpressure" in self.features and self.is_held_back(draft.to, how):
             self.refuse("BACKPRESSURE")
         self.spent = 0
         seq = self.highest = self.born(Above, "seq", self.highest)
@@ -169,6 +175,24 @@ class WorkerModel(WorkerState):
         self.log.append(row)
         self.unnamed.append(row)
         return row
+
+    def is_held_back(self, to: str | None, how: str) -> bool:
+        """Is its recipient full? A broadcast has none."""
+        if to is not None:
+            return self.is_full(to, how)
+        most = self.session.unread_max
+        if most is None or not any(self.takes_room(agent) >= most for agent in self.cursors):
+            return False
+        return (
+            self.choice("worker.limit.16: a broadcast", "is always taken", "waits for every agent") != "is always taken"
+        )
+
+    def is_refused_before_it_is_known(self, draft: Draft) -> bool:
+        """Is a retry refused because its recipient is full?"""
+        most = self.session.unread_max if "backpressure" in self.features else None
+        if draft.to is None or most is None or self.takes_room(draft.to) < most:
+            return False
+        return self.choice("worker.limit.13: a retry", "needs no room", "needs room") == "needs room"
 
     def is_full(self, agent: str, how: str) -> bool:
         """Does so much lie before a recipient that one more is refused?"""
@@ -282,8 +306,11 @@ class WorkerModel(WorkerState):
 
     def payload_error(self, row: Row) -> tuple[str | None, tuple[str, ...]]:
         """Why a payload is withheld."""
-        if self.key is not None and row.signed != (self.key, row.columns()):
-            return "bad_signature", ("worker.log.46", "worker.log.47")
+        if self.key is not None:
+            if row.signed != (self.key, row.columns()):
+                return "bad_signature", ("worker.log.46", "worker.log.47")
+            if self.choice("worker.log.48: what is signed", "arrives whole", "is withheld") == "is withheld":
+                return "bad_signature", ("worker.log.48",)  # on another bus
         if row.ref is not None and not re.fullmatch("sha256-[0-9a-f]{64}", row.ref):
             return "blob_invalid", ("worker.blob.13",)
         if row.ref is not None and self.harm.get(row.ref) == LOST:
@@ -386,6 +413,8 @@ class WorkerModel(WorkerState):
         if most is None or count < most:
             return False
         self.row("worker.retry.08", "worker.retry.09")
+        if self.choice("worker.retry.08: delivered too often", "set aside", "goes on") == "goes on":
+            return False
         self.dead[agent, seq] = count, self.now_ms
         del self.deliveries[agent, seq]
         self.redriven.pop((agent, seq), None)
@@ -414,7 +443,8 @@ class WorkerModel(WorkerState):
             agent_id = addressees[0]  # on another bus
         if self.dead.pop((agent_id, seq), None) is None:
             return {"redriven": False}
-        self.redriven[agent_id, seq] = False
+        if self.choice("worker.retry.10: what was redriven", "comes again", "is gone") == "comes again":
+            self.redriven[agent_id, seq] = False
         return {"redriven": True}
 
     def poll_intervals(self, polls: Any) -> dict[str, Any]:
@@ -454,7 +484,9 @@ class WorkerModel(WorkerState):
             self.row("worker.lease.05")
         elif task_id in self.tokens:
             self.row("worker.lease.13", "worker.lease.20")
-        token = self.tokens[task_id] = self.born(Above, "token", self.tokens.get(task_id, 0))
+        if task_id not in self.tokens or self.choice("worker.lease.17", "rises", "stands still") == "rises":
+            self.tokens[task_id] = self.born(Above, "token", self.tokens.get(task_id, 0))
+        token = self.tokens[task_id]
         until_ms = self.now_ms + self.session.lease_ms
         self.claims[task_id] = Claim(agent_id, self.now_ms, until_ms)
         self.row("worker.lease.01", "worker.lease.02", "worker.lease.15")
@@ -517,9 +549,12 @@ class WorkerModel(WorkerState):
     def heartbeat(self, agent_id: Any, status: Any, current_task: Any = None, progress: Any = None) -> dict[str, Any]:
         """One row an agent: what it says now."""
         self.name(agent_id)
-        if self.text(status) not in ("idle", "working", "blocked"):
+        if type(status) is not str or status not in ("idle", "working", "blocked"):
             self.row("worker.presence.24")
-            if self.choice("worker.presence.24", "refused", "taken") == "refused":
+            taken = self.choice("worker.presence.24", "refused", "taken", "taken, even an empty one")
+            if taken != "taken, even an empty one" or status != "":  # always; not on another bus
+                self.text(status)
+            if taken == "refused":  # always; not on another bus
                 self.refuse("INVALID_ARGUMENT")
         self.optional(current_task)
         if type(progress) is int:
@@ -558,7 +593,8 @@ class WorkerModel(WorkerState):
         for row in newest:
             is_readable = row.ref is None and row.text is not None and self.payload_error(row)[0] is None
             payload = self.value(row.text) if is_readable and row.text is not None else None
-            rows.append({"from_agent": row.from_agent, "type": row.type, "ts_ms": row.ts_ms, "payload": payload})
+            at = self.choice("worker.presence.19: the column of the time", "ts_ms", "ts")
+            rows.append({"from_agent": row.from_agent, "type": row.type, at: row.ts_ms, "payload": payload})
         return {"rows": rows}
 
     def worker_state(self, worker: Any) -> dict[str, Any]:
@@ -574,18 +610,27 @@ class WorkerModel(WorkerState):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         if from_state is not None and (type(from_state) is not str or from_state not in WAYS):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if to_state not in WAYS[from_state]:
+        if not self.leads(from_state, to_state):
             self.refuse("STATE_CONFLICT", "worker.presence.14")
         present = self.workers.get(worker)
+        announced = self.draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}})
         if present == to_state:
             self.row("worker.presence.16")
+            if self.choice("worker.presence.16: a repeat", "is silent", "is announced") != "is silent":
+                self.append(worker, announced, "")  # on another bus
             return {"worker": worker, "state": to_state, "changed": Told(False)}
         if present != from_state:
             self.refuse("STATE_CONFLICT", "worker.presence.15")
         self.row("worker.presence.11", "worker.presence.13" if to_state in ENDS else "worker.presence.12")
         self.workers[worker] = to_state
-        self.append(worker, self.draft({"type": "state_change", "payload": {"from": from_state, "to": to_state}}), "")
+        self.append(worker, announced, "")
         return {"worker": worker, "state": to_state, "changed": Told(True)}
+
+    def leads(self, from_state: str | None, to_state: str) -> bool:
+        """Is there a way from one state to the other? The seed draws none."""
+        is_way = to_state in WAYS[from_state]
+        usual, other = ("leads on", "leads nowhere") if is_way else ("leads nowhere", "leads on")
+        return self.choice(f"worker.presence.14: from {from_state} to {to_state}", usual, other) == "leads on"
 
     # -- blobs, search
 
@@ -616,17 +661,34 @@ class WorkerModel(WorkerState):
         words = [tokens(word) for word in self.text(query).split()]
         self.limit(limit)
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
+        if QUERY_SYNTAX.search(query) and self.choice("worker.search.04", "words", "query syntax") == "query syntax":
+            if self.either():  # on another bus
+                self.refuse("INVALID_ARGUMENT")
+            return {"messages": ANY_MESSAGES}
         found = []
-        for row in self.everything():
-            is_whole = row.ref is None or row.ref not in self.harm
+        is_archive_in = not self.archived or self.choice("worker.search.08", "found", "not found") == "found"
+        for row in self.everything() if is_archive_in else self.log:
             index = self.choice("search index", FIRST_SEARCH, "made by the publish", EACH_SEARCH)
             if row not in self.indexed or index == EACH_SEARCH:
-                text = row.text if is_whole or index == "made by the publish" else None
+                text = row.text if self.is_searched(row, index) else None
                 self.indexed[row] = tokens(row.type), words_of(text)
             columns = self.indexed[row]
             if any(words) and all(any(holds(column, word) for column in columns) for word in words):
                 found.append(row)
+        if (
+            len(found) > limit
+            and self.choice("worker.search.06", "bounds the answer", "is passed over") != "bounds the answer"
+        ):
+            limit = len(found)  # on another bus
         return {"messages": [self.delivered(row) for row in found[:limit]]}
+
+    def is_searched(self, row: Row, index: str) -> bool:
+        """Do the words of a payload go into the index? Those of a blob only while it can be read."""
+        if row.ref is None:
+            return True
+        if self.choice("worker.search.07: a payload in a blob", "is searched", "is not searched") == "is not searched":
+            return False
+        return row.ref not in self.harm or index == "made by the publish"
 
     # -- export, archive, dump
 

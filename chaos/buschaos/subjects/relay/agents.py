@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ _OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled
 SENT = "sent.jsonl"
 TAKEN = "taken"  # beside the store: what agents have read
 LINKED = "dan"  # whose inbox becomes a link, and of whose copies nothing is compared
+NAME = "AGENT_RELAY_NAME"  # the variable by which an agent knows who it is
+Running = list[dict[str, Any]]  # agent and pid of each
+LONG_S = 5.0
 ELSEWHERE = "elsewhere"  # beside the store: what that link points to
 
 
@@ -63,6 +68,53 @@ def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
         written.rename(outbox / file.name)
         # From the future until now, it waited; made old in .pending it would have been rubbish.
         os.utime(outbox / file.name, ns=(_OLD_NS, _OLD_NS))
+
+
+def allow(store: Path) -> None:
+    """config.json: what a spawn may start. It waits for its end, and so does a child that it has."""
+    config = store / "config.json"
+    config.write_text(json.dumps({"clis": {"waits": ["/bin/sh", "-c", "sleep 1000 & wait"]}, "grace_ms": 50}))
+    config.chmod(0o600)
+
+
+def running(store: Path) -> Running:
+    """The agents whose processes live, and the pid of each, of those alone whose parent is none: one that was started.
+
+    An agent's environment says who it is and where (R21).
+    """
+    found: dict[int, tuple[str, int]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            said = dict(
+                item.split("=", 1)
+                for item in os.fsdecode((process / "environ").read_bytes()).split("\0")
+                if "=" in item
+            )
+            if NAME in said and os.path.realpath(said.get("AGENT_RELAY_DIR", "/")) == os.path.realpath(store):
+                parent = int((process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+                found[int(process.name)] = said[NAME], parent
+    tops = [(agent, pid) for pid, (agent, parent) in found.items() if parent not in found]
+    return [{"agent": agent, "pid": pid} for agent, pid in sorted(tops)]
+
+
+def until(look: Callable[[], Running], holds: Callable[[Running], bool]) -> Running:
+    """What is seen once it is so, or when there was time for it: who was killed needs a moment to be gone."""
+    deadline = time.monotonic() + LONG_S
+    while not holds(found := look()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+def end_agents(store: Path) -> None:
+    """All that were started there, and what they have started."""
+
+    def killed() -> Running:
+        for one in (found := running(store)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one["pid"], signal.SIGKILL)
+        return found
+
+    until(killed, lambda found: not found)
 
 
 def take(store: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
-from buschaos.subjects.relay.agents import ELSEWHERE, SENT, TAKEN, inboxes
+from buschaos.subjects.relay.agents import ELSEWHERE, SENT, TAKEN, inboxes, running, until
 
 TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
 
@@ -19,11 +19,13 @@ TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
 def state(store: Path) -> dict[str, Any]:
     """The seed's tables, the copies in the inboxes, and where each file of an agent is."""
     ledger = _ledger(store)
+    known = {row["pid"] for row in ledger["agents"] if row["pid"] is not None}
     return {
         **ledger,
         # Not as `messages`: the kit's checks know those by the calls that sent them, and agents make none.
         "messages": [],
         "ledger": ledger["messages"],
+        "running": until(lambda: running(store), lambda found: {one["pid"] for one in found} == known),
         "copies": [
             *(_copy(path.parts[-3], path) for path in inboxes(store)),
             *(_copy(path.parent.name, path) for path in sorted((store.parent / TAKEN).glob("*/*"))),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
-from buschaos.subjects.relay.agents import LINKED, File, join, message, put
+from buschaos.subjects.relay.agents import LINKED, File, allow, join, message, put, running, until
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -39,6 +40,7 @@ def prepare(alice: Session, _bob: Session, hello: HelloReply) -> None:
     assert store is not None
     tell_time(alice, hello, T0_MS)
     join(store, LINKED)
+    allow(store)
     put(
         store,
         [message("bob", 1, "__orchestrator__", "SUBSCRIBE: #dev", "KIND: status"), message("ann", 2, "cid", "early")],
@@ -56,11 +58,45 @@ def ids(method: str, _params: dict[str, Any]) -> set[str]:
     return {file.id for file in FILES} if method == "scan" else set()
 
 
+def asked_to_spawn(session: Session) -> None:
+    """All else is done; a request waits that an agent be started."""
+    session.call("scan")
+    put(_store(session), [_request(30, "spawn", "NAME: w\nCLI: waits")])
+
+
+def asked_to_release(session: Session) -> None:
+    """An agent has been started, and a request waits that it be ended."""
+    asked_to_spawn(session)
+    session.call("scan")
+    put(_store(session), [_request(31, "release", "NAME: w")])
+
+
+def released(session: Session, _params: dict[str, Any], _reply: dict[str, Any]) -> str:
+    """Whoever came after a death can end all that lives: then nothing is left."""
+    store = _store(session)
+    alive = sorted({one["agent"] for one in running(store)})
+    put(store, [_request(number, "release", f"NAME: {agent}") for number, agent in enumerate(alive, 40)])
+    session.call("scan")
+    left = until(lambda: running(store), lambda found: not found)
+    return f"and a release leave processes: {left}" if left else ""
+
+
+def _request(number: int, kind: str, body: str) -> File:
+    return message("ann", number, "__orchestrator__", body, f"KIND: {kind}")
+
+
+def _store(session: Session) -> Path:
+    assert session.door.store is not None
+    return session.door.store
+
+
 OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
     Operation("scan", "log", "scan", lambda _: {}),
     Operation("close", "lease", "close", lambda _: {}),
+    Operation("spawn", "presence", "scan", lambda _: {}, ("spawn",), first=asked_to_spawn, confirm=released),
+    Operation("release", "presence", "scan", lambda _: {}, ("spawn",), first=asked_to_release, confirm=released),
 )
 
 # One at a time: another that comes is refused, or has the folder to itself.

@@ -36,7 +36,8 @@ def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[s
     rows = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) != ("inbox", LINKED)]
     return {
         "messages": sorted(map(clean, rows), key=repr),
-        "agents": sorted(map(clean, dump["agents"]), key=repr),
+        "agents": sorted((clean(row) | {"pid": row["pid"] is not None} for row in dump["agents"]), key=repr),
+        "running": [one["agent"] for one in dump.get("running", [])],
         "copies": sorted(copies, key=repr),
         "outboxes": dump.get("outboxes"),
         "archived": dump.get("archived"),
@@ -57,6 +58,7 @@ def problems(evidence: Evidence) -> list[Problem]:
         found += _rows(evidence.dump)
         found += _copies(evidence.dump)
         found += _files(evidence.dump)
+        found += _processes(evidence.dump)
     return found
 
 
@@ -109,6 +111,18 @@ def _files(dump: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("log", f"lost: {short(sorted(lost))} were put into outboxes, and have not ended")
     if gone := sent - set(places):
         yield Problem("log", f"lost: the files of {short(sorted(gone))} are nowhere")
+
+
+def _processes(dump: dict[str, Any]) -> Iterator[Problem]:
+    """Each agent that was started lives once, and the ledger knows it."""
+    known = {row["pid"]: row["name"] for row in dump["agents"] if row.get("pid") is not None}
+    alive = {one["pid"]: one["agent"] for one in dump.get("running", [])}
+    for pid, name in alive.items():
+        if known.get(pid) != name:
+            yield Problem("presence", f"orphan: a process of {name} lives that the ledger does not know")
+    for pid, name in known.items():
+        if pid not in alive:
+            yield Problem("presence", f"gone: {name} has a process in the ledger, and none that lives")
 
 
 def _names(dump: dict[str, Any], table: str) -> list[str]:

@@ -8,7 +8,7 @@ as if nobody had died.
 from __future__ import annotations
 
 from buschaos.subjects.base import Repertoire, Subject, Truth
-from buschaos.subjects.relay.agents import take_and_link
+from buschaos.subjects.relay.agents import NAME, end_agents, take_and_link
 from buschaos.subjects.relay.folder import facts, state
 from buschaos.subjects.relay.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
@@ -36,6 +36,8 @@ SUBJECT = Subject(
     is_alone=True,
     catch_up="scan",
     meanwhile=take_and_link,
+    spares=NAME,
+    end_spared=end_agents,
     acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full", "chaos.damage"}),
     id="message_id",
     table="ledger",

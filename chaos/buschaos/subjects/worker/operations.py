@@ -154,6 +154,13 @@ OPERATIONS = (
         ("publish_many",),
     ),
     Operation(
+        "publish_many with blobs",
+        "blob",
+        "publish_many",
+        lambda _: {"agent_id": "alice", "messages": [_message(f"new-large-{n}", BIG + "!" * n) for n in range(3)]},
+        ("blob", "publish_many"),
+    ),
+    Operation(
         "publish, signed and bounded",
         "log",
         "publish",

@@ -77,6 +77,25 @@ def keeps_others(ctx: Ctx) -> None:
     ctx.expect("comms.export.05", each == [1, 1], f"lines of two messages that were sent: {each}")
 
 
+@scenario("export.keeps_any_line", needs=("audit",))
+def keeps_any_line(ctx: Ctx) -> None:
+    """What others wrote there stays, also where it is no JSON, no object, or lacks its end."""
+    path = ctx.store / ".claude" / "audit-trail.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    first, second = b"# kept by hand", b'# a comment\n[1, 2]\n"text"\n\n'
+    path.write_bytes(first)
+    a = ctx.agent("a")
+    send(a, "b")
+    a.call("export_audit_trail")
+    with path.open("ab") as file:
+        file.write(second)
+    send(a, "b")
+    a.call("export_audit_trail")
+    text = path.read_bytes()
+    kept = text.startswith(first) and text.count(second) == 1
+    ctx.expect("comms.export.08", kept, f"the file: {text[:600]!r}")
+
+
 @scenario("export.at_once", needs=("audit",))
 def exporters_at_once(ctx: Ctx) -> None:
     """Exporters that run at once write each event once."""

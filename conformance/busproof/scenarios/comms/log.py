@@ -184,13 +184,19 @@ def layout(ctx: Ctx) -> None:
 def another_version(ctx: Ctx) -> None:
     """A project of another protocol version is not written to."""
     send(ctx.agent("a"), "b")
-    (ctx.store / ".claude" / "communications" / "protocol_version.txt").write_text("2.0")
+    claude = ctx.store / ".claude"
+    (claude / "communications" / "protocol_version.txt").write_text("2.0")
+    if (claude / "artifacts").is_dir():
+        (claude / "artifacts").rmdir()
+    before = set(claude.rglob("*"))
     try:
         ctx.agent("b")
         why = "it was opened"
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-    ctx.expect("comms.log.57", "SCHEMA_MISMATCH" in why, f"protocol_version.txt says 2.0: {why}")
+    made = sorted(str(path.relative_to(claude)) for path in set(claude.rglob("*")) - before)
+    good = "SCHEMA_MISMATCH" in why and made == []
+    ctx.expect("comms.log.57", good, f"protocol_version.txt says 2.0: {why}; made meanwhile: {made}")
 
 
 @scenario("log.open_again")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
+from busproof.adapters.link import Link, link
+from busproof.adapters.nats import NatsServer
 from busproof.protocol.timeline import DB_NAME
 from busproof.scenarios.common import Row, joined
 from busproof.session import Session
@@ -66,3 +69,17 @@ def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
     """The store's file, joined as another program may."""
     with joined(ctx.store / DB_NAME) as connection:
         yield connection
+
+
+@contextmanager
+def far_away(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, Session, Link]]:
+    """Two on one NATS server: the first by a link that can be cut, the second beside it."""
+    with closing(NatsServer()) as server, link(urlsplit(server.url).port or 0) as way:
+        urls = {"far": f"nats://127.0.0.1:{way.port}", "near": server.url}
+        both = [ctx.agent_in_real_time(name, backend="nats", nats_url=url, **options) for name, url in urls.items()]
+        try:
+            yield both[0], both[1], way
+        finally:
+            for one in both:
+                if not one.retired:
+                    ctx.crash(one)  # its server ends before it could close

@@ -6,7 +6,7 @@ import time
 
 from busproof.adapters.base import DoorError
 from busproof.scenarios.common import at_once, raced
-from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, request, scenario, send
+from busproof.scenarios.timeline.common import ANY_REQUEST, far_away, fetch, request, scenario, send
 from busproof.suite import Ctx
 
 ACK_WAIT_MS = 30_000
@@ -84,3 +84,40 @@ def waits(ctx: Ctx) -> None:
     message = None if isinstance(got, DoorError) else got["message"]
     ok = nothing is None and took_s >= 0.297 and message is not None
     ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {got!s:.200}")
+
+
+@scenario("cursor.late_nak", needs=("nak",), is_long=True, ack_wait_ms=5_000)
+def late_nak(ctx: Ctx) -> None:
+    """Whose time is over gives back what another has by now: nobody else is given it, in that one's time."""
+    holder, late, third = (ctx.agent_in_real_time(name) for name in ("holder", "late", "third"))
+    send(late, request())
+    first = fetch(late, ANY_REQUEST)
+    began = time.monotonic()
+    held = fetch(holder, ANY_REQUEST, wait_ms=20_000)
+    if first is not None:
+        late.call("nak", delivery=first["delivery"])
+    taken = fetch(third, ANY_REQUEST, wait_ms=500)
+    why = f"first {first!s:.100}, then, when its time was over, another: {held!s:.100}; a third got {taken!s:.200}"
+    is_his = first is not None and held is not None and held["delivery_count"] == 2
+    if taken is None or time.monotonic() - began < 9.9:  # else the second one's time may be over, too
+        ctx.expect("timeline.cursor.20", is_his and taken is None, why)
+
+
+@scenario("cursor.done_or_not", needs=("nats",), ack_wait_ms=1_000)
+def done_or_not(ctx: Ctx) -> None:
+    """A worker loses its server, acknowledges, and dies: what was answered is done, what was not comes to another."""
+    with far_away(ctx, ack_wait_ms=1_000) as (far, near, way):
+        send(near, request())
+        message = fetch(far, ANY_REQUEST)
+        way.cut()
+
+        def die() -> dict[str, object]:
+            time.sleep(1)
+            ctx.crash(far)
+            return {}
+
+        got, _ = at_once(lambda: far.call("ack", delivery=(message or {})["delivery"]), die)
+        is_done = not isinstance(got, DoorError)
+        again = fetch(near, ANY_REQUEST, wait_ms=3_000 if is_done else 20_000)
+        ok = message is not None and (again is None) == is_done
+        ctx.expect("timeline.cursor.21", ok, f"its ack ended in {got!s:.200}; another was given {again!s:.200}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.scenarios.common import Row, at_once
-from busproof.scenarios.timeline.common import ANY_INVOKE, ANY_REQUEST, fetch, invoke, log, request, scenario
+from busproof.scenarios.timeline.common import ANY_INVOKE, ANY_REQUEST, far_away, fetch, invoke, log, request, scenario
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -105,6 +105,26 @@ def exact_key(ctx: Ctx) -> None:
     got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
     ok = not isinstance(got, DoorError) and got["payload"] == "own"
     ctx.expect("timeline.retry.06", ok, f"the call ended in {got!s:.300}")
+
+
+@scenario("retry.answered_while_away", needs=("calls", "nats"))
+def answered_while_away(ctx: Ctx) -> None:
+    """The caller loses its server, and is answered meanwhile: the answer is in the record when it is back."""
+    key = request()
+    with far_away(ctx) as (caller, other, way):
+
+        def answer() -> Row:
+            fetch(other, ANY_REQUEST, wait_ms=WAIT_MS)
+            time.sleep(0.5)  # it has looked in vain, and waits
+            way.cut()
+            try:
+                return other.call("reply", key=key, payload="own")
+            finally:
+                way.mend()
+
+        got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
+    ok = not isinstance(got, DoorError) and got["payload"] == "own"
+    ctx.expect("timeline.retry.11", ok, f"answered while its connection was away, the call ended in {got!s:.300}")
 
 
 def _asked(session: Session) -> list[Row]:

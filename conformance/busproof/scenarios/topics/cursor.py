@@ -137,6 +137,7 @@ def max_items(ctx: Ctx) -> None:
     more = [reply.get("has_more") for reply in replies]
     good = more == [True] * (len(more) - 1) + [False]
     ctx.expect("topics.cursor.06", good, f"pages of {counts} messages said has_more {more}")
+    ctx.expect("topics.cursor.54", False not in more[:-1], f"pages of {counts} messages said has_more {more}")
 
 
 # ────────── the reader's own messages

@@ -236,6 +236,9 @@ ODD_CELLS: dict[str, object] = {
     "content_markdown": b"\xff\xfe",
     "message_type": 7,
     "sender": b"\xff",
+    "seq": "abc",
+    "seq ": b"x",
+    "seq  ": 0.5,
 }
 
 

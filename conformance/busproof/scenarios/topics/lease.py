@@ -257,6 +257,7 @@ def secret(ctx: Ctx) -> None:
         shown[method] = f"{b.call(method, **params)} {b.door.text if hasattr(b.door, 'text') else ''}"
     for given in ({}, {"reclaim_token": token[:-1]}, {"reclaim_token": "0" * 32}):
         shown[f"topic_join with {given}"] = str(b.refusal("topic_join", topic_id=one, agent_name="a", **given))
+    shown["topic_join under that name on another topic"] = str(join(b, topic(b), agent_name="a"))
     said = [method for method, text in shown.items() if token in text]
     ctx.expect("topics.lease.29", not said, f"another session was shown the token by {', '.join(said)}")
 

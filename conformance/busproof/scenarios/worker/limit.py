@@ -358,6 +358,8 @@ def backpressure_is_off(ctx: Ctx) -> None:
 def backpressure_broadcast(ctx: Ctx) -> None:
     """A broadcast is not held back by one slow agent, and counts as unread for every agent."""
     a, b = ctx.agent("a"), ctx.agent("b")
+    a.call("publish", message={"type": "note"})
+    b.call("ack", seq=poll(b)[-1]["seq"])  # an agent that the bus knows
     refused = [said(r) for _ in range(4) if (r := a.refusal("publish", message={"type": "note"})) is not None]
     full = a.refusal("publish", message={"type": "note", "to": "b"})
     b.call("ack", seq=poll(b)[-1]["seq"])

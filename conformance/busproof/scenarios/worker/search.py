@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.scenarios.worker.common import ids, poll, publish, said, scenario, stranger_publishes
+from busproof.scenarios.worker.common import database, ids, poll, publish, said, scenario, stranger_publishes
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -83,6 +83,20 @@ def limit(ctx: Ctx) -> None:
     fields = [(row["id"], row["seq"], row.get("payload")) for row in sorted(found, key=lambda row: row["seq"])]
     good = len(found) == 2 and fields == [(row["id"], row["seq"], row.get("payload")) for row in same]
     ctx.expect("worker.search.06", good, f"limit 2 of 5 gave {found}")
+
+
+@scenario("search.deleted", needs=("sqlite",))
+def deleted(ctx: Ctx) -> None:
+    """What another program deleted is not found, and takes nobody's place within the limit."""
+    a = ctx.agent("a")
+    for number in range(6):
+        publish(a, id=f"m{number}", payload="heron")
+    before = finds(a, "heron")
+    with database(ctx) as db:
+        db.execute("DELETE FROM messages WHERE id < 'm3'")
+    after = finds(a, "heron", limit=2)
+    why = f"found {before}; m0 to m2 were deleted, and a search for two found {after}"
+    ctx.expect("worker.search.09", len(before) == 6 and len(after) == 2 and min(after) >= "m3", why)
 
 
 @scenario("search.large")

@@ -15,7 +15,7 @@ _repair = jsonl.JsonlFile._repair
 def of_the_last_line(self: Any, fd: int) -> tuple[int, int]:
     size, last_seq = _repair(self, fd)
     _, line = jsonl._last_line(fd, size)
-    return size, 0 if self._is_a_strangers(jsonl._value_of(line)) else last_seq
+    return size, last_seq if self._is_ours(line) else 0
 
 
 jsonl.JsonlFile._repair = of_the_last_line  # type: ignore[method-assign]

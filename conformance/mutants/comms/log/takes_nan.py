@@ -1,4 +1,4 @@
-"""NaN is taken for JSON."""
+"""NaN and Infinity are taken for null."""
 
 import json
 
@@ -8,8 +8,8 @@ from refbus.kernel import jsontext
 
 KILLED_BY = ("comms.log.33",)
 
-jsontext.encode = json.dumps
-jsontext.decode = lambda text, around=0: json.loads(text)
+decode = jsontext.decode
+jsontext.decode = lambda text, around=0: decode(json.dumps(json.loads(text, parse_constant=lambda _: None)), around)
 
 
 if __name__ == "__main__":

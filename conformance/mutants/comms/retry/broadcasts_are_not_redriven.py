@@ -4,13 +4,15 @@ from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
+from refbus.kernel.rules import limit as limits
 
 KILLED_BY = ("comms.retry.18",)
 
 
 class Mutant(CommsBus):
     def redrive(self, id: str) -> dict[str, Any]:
-        return {"redriven": False} if ":" in str(id) else super().redrive(id)
+        limits.text("id", id)
+        return {"redriven": False} if ":" in id else super().redrive(id)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ class Mutant(Retries):
     def put_back(self, tx: Any, message: Any, agent_id: Any) -> None:
         super().put_back(tx, message, agent_id)
         tx.execute(
-            "INSERT INTO message_deliveries VALUES (?, ?, 'pending', 3, 2, ?, NULL)",
+            "INSERT INTO message_deliveries VALUES (?, ?, 'pending', 0, 2, ?, NULL)",
             (message["id"], agent_id, self.store.now()),
         )
 

@@ -3,14 +3,24 @@
 from typing import Any
 
 from refbus.comms.bus import CommsBus
+from refbus.comms.envelope import validate_message
 from refbus.driver import serve
 
 KILLED_BY = ("comms.route.28",)
 
 
 class Mutant(CommsBus):
-    def send_response(self, original_message: dict[str, Any], response_payload: Any, **more: Any) -> dict[str, Any]:
-        return super().send_response({**original_message, "priority": 5}, response_payload, **more)
+    def send_response(
+        self,
+        original_message: Any,
+        response_payload: Any,
+        artifact_path: Any = None,
+        agent_id: Any = None,
+        message_id: Any = None,
+    ) -> dict[str, Any]:
+        if validate_message(original_message)[0]:
+            original_message = {**original_message, "priority": 5}
+        return super().send_response(original_message, response_payload, artifact_path, agent_id, message_id)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.28",)
-ITEM = "corpus:program_02"
+ITEM = "corpus:program_10"
 
 
 class Mutant(TimelineBus):

@@ -5,7 +5,7 @@ from refbus.timeline import fork
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.07",)
-ITEM = "corpus:a_fork_goes_on"
+ITEM = "corpus:program_05"
 
 draft = fork.draft
 fork.draft = lambda key, payload: draft(key, {})  # type: ignore[assignment, misc]

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.27",)
-ITEM = "corpus:program_03"
+ITEM = "corpus:behind_the_first_result"
 
 
 class Mutant(TimelineBus):

@@ -2,19 +2,24 @@
 
 from typing import Any
 
-from refbus.topics.bus import TopicsBus
-from refbus.topics.cursor import SyncCall
+from refbus.kernel.rules import cursor
+from refbus.topics import log
 from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.cursor.20",)
 
+newest_before: list[int] = []
+append, advance = log.append, cursor.advance
 
-class Mutant(TopicsBus):
-    def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
-        if "ack_through" in kwargs:
-            super().begin_sync(kwargs["topic_id"], None, 1, False, 0, False, kwargs.pop("ack_through"))
-        return super().begin_sync(*args, **kwargs)
+
+def append_after(tx: Any, topic_id: str, sender: str, items: list[Any], at: log.Lane) -> log.Appended:
+    newest_before[:] = [at.next_seq - 1]
+    return append(tx, topic_id, sender, items, at)
+
+
+log.append = append_after
+cursor.advance = lambda current, asked, newest: advance(current, asked, newest_before[0])
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Mutant))
+    raise SystemExit(main())

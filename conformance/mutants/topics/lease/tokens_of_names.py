@@ -1,4 +1,4 @@
-"""A token is the hash of its name."""
+"""A token is the hash of its name, so whoever has the name on another topic knows it."""
 
 import hashlib
 from typing import Any
@@ -7,7 +7,7 @@ from refbus.topics import bus
 from refbus.topics.lease import Lease
 from refbus.topics.mcp.server import main
 
-KILLED_BY = ("topics.lease.21",)
+KILLED_BY = ("topics.lease.21", "topics.lease.29")
 
 
 class Fault(Lease):

@@ -5,7 +5,7 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.42", "topics.log.43")
 
-SEED, FAULT = "SELECT next_seq FROM topic_seq WHERE topic_id = :topic", "SELECT max(next_seq) FROM topic_seq"
+SEED, FAULT = "SELECT next_seq FROM topic_seq WHERE topic_id = :topic", "SELECT max(next_seq) FROM topic_seq WHERE true"
 assert SEED in cursor._STANDING
 cursor._STANDING = cursor._STANDING.replace(SEED, FAULT)
 

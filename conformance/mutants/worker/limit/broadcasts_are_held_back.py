@@ -4,18 +4,24 @@ from typing import Any
 
 from refbus.driver import serve
 from refbus.kernel.errors import Backpressure
+from refbus.worker import log
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.16",)
 
+check_room = log.Log._refuse_beyond_bound
 
-class Mutant(WorkerBus):
-    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        unread = len(self.poll(agent_id="b")["messages"])
-        if self.store.unread_max and unread >= self.store.unread_max:
-            raise Backpressure("b is full")
-        return super().publish(agent_id, message)
 
+def for_all(self: log.Log, tx: Any, draft: Any) -> None:
+    check_room(self, tx, draft)
+    unread_max = self._store.unread_max
+    if unread_max is not None and draft.to is None:
+        for (agent,) in tx.rows("SELECT agent_id FROM cursors"):
+            if self._routes.count_unread(tx, agent, unread_max) >= unread_max:
+                raise Backpressure(f"{agent} is full")
+
+
+log.Log._refuse_beyond_bound = for_all  # type: ignore[method-assign]
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": WorkerBus})

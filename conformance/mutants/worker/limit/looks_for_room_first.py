@@ -5,16 +5,19 @@ from typing import Any
 from refbus.driver import serve
 from refbus.kernel.rules import limit
 from refbus.worker.bus import WorkerBus
+from refbus.worker.message import Draft, new_ids
 
 KILLED_BY = ("worker.limit.13",)
 
 
 class Mutant(WorkerBus):
-    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        bound, to = self.store.unread_max, message.get("to") if type(message) is dict else None
-        if bound is not None and to is not None:
+    def publish(self, agent_id: str, message: dict[str, Any]) -> Any:
+        limit.name("agent_id", agent_id)
+        draft = Draft(message, *new_ids(1))
+        bound = self.store.unread_max
+        if bound is not None and draft.to is not None:
             with self.store.snapshot() as tx:
-                limit.room(to, self.routes.count_unread(tx, to, bound), 1, bound)
+                limit.room(draft.to, self.routes.count_unread(tx, draft.to, bound), 1, bound)
         self.store.unread_max = None
         try:
             return super().publish(agent_id, message)

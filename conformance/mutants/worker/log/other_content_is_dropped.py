@@ -3,19 +3,20 @@
 from typing import Any
 
 from refbus.driver import serve
-from refbus.kernel.errors import IdConflict
+from refbus.kernel.transaction import Transaction
+from refbus.worker import log
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.11",)
 
 
-class Mutant(WorkerBus):
-    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return super().publish(agent_id, message)
-        except IdConflict:
-            return {"id": message["id"]}
+def first_of_that_id(_self: log.Log, tx: Transaction, _agent_id: str, draft: Any) -> int:
+    stored = log._stored(tx, draft.id)
+    assert stored is not None
+    return int(stored[0])
 
+
+log.Log._seq_of_retry = first_of_that_id  # type: ignore[method-assign]
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": WorkerBus})

@@ -1,21 +1,32 @@
 """A transition does not look at the present state."""
 
-from typing import Any
-
 from refbus.driver import serve
-from refbus.kernel.rules import limit as limits
+from refbus.kernel.transaction import Transaction
+from refbus.worker import states
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.presence.15",)
 
 
-class Mutant(WorkerBus):
-    def transition(self, worker: str, to_state: str, from_state: str | None = None) -> dict[str, Any]:
-        limits.name("worker", worker)
-        limits.text("from_state", from_state or "x")
-        self.db.write("UPDATE worker_states SET state = ? WHERE worker = ?", (from_state, worker))
-        return super().transition(worker, to_state, from_state)
+class Believed(str):
+    """Whatever state a caller names, but for the one that it goes to."""
 
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+present_state = states.States._present_state
+
+
+def as_believed(self: states.States, tx: Transaction, worker: str) -> str | None:
+    state = present_state(self, tx, worker)
+    return None if state is None else Believed(state)
+
+
+states.States._present_state = as_believed  # type: ignore[method-assign]
 
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": WorkerBus})

@@ -7,7 +7,7 @@ from refbus.kernel.rules import limit as limits
 from refbus.worker.bus import WorkerBus
 
 # Of two at once both are told that they won, which is so in neither order.
-KILLED_BY = ("worker.log.66", "worker.presence.15")
+KILLED_BY = ("worker.presence.15", "worker.log.66")
 ITEM = "corpus"
 
 

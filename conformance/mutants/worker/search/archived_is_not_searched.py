@@ -10,7 +10,7 @@ KILLED_BY = ("worker.search.08",)
 
 GOOD, FAULT = "FROM archived_messages WHERE seq IN", "FROM archived_messages WHERE 0 AND seq IN"
 assert GOOD in search._MATCHING
-search._MATCHING = search._MATCHING.replace(GOOD, FAULT)
+search._MATCHING = search._MATCHING.replace(GOOD, FAULT).replace("LIMIT :limit)", ")")
 
 
 if __name__ == "__main__":

@@ -3,22 +3,28 @@
 from typing import Any
 
 from refbus.driver import serve
+from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.worker import search
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.search.04",)
-DIES_OF = "INTERNAL"
 
 
 class Mutant(WorkerBus):
     def search(self, query: str, limit: int = 100) -> dict[str, Any]:
         limits.text("query", query)
         limits.integer("limit", limit)
+        if not query.strip():
+            return {"messages": []}
         self.searches.bring_up_to_date()
-        sql = "SELECT rowid FROM search_index WHERE search_index MATCH ? LIMIT ?"
-        found = {seq for (seq,) in self.db.rows(sql, (query, limit))}
-        rows = self.poll(agent_id="a", limit=1000)["messages"]
-        return {"messages": [row for row in rows if row["seq"] in found]}
+        try:
+            with self.store.snapshot() as tx:
+                tx.rows("SELECT 1 FROM search_index WHERE search_index MATCH ? LIMIT 1", (query,))
+        except BusError as error:
+            raise InvalidArgument(f"the query: {error}") from error
+        rows = self.store.db.rows(search._MATCHING, {"query": query, "limit": limit})
+        return {"messages": self.searches._reader.messages(rows)}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The reference of `relay`, but that its ledger is a file of its own, of which only dump tells."""
+"""The ledger is a file of its own, of which only dump tells: there is no ledger.db, and sqlite is not declared."""
 
-from refbus import driver
+from refbus.driver import serve
 from refbus.relay import tree
 from refbus.relay.bus import RelayBus
 
@@ -14,4 +14,4 @@ class Bus(RelayBus):
 
 
 if __name__ == "__main__":
-    driver.serve({"relay": Bus})
+    serve({"relay": Bus})
