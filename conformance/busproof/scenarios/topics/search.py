@@ -64,9 +64,12 @@ def within(ctx: Ctx) -> None:
     join(a, topics[1])
     for number in range(BETTER):
         send(a, topics[1], f"{rare} {rare} {number}")
-    counts = [len(search(a, rare, topic_id=topics[0], **params)) for params in ({}, {"limit": 1}, {"mode": "fts"})]
+    # By words alone: what lies near by meaning may be found beside it, and before it.
+    counts = [len(search(a, rare, topic_id=topics[0], mode="fts", **params)) for params in ({}, {"limit": 1})]
     why = f"{BETTER} messages of another topic say it more often, one of this one once: it was found {counts} times"
-    ctx.expect("topics.search.02", counts == [1, 1, 1], why)
+    ctx.expect("topics.search.02", counts == [1, 1], why)
+    any_mode = sum(rare in body for body in find(a, rare, topic_id=topics[0]))
+    ctx.expect("topics.search.02", any_mode == 1, f"{why}; in the mode of its choice {any_mode} times")
 
 
 @scenario("search.fields")
