@@ -20,6 +20,7 @@ History = list[tuple[list[Called], Schedules]]
 Make = Callable[[dict[str, str]], Model]  # a new model that makes these choices
 
 TRIALS_MAX = 200  # beyond those of one choice
+CALLS_MAX = 60_000  # of all such trials: a long history is told under fewer
 
 
 @dataclass
@@ -54,7 +55,7 @@ def explained(make: Make, history: History, known: dict[str, str], learnt: dict[
         if trial.states:
             return trial
     seen = {frozenset(trial.dialects.items()) for *_, trial in queue}
-    starts, left = len(queue), TRIALS_MAX
+    starts, left = len(queue), min(TRIALS_MAX, CALLS_MAX // len(history))
     heapq.heapify(queue)
     for number in itertools.count():
         if not queue or not left:

@@ -90,6 +90,7 @@ CONTENT = {
     "payload",
 }  # a retry says it again
 ITS_AGENTS, EVERYBODYS = "its agent's again", "everybody's again"  # a broadcast that is redriven
+COMPLETED_UNCLAIMED = ("to one, nobody named", "a broadcast", "to one, named")
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -106,6 +107,7 @@ class CommsModel(Model):
     """One project, as all its processes see it."""
 
     SYSTEM = "comms"
+    EITHER = frozenset(f"comms.lease.23: {whose}" for whose in COMPLETED_UNCLAIMED)
     ISOLATED = ("comms.log.71",)
 
     EVERYTHING = frozenset(CONTRACT.profiles["full"]) | CONTRACT.features.keys()
@@ -607,7 +609,8 @@ class CommsModel(Model):
 
     def is_claimed_by_completing(self, message: Message, agent_id: Any) -> bool:
         """Nobody has it in hand: is it refused, or claimed and completed at once?"""
-        whose = "a broadcast" if message.to is None else "to one, nobody named" if agent_id is None else "to one, named"
+        nobody, broadcast, named = COMPLETED_UNCLAIMED
+        whose = broadcast if message.to is None else nobody if agent_id is None else named
         return self.choice(f"comms.lease.23: {whose}", "refused", "claimed by it") == "claimed by it"
 
     def owner(self, message: Message, agent_id: Any) -> str:

@@ -310,6 +310,7 @@ class Model:
     SYSTEM = ""
     ISOLATED: tuple[str, ...] = ()  # the rows that promise calls at once what they would do one after the other
     KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
+    EITHER: frozenset[str] = frozenset()  # choices of which no answer tells all: see `either`
     EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
@@ -441,11 +442,16 @@ class Model:
         self.consulted[name] = options
         return self.dialects.get(name, options[0])
 
+    def may_ask_either(self) -> bool:
+        """Has a call more than one outcome that must be followed?"""
+        return not self.EITHER.isdisjoint(self.dialects)
+
     def either(self) -> bool:
         """What a bus that chose otherwise alone knows, of a thing that no answer told: both are tried.
 
-        Only under a choice that is not the reference's.
+        Only under a choice of `EITHER`.
         """
+        assert self.may_ask_either(), "a choice that asks stands in EITHER"
         self.asked += 1
         return self.asked <= len(self.luck) and self.luck[self.asked - 1]
 

@@ -59,6 +59,8 @@ FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  #
 class WorkerModel(WorkerState):
     """What each call answers, and what it leaves."""
 
+    EITHER = frozenset({"worker.cursor.24", "worker.search.04"})
+
     # -- sessions
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
