@@ -67,7 +67,8 @@ def after(
     found: list[Model] = []
     is_alone = len(states) == 1 and len(calls) == 1
     for state in states:
-        for model, expected, difference in _ways(state, calls, schedules, is_alone=is_alone and not state.may_ask_either()):
+        alone = is_alone and not state.may_ask_either()
+        for model, expected, difference in _ways(state, calls, schedules, is_alone=alone):
             if consulted is not None:
                 consulted |= model.consulted
             if difference is None:
