@@ -15,6 +15,7 @@ class NotAProcess(RunFailed):
 
 def must_be_a_process(spec: str) -> None:
     """Only a process of its own can be killed. Raises NotAProcess for any other bus."""
-    if not command_of(spec.removeprefix("faketime:")):  # the same process, under another clock
+    # The same process, under another clock or on a server.
+    if not command_of(spec.removeprefix("nats:").removeprefix("faketime:")):
         known = " or ".join(f"{name}:{scheme.takes}" for name, scheme in SCHEMES.items() if scheme.is_process)
         raise NotAProcess(f"{spec!r}: only a process of its own can be killed, so --bus is {known} here")

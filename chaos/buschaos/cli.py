@@ -17,7 +17,7 @@ from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.operations import Operation
-from buschaos.run import ERRORS, Act, Run, Settings, run
+from buschaos.run import ERRORS, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
@@ -52,6 +52,8 @@ examples:
                                                                the same, stopped by Ctrl-C and begun again at will
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
+  busproof chaos timeline --bus 'nats:exec:./my-bus' --kills 100
+                                                               sessions and their NATS server
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
 """
 
@@ -65,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--bus",
         action="append",
-        metavar="exec:CMD…|mcp:CMD…",
+        metavar="exec:CMD…|mcp:CMD…|nats:exec:CMD…",
         help="the bus; again for a mixed fleet; default: the reference",
     )
     made.add_argument("--kills", type=int, metavar="N", help="kill N sessions while agents work side by side")
@@ -143,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     counted = (args.kills, args.power, args.damage)
     everything = set(counted) == {None} and not (args.points or args.holds or args.disk_full or args.gone)
     subject = SUBJECTS[args.system]
-    acts = subject.acts if everything else frozenset()
+    acts = acts_of(args.system, args.bus or []) if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
         is_hold = isinstance(args.at, points.Place)

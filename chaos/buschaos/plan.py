@@ -22,6 +22,7 @@ OFFSETS_MS = (-3_600_000, 120_000, -ROUND_MS)
 CALLS_PER_KILL = 20  # to start a process takes as long as fifty calls: fewer, and agents would seldom meet
 CALLS_PER_KILL_SLOW = 80  # as long as three hundred
 CALLS_MIN = 24  # for each agent
+AFTER_MS, DOWN_MS = 1_000, 400  # at most, of a server: a round takes seconds, a client's patience is longer
 
 DeathKind = Literal["moment", "acknowledged", "syscall", "torn"]
 
@@ -60,12 +61,21 @@ class AgentPlan:
 
 
 @dataclass(frozen=True)
+class ServerDeath:
+    """The server under a bus is killed so long after a round began, or after it came back, and is away so long."""
+
+    after_ms: int
+    down_ms: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that will be done."""
 
     seed: int
     kills: int
     agents: tuple[AgentPlan, ...]
+    server: tuple[tuple[ServerDeath, ...], ...] = ()  # in each round; empty where there is none
 
     @property
     def rounds(self) -> int:
@@ -107,6 +117,16 @@ def draw(
         first, *others = _in_rounds(calls, round_count)
         agents.append(AgentPlan(name, role.name, (tuple(map(role.in_first_round, first)), *others)))
     return Plan(seed, kills, tuple(_some_clocks_wrong(agents, seed)))
+
+
+def with_server_deaths(plan: Plan) -> Plan:
+    """The same, and the server under the bus dies in each round."""
+    dice = random.Random(f"busproof chaos server {plan.seed}")
+
+    def death() -> ServerDeath:
+        return ServerDeath(dice.randrange(AFTER_MS), dice.randrange(DOWN_MS))
+
+    return replace(plan, server=tuple((death(), death()) for _ in range(plan.rounds)))
 
 
 def _some_clocks_wrong(agents: list[AgentPlan], seed: int) -> list[AgentPlan]:

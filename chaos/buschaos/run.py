@@ -9,7 +9,8 @@
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
 An act that was not asked for decides nothing. One that could not run, or was cut short (`limits`), is never green. One
-that is not known for a system (`Subject.acts`) cannot be asked for.
+that is not known for a system (`Subject.acts`) cannot be asked for; of a bus on a server, whose files are not in its
+folder, random kills alone can, and the server is killed, too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.holds import Holds
 from buschaos.limits import Enough, Progress, Time
-from buschaos.nemeses import disk, syscalls
+from buschaos.nemeses import disk, server, syscalls
 from buschaos.operations import Operation
 from buschaos.points import Place, Point
 from buschaos.power import PowerLoss
@@ -149,13 +150,20 @@ class Run:
     is_interrupted: bool = False
 
 
+def acts_of(system: str, specs: list[str]) -> frozenset[str]:
+    """Those that can be asked for."""
+    known = SUBJECTS[system].acts
+    return known & {"chaos.random_kills"} if server.is_on_a_server(specs) else known
+
+
 def run(settings: Settings, progress: Progress | None = None) -> Run:
     """Play the acts that are asked for. Ctrl-C and enough problems end it: what is known by then is the result."""
     workload.must_not_be_importing_main()
     for spec in settings.specs:
         must_be_a_process(spec)
-    if unknown := settings.asked - SUBJECTS[settings.system].acts:
-        raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}")
+    if unknown := settings.asked - acts_of(settings.system, settings.specs):
+        where = " on a server" if server.is_on_a_server(settings.specs) else ""
+        raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}{where}")
     settings.out.mkdir(parents=True, exist_ok=True)
     for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "damage", "gone", "store"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
@@ -188,7 +196,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     """Play a plan, read everything, judge."""
     say = act.progress.say
     hello, out = fleet.hello, settings.out
-    unsupervised = syscalls.why_unavailable()
+    on_a_server = server.is_on_a_server(settings.specs)
+    unsupervised = "its files are a server's" if on_a_server else syscalls.why_unavailable()
     if unsupervised:
         act.notes.append(f"no kills at system calls, kills after answers instead: {unsupervised}")
     subject = SUBJECTS[settings.system]
@@ -200,22 +209,28 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         supervised=not unsupervised,
         calls_per_kill=plan.CALLS_PER_KILL_SLOW if subject.is_slow_to_start else plan.CALLS_PER_KILL,
     )
+    if on_a_server:
+        drawn = plan.with_server_deaths(drawn)
     readers = {role.name for role in subject.roles if role.reads}
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
     (store := out / "store").mkdir()
-    manual = hello.clock == "manual"
-    with tempfile.TemporaryDirectory(prefix="busproof-chaos-") as scratch:
+    manual, name = hello.clock == "manual", f"chaos-{settings.seed}"
+    with contextlib.ExitStack() as lasts:
+        scratch = Path(lasts.enter_context(tempfile.TemporaryDirectory(prefix="busproof-chaos-")))
+        part = scratch / "part-server.jsonl"
+        under = lasts.enter_context(server.under(store, part, run=name)) if on_a_server else None
         tally, parts = workload.play(
             drawn,
             specs=settings.specs,
             system=settings.system,
             store=store,
-            parts=Path(scratch),
-            run=f"chaos-{settings.seed}",
+            parts=scratch,
+            run=name,
             manual_clock=manual,
             header=_header(settings, drawn, fleet),
             progress=lambda text: say(f"random kills: {text}"),
             limit=time,
+            meanwhile=lambda round_: under.strike(drawn.server[round_]) if under else None,
         )
         act.left_out[f"of {drawn.rounds} rounds"] = tally.rounds_left
         say("random kills: reading everything, and judging")
@@ -223,9 +238,9 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         evidence = judge.read_to_the_end(
             fleet,
             store,
-            parts,
+            [*parts, *([under.told()] if under else [])],
             history,
-            run=f"chaos-{settings.seed}",
+            run=name,
             agents=sorted({agent.name for agent in drawn.agents if agent.role in readers}),
             now_ms=drawn.now_ms(drawn.rounds),
         )
@@ -235,6 +250,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
             "kills": tally.kills.total(),
             "of them in the middle of a call": tally.cut_calls,
             "of these when a part was written": len(tally.halfway),
+            "kills of the server": under.count if under else 0,
             "calls": tally.calls,
             "acknowledged messages": len(evidence.promises),
             "calls tried again": tally.retries,

@@ -25,6 +25,7 @@ import multiprocess
 
 from buschaos.bus import RunFailed
 from buschaos.limits import Time
+from buschaos.nemeses.server import is_on_a_server
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn, Verdict, watched_child
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
@@ -40,6 +41,7 @@ DRIVERS = 2
 ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
+AWAY = "UNREACHABLE"
 CHANGES_UNSEEN = 5  # that a call makes, while none of its kind was counted
 
 
@@ -94,8 +96,12 @@ def play(
     header: Any = None,
     progress: Callable[[str], None] = lambda _: None,
     limit: Time | None = None,
+    meanwhile: Callable[[int], None] = lambda _: None,
 ) -> tuple[Tally, list[Path]]:
-    """Play the plan, or as many of its rounds as there is time for; what happened, and the parts of the history."""
+    """Play the plan, or as many of its rounds as there is time for; what happened, and the parts of the history.
+
+    `meanwhile` is called in each round, with its number, when all agents are at work.
+    """
     limit = limit or Time()
     numbered = list(enumerate(plan.agents))
     jobs = [
@@ -120,6 +126,7 @@ def play(
                 break
             for pipe in pipes:
                 pipe.send((round_, plan.now_ms(round_)))
+            meanwhile(round_)
             done = [_answer(pipe) for pipe in pipes]
             progress(f"round {round_ + 1} of {plan.rounds}: {sum(done)} sessions killed so far")
         for pipe in pipes:
@@ -228,6 +235,8 @@ class _Player:
         self._is_shut_out = False
         self._plain, self._supervised = Household(), Supervision()
         self._subject = SUBJECTS[job.system]
+        # A server that is dead for now; whoever calls it without an answer calls again.
+        self._expected = self._subject.expected | ({AWAY} if is_on_a_server(list(job.specs)) else set())
         self._memory = self._subject.memory()
         self._unresolved: deque[Call] = deque()
         self._deaths = deque(call.death for round_ in plan.rounds for call in round_ if call.death is not None)
@@ -287,7 +296,7 @@ class _Player:
                 self._call_and_die(session, call, call.death)
         except Refused as error:
             self.tally.refusals[error.code] += 1
-            if error.code not in self._subject.expected:
+            if error.code not in self._expected:
                 self.tally.strange.append(f"{call.method} of {self._plan.name} was in order and refused: {error}")
             if error.code == CONTRACTS[self._job.system].busy or not error.definite:
                 self._remember(call)

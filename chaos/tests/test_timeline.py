@@ -10,13 +10,16 @@ import pytest
 from chaos.tests import acts
 from chaos.tests.acts import told
 
+from buschaos.bus import RunFailed
 from buschaos.crashpoints import cuts
 from buschaos.diskfull import LEVELS_FEW
+from buschaos.nemeses.server import KILL
 from buschaos.state import Problem
 from buschaos.subjects.timeline.chain import broken, link
-from buschaos.subjects.timeline.state import deliveries
+from buschaos.subjects.timeline.operations import request, subject
+from buschaos.subjects.timeline.state import FORGETS_NS, deliveries
 from busproof.fleet import reference
-from busproof.history import Event
+from busproof.history import Event, EventType, read
 
 SHORT = ("send", "fetch, abandoned", "fork")
 
@@ -38,6 +41,54 @@ def test_the_reference_survives_random_kills(tmp_path: Path) -> None:
     assert set(outcomes(played).values()) == {"pass"}
     assert played.acts[0].counts["kills"] == 16
     assert played.acts[0].counts["acknowledged messages"] > 30
+
+
+def test_the_reference_survives_kills_of_its_server(tmp_path: Path) -> None:
+    """Of sessions and of the NATS server under them."""
+    played = play(f"nats:{reference('timeline')}", tmp_path, kills=16)
+    assert told(played) == []
+    assert set(outcomes(played).values()) == {"pass"}
+    (act,) = played.acts
+    assert act.counts["kills of the server"] == 2 * 3
+    assert act.counts["kills"] == 16
+    deaths = [event for event in read(tmp_path / "history.jsonl") if event.op == KILL]
+    assert len(deaths) == 6
+
+
+def test_on_a_server_only_random_kills_can_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="not known for timeline on a server"):
+        play(f"nats:{reference('timeline')}", tmp_path, points=True)
+
+
+def _event(index: int, type_: EventType, mono_ns: int, **said: Any) -> Event:
+    return Event(index=index, run="r", system="timeline", process=1, type=type_, mono_ns=mono_ns, wall_ms=0, **said)
+
+
+def _came_again(ns_before_death: int) -> list[Problem]:
+    """A message that was acknowledged, the server's death so much later, and the message again."""
+    key = request("again")
+    message = {"message": {"subject": subject(key), "delivery": "d"}}
+    died = _event(6, "nemesis", ns_before_death, op=KILL)
+    calls: list[tuple[str, Any, Any]] = [
+        ("send", {"key": key}, {}),
+        ("fetch", {}, message),
+        ("ack", {"delivery": "d"}, {}),
+        ("fetch", {}, message),
+    ]
+    events: list[Event] = []
+    for number, (op, asked, answer) in enumerate(calls):
+        if number == 3:
+            events.append(died)
+        mono_ns = 0 if number < 3 else ns_before_death + 1
+        pair: list[tuple[EventType, Any]] = [("invoke", asked), ("ok", answer)]
+        for type_, value in pair:
+            events.append(_event(len(events), type_, mono_ns, op=op, value=value))
+    return list(deliveries(events))
+
+
+def test_a_server_that_dies_may_forget_the_last_acknowledgements_alone() -> None:
+    assert _came_again(FORGETS_NS) == []
+    assert [problem.noun for problem in _came_again(FORGETS_NS + 1)] == ["cursor"]
 
 
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ A mutant is a file `SYSTEM/NOUN/NAME.py`: a sentence that says the fault, and co
     ITEM = "corpus"                  the item that kills it, where that is not its rows' own; corpus:NAME, one script
     CHAOS = {"kills": 8}             as much of a chaos run as kills it, where that is not for `check`
     DIES_OF = "no answer"            words of a crash or a time-out, where that is the fault, and not an accident
+    DOOR = "nats:"                   what stands before its --bus, where it is no fault of a file
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Mutant:
     item: str
     chaos: dict[str, Any]
     dies_of: str
+    door: str
 
     @property
     def name(self) -> str:
@@ -47,7 +49,7 @@ class Mutant:
         """Its --bus; started from a warm process, if there is one."""
         scheme = reference(self.system).partition(":")[0]
         spec = f"{scheme}:{shlex.join([sys.executable, str(self.path)])}"
-        return warm.spec(spec) if warm else spec
+        return self.door + (warm.spec(spec) if warm else spec)
 
 
 @cache
@@ -91,7 +93,8 @@ def _read(system: str, path: Path, control: str) -> Mutant:
         told.get("ITEM", ""),
         told.get("CHAOS", {}),
         told.get("DIES_OF", ""),
+        told.get("DOOR", ""),
     )
 
 
-_TOLD = {"KILLED_BY", "CONTROL", "ITEM", "CHAOS", "DIES_OF"}
+_TOLD = {"KILLED_BY", "CONTROL", "ITEM", "CHAOS", "DIES_OF", "DOOR"}

@@ -3,7 +3,8 @@
     nats:exec:CMD…    a bus that reads `config.toml` in its store
 
 Each store gets a `nats-server` of its own, on a loopback port with a scratch folder, so nothing of another store is on
-it. It is started with the store's first session, and ended with the next store's, or with this process.
+it. It is started with the store's first session, and ended with the next store's, or with this process, however that
+ends. A store that names its server already keeps it.
 """
 
 from __future__ import annotations
@@ -22,41 +23,77 @@ from busproof.adapters.base import Door, DoorError
 
 START_S, STOP_S = 30.0, 10.0
 CONFIG_NAME = "config.toml"
+# It ends the server when it is told to, and when nobody is there any more who could: then the folder goes, too.
+_KEEPER = """
+folder=$1; shift; "$@" &
+read -r _ && is_told=1
+kill -9 $!; wait $!
+[ -n "$is_told" ] || rm -rf "$folder"
+"""
 OF_A_FILE = ("sqlite",)  # features that a bus has only on its file
 
 
 class NatsServer:
-    """One server with JetStream. Its streams stay in its folder until it is closed."""
+    """One server with JetStream. Its streams stay in its folder until it is closed, whoever kills it before."""
 
     def __init__(self) -> None:
-        binary = _binary()
         self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-"))
-        command = [binary, "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", "-1"]
-        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log")]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        self._port = -1  # any free one; a restart takes the same
         atexit.register(self.close)
-        deadline = time.monotonic() + START_S
-        while not (url := self._url()):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.close()
-                raise DoorError("nats-server did not start")
-            time.sleep(0.005)
-        self.url = url
+        self._start()
+
+    @property
+    def url(self) -> str:
+        """What clients connect to."""
+        return f"nats://127.0.0.1:{self._port}"
+
+    def put_under(self, store: Path) -> None:
+        """Make the store one of a bus on this server."""
+        text = f'[queue]\nbackend = "nats"\nnats_url = "{self.url}"\n'
+        (store / CONFIG_NAME).write_text(text, encoding="utf-8")
+
+    def restart(self, down_s: float) -> None:
+        """SIGKILL it, and start it again after so many seconds, on the same port and folder."""
+        self._end(b"again\n")
+        time.sleep(down_s)
+        self._start()
 
     def close(self) -> None:
         """End it, and what it kept."""
         atexit.unregister(self.close)
-        self.process.kill()
-        self.process.wait(STOP_S)
+        self._end(b"")
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _url(self) -> str:
+    def _start(self) -> None:
+        for old in self.folder.glob("*.ports"):
+            old.unlink()
+        command = [_binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self._port)]
+        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log")]
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, "busproof-nats", str(self.folder), *command],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a shell tells of what was killed
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + START_S
+        while (port := self._listens_on()) is None:
+            if time.monotonic() > deadline:
+                self.close()
+                raise DoorError("nats-server did not start")
+            time.sleep(0.005)
+        self._port = port
+
+    def _end(self, word: bytes) -> None:
+        self._keeper.communicate(word, STOP_S)
+
+    def _listens_on(self) -> int | None:
+        """It writes that into a file once it does."""
         for path in self.folder.glob("*.ports"):
             try:
-                return str(json.loads(path.read_text(encoding="utf-8"))["nats"][0])
+                return int(json.loads(path.read_text(encoding="utf-8"))["nats"][0].rpartition(":")[2])
             except (ValueError, KeyError, IndexError):
                 break  # half written
-        return ""
+        return None
 
 
 def _binary() -> str:
@@ -79,14 +116,12 @@ class _Ground:
 
     def prepare(self, store: str) -> None:
         """Make the store one of a bus on NATS, unless it is already."""
-        config = Path(store) / CONFIG_NAME
-        if config.exists():
+        if (Path(store) / CONFIG_NAME).exists():
             return
         if self.server is not None:
             self.server.close()
         self.store, self.server = store, NatsServer()
-        text = f'[queue]\nbackend = "nats"\nnats_url = "{self.server.url}"\n'
-        config.write_text(text, encoding="utf-8")
+        self.server.put_under(Path(store))
 
 
 _GROUND = _Ground()

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from buschaos.nemeses.server import KILL
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, health, short
 from buschaos.subjects.timeline.chain import broken
 from buschaos.subjects.timeline.operations import subject
 from busproof.history import Event
 
+FORGETS_NS = 5_000_000_000  # JetStream writes an acknowledgement some tenths of a second after it answered it
 OF_TIME = ("time_us", "visible_at_us", "hash", "previous")
 
 
@@ -62,14 +64,17 @@ def _kept_promises(messages: list[dict[str, Any]], kept: list[Promise]) -> Itera
 def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
     """What was sent comes to a worker, and never again once an acknowledgement was answered (T5).
 
-    A history ends with a reading that takes and acknowledges all that waits, when every time of a worker is over.
+    A history ends with a reading that takes and acknowledges all that waits, when every time of a worker is over. A
+    server that was killed soon after it answered may have forgotten an acknowledgement (T23).
     """
     asked: dict[int, Event] = {}
     sent: dict[str, int] = {}
     came: set[str] = set()
     names: dict[str, str] = {}  # delivery → subject
-    settled: dict[str, int] = {}  # subject → the event that answered its acknowledgement
+    settled: dict[str, Event] = {}  # subject → what answered its acknowledgement
     for event in events:
+        if event.type == "nemesis" and event.op == KILL:
+            settled = {name: ack for name, ack in settled.items() if event.mono_ns - ack.mono_ns > FORGETS_NS}
         if event.type == "invoke":
             asked[event.process] = event
         if event.type != "ok":
@@ -79,12 +84,13 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
             sent[subject(begun.value["key"])] = event.index
         elif event.op == "ack":
             if begun.value["delivery"] in names:
-                settled.setdefault(names[begun.value["delivery"]], event.index)
+                settled.setdefault(names[begun.value["delivery"]], event)
         elif event.op == "fetch" and event.value["message"] is not None:
             name = event.value["message"]["subject"]
             names[event.value["message"]["delivery"]] = name
             came.add(name)
-            if settled.get(name, begun.index) < begun.index:
-                yield Problem("cursor", f"{name} came again after its acknowledgement", (settled[name], event.index))
+            if name in settled and settled[name].index < begun.index:
+                shown = (settled[name].index, event.index)
+                yield Problem("cursor", f"{name} came again after its acknowledgement", shown)
     for name in sorted(sent.keys() - came):
         yield Problem("cursor", f"{name} was sent, and came to no worker", (sent[name],))
