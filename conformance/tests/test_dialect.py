@@ -44,6 +44,8 @@ class Shelf(Model):
 class Leaky(Shelf):
     """A number may fall off when somebody knocks, on another bus; no answer says so."""
 
+    EITHER = frozenset({"knock"})
+
     def knock(self) -> dict[str, Any]:
         """Off it is, or not."""
         if self.numbers and self.choice("knock", "all stay", "one may fall") == "one may fall" and self.either():
