@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -143,3 +144,35 @@ def test_a_submission_without_an_end_has_no_rerun(bus: TimelineBus) -> None:
     bus.send(invoke(), "x")
     with pytest.raises(NotFound):
         rerun(bus, "main", "s1", ada)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_ten_thousand_interactions_are_run_again_without_a_network(
+    bus: TimelineBus, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every answer is the recorded one, and so is every byte of what the agent sends."""
+    count, heard = 10_000, list[object]()
+
+    def many(run: Run) -> object:
+        for n in range(count):
+            heard.append(run.call_service("infer", "ollama", "chat", {"n": n}))
+        run.state = {"heard": len(heard)}
+        return heard[-1]
+
+    bus.send(invoke(), "begin")
+    for n in range(count):
+        bus.send(request(sequence=n + 1), {"n": n})
+        bus.reply(request(sequence=n + 1), {"answer": n, "text": "é\u0000" * (n % 7)})
+    assert worker.runtime(bus, "local", "ada", many).step(5000)
+    answers = heard[:]
+    heard.clear()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a replay needs no network")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    replayed = rerun(bus, "main", "s1", many)
+    assert replayed["same"]
+    assert heard == answers == [{"answer": n, "text": "é\u0000" * (n % 7)} for n in range(count)]
+    assert bus.verify()["ok"]
