@@ -6,7 +6,8 @@ opens it, looks and works on. What must hold is what the bus declares in hello.d
     power-loss     nothing that was acknowledged is missing: the state is the one after the last answer, or after the
                    call that was under way
     process-crash  the store opens and is whole, and holds the state after some call: what is left is a prefix. No row
-                   lacks its blob, no file claims what the database does not hold. How much was lost is told.
+                   lacks its blob, no file claims what the database does not hold. How much was lost is told. Where
+                   files and a database are written apart (`Truth.pieces`), each of them is whole.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.sessions import Durability, PowerResult, Sessions
 from buschaos.snapshots import ends
 from buschaos.stage import Ground, Stage, Victims
-from buschaos.state import Problem, Promise
+from buschaos.state import Evidence, Problem, Promise
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
 from buschaos.tape.cuts import BLOCKS, MODELS, TIERS, Cut, PowerCuts
@@ -352,6 +353,9 @@ class PowerLoss:
             found, evidence = stage.find()
         except DoorError as error:
             return [Problem("log", f"after a power cut the store cannot be used: {error}")], None
+        if not is_strict and self._subject.truth.pieces is not None:
+            pieces = self._subject.truth.pieces
+            return pieces(evidence) or self._go_on(stage, pieces), None
         if is_strict and acknowledged:
             evidence = replace(evidence, promises=played.marks[acknowledged - 1].promises)
         problems = [*self._subject.truth.problems(evidence), *self._subject.ahead(evidence)]
@@ -366,11 +370,14 @@ class PowerLoss:
             problems += _files(found, [states[n] for n in allowed])
         if problems or self._subject.is_slow_to_start:
             return problems, lost
+        return self._go_on(stage, self._subject.truth.problems), lost
+
+    def _go_on(self, stage: Stage, judge: Callable[[Evidence], list[Problem]]) -> list[Problem]:
         try:
             stage.go_on()
-            return self._subject.truth.problems(stage.evidence()), lost
+            return judge(stage.evidence())
         except DoorError as error:
-            return [Problem("log", f"after a power cut the bus does not work on: {error}")], lost
+            return [Problem("log", f"after a power cut the bus does not work on: {error}")]
 
 
 def _files(found: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,12 +87,20 @@ def test_a_failed_sync_drops_what_it_should_have_written() -> None:
     assert PowerCuts(Image({"a": b"old"}), tape, 4096).after_failed_sync(1).files == {"a": b"old"}
 
 
-def test_at_full_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+def test_a_name_in_a_folder_that_is_not_there_leads_nowhere() -> None:
+    """Folder and file may reach the disk in any order, where nothing was synced."""
+    left = images({"a": b"old"}, [Step("mkdir", "e"), Step("rename", "e/a", source="a")], "weak")
+    assert {tuple(one) for one in left} == {(), ("a",), ("e/a",)}
+
+
+@pytest.mark.parametrize(("system", "images"), [("worker", 120), ("relay", 40), ("timeline", 80)])
+def test_at_full_nothing_acknowledged_is_lost(tmp_path: Path, system: str, images: int) -> None:
     """Judged as power-loss, which the option keeps."""
-    result = play(reference("worker"), tmp_path, options={"synchronous": "FULL"}, durability="power-loss", images=120)
+    how: dict[str, Any] = {"options": {"synchronous": "FULL"}, "durability": "power-loss"}
+    result = play(reference(system), tmp_path, system, images=images, **how)
     assert [problem.why for problem, _ in result.problems] == []
     assert not result.doubt
-    assert result.checked == 120
+    assert result.checked == images
     assert set(result.lost) == {0}
 
 

@@ -118,6 +118,9 @@ class Truth:
     promises: Callable[[Iterable[Event]], list[Promise]]
     problems: Callable[[Evidence], list[Problem]]
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # what a whole history breaks
+    # After a power cut, where a bus promises to survive the crash of a process alone: no disk writes a database and the
+    # files beside it in one step, so they may be of different moments. None: `problems`, and a prefix.
+    pieces: Callable[[Evidence], list[Problem]] | None = None
 
 
 @dataclass(frozen=True)

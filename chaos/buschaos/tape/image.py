@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from buschaos.tape.step import Step
@@ -123,9 +123,14 @@ class Disk:
         return Image(files, tree.folders, tree.links, self._base.modes, times)
 
     def tree(self) -> Tree:
-        """Its names."""
-        names = {path: number for path, number in self.names.items() if not is_derived(path)}
-        return Tree(names, frozenset(self._folders), dict(self._links))
+        """Its names. Those in a folder that did not reach the disk lead nowhere."""
+        folders = frozenset(path for path in self._folders if self._leads_to(path))
+        names = {p: number for p, number in self.names.items() if not is_derived(p) and self._leads_to(p)}
+        return Tree(names, folders, {path: target for path, target in self._links.items() if self._leads_to(path)})
+
+    def _leads_to(self, path: str) -> bool:
+        """Are the folders there in which it lies?"""
+        return all(str(folder) in self._folders for folder in PurePosixPath(path).parents if folder.name)
 
     def play(self, steps: Iterable[Step]) -> Disk:
         """Do steps."""

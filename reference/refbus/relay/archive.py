@@ -25,6 +25,7 @@ class Archive:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._is_alerted = False
+        self._unsynced: set[tuple[str, ...]] = set()  # folders, by their parts
 
     def move(self, agent: str, name: str, stat: Stat) -> None:
         """Move a file out of its outbox, if it is there and still the one that was processed."""
@@ -38,9 +39,18 @@ class Archive:
                     kept = _free_name(name, fd)
                     os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
                     os.chmod(kept, FILE_MODE, dir_fd=fd)
+                self._unsynced |= {(), (date,), (date, agent)}
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
                 raise
+
+    def settle(self) -> None:
+        """What was moved stays moved when the power goes, before the ledger says so."""
+        unsynced, self._unsynced = self._unsynced, set()
+        # Without FULL the ledger, too, may forget its last commits.
+        for parts in sorted(unsynced, reverse=True) if self._store.is_power_safe else ():
+            with tree.folder(self._store.root, tree.ARCHIVE, *parts) as fd:
+                os.fsync(fd)
 
     def rotate(self) -> int:
         """Remove the days that are too old, and the oldest ones while the disk is nearly full; returns how many."""

@@ -53,6 +53,10 @@ class Delivery:
                 stats = [self._write(str(number), copy.data, fd) for number, copy in enumerate(copies)]
                 if self._store.is_power_safe:
                     os.fsync(fd)
+            if self._store.is_power_safe:
+                # A folder that is gone says that all were placed.
+                with tree.folder(self._store.root, tree.TMP) as tmp:
+                    os.fsync(tmp)
         except BaseException:
             self.remove(folder)
             raise

@@ -106,6 +106,7 @@ class Passes:
         if self._store.config.archive:
             for entry in scanned.rejected:
                 self._archive.move(entry.agent, entry.name, entry.stat)
+            self._archive.settle()
         counts = self._processing.process(scanned.held)
         failed = counts.failed + len(scanned.rejected)
         return {

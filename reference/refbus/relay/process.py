@@ -187,6 +187,7 @@ class Processing:
                 self._archive.move(row.agent, row.name, row.stat)
         for row in batch.done:
             self._archive.move(row.agent, row.name, row.stat)
+        self._archive.settle()
         if batch.done:
             with self._store.transaction() as tx:
                 for row in batch.done:

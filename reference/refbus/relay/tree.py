@@ -61,6 +61,7 @@ def folder(root: Path, *parts: str, make: bool = False) -> Iterator[int]:
                 if not make:
                     raise
                 _ensure(fd, part)
+                os.fsync(fd)  # what is moved into a folder that a power cut takes away is nowhere
                 inner = os.open(part, _FOLDER, dir_fd=fd)
             os.close(fd)
             fd = inner

@@ -62,6 +62,14 @@ def problems(evidence: Evidence) -> list[Problem]:
     return found
 
 
+def pieces(evidence: Evidence) -> list[Problem]:
+    """What is wrong with each file by itself: when the power goes, ledger and folders may be of different moments."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    torn = [] if evidence.dump is None else [one for one in _copies(evidence.dump) if one.why.startswith("torn")]
+    return [*health(evidence), *torn]
+
+
 def _rows(dump: dict[str, Any]) -> Iterator[Problem]:
     for row in dump["ledger"]:
         if row["status"] == "processing":

@@ -12,7 +12,7 @@ from buschaos.subjects.relay.agents import NAME, end_agents, take_and_link
 from buschaos.subjects.relay.folder import facts, state
 from buschaos.subjects.relay.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
-from buschaos.subjects.relay.state import comparable, problems, promises
+from buschaos.subjects.relay.state import comparable, pieces, problems, promises
 from busproof.adapters.base import Refused
 
 
@@ -23,7 +23,7 @@ def says_full(error: Refused) -> bool:
 
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
-    Truth(facts, comparable, promises, problems),
+    Truth(facts, comparable, promises, problems, pieces=pieces),
     roles=ROLES,
     memory=RelayMemory,
     retried=frozenset(),
@@ -38,7 +38,16 @@ SUBJECT = Subject(
     meanwhile=take_and_link,
     spares=NAME,
     end_spared=end_agents,
-    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full", "chaos.damage"}),
+    acts=frozenset(
+        {
+            "chaos.random_kills",
+            "chaos.kill_points",
+            "chaos.power_loss",
+            "chaos.holds",
+            "chaos.disk_full",
+            "chaos.damage",
+        }
+    ),
     id="message_id",
     table="ledger",
 )

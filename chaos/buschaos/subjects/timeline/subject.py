@@ -72,8 +72,16 @@ SUBJECT = Subject(
     id="subject",
     read_all=read_all,
     settle_ms=120_000,
-    # What a power cut leaves of a chain is not looked at yet.
-    acts=frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.holds", "chaos.disk_full", "chaos.damage"}),
+    acts=frozenset(
+        {
+            "chaos.random_kills",
+            "chaos.kill_points",
+            "chaos.power_loss",
+            "chaos.holds",
+            "chaos.disk_full",
+            "chaos.damage",
+        }
+    ),
     epilogue=(
         Epilogue("send", {"key": request("epilogue"), "payload": "on"}),
         Epilogue("fetch", {"filter": wanted("epilogue")}),
