@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 import time
 import uuid
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -188,15 +190,20 @@ def another_version(ctx: Ctx) -> None:
     (claude / "communications" / "protocol_version.txt").write_text("2.0")
     if (claude / "artifacts").is_dir():
         (claude / "artifacts").rmdir()
-    before = set(claude.rglob("*"))
+    database_ = claude / "communications" / "messages.db"
+    remove(database_)
+    with closing(sqlite3.connect(database_)) as db:
+        db.execute("CREATE TABLE theirs (id)")
+    before = {path: path.is_file() and path.read_bytes() for path in claude.rglob("*")}
     try:
         ctx.agent("b")
         why = "it was opened"
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-    made = sorted(str(path.relative_to(claude)) for path in set(claude.rglob("*")) - before)
-    good = "SCHEMA_MISMATCH" in why and made == []
-    ctx.expect("comms.log.57", good, f"protocol_version.txt says 2.0: {why}; made meanwhile: {made}")
+    after = {path: path.is_file() and path.read_bytes() for path in claude.rglob("*")}
+    changed = sorted(str(path.relative_to(claude)) for path in after if before.get(path) != after[path])
+    good = "SCHEMA_MISMATCH" in why and changed == []
+    ctx.expect("comms.log.57", good, f"protocol_version.txt says 2.0: {why}; made or changed meanwhile: {changed}")
 
 
 @scenario("log.open_again")

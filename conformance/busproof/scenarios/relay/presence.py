@@ -19,6 +19,7 @@ from busproof.scenarios.relay.common import agent_of, hand, row_of, scenario, wr
 from busproof.session import Session
 from busproof.suite import Ctx
 
+LINK = "linked"  # a root of config.json, as a person may have it: to the folder that is another one
 LONG_S = 20.0  # for a process to come, or to go; none is waited for longer than it takes
 # $0 is this file. What it was started with goes to a file of its name; a child of its own tells its pid.
 AGENT = """#!/bin/sh
@@ -57,10 +58,12 @@ def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
         script.write_text(texts[name])
         script.chmod(0o700)
     (ctx.store.parent / "work").mkdir()
+    (ctx.store.parent / "theirs").mkdir()
+    (ctx.store.parent / LINK).symlink_to("theirs")
     with hand(ctx, "boss") as agents:
         agents.config(
             clis={name: [str(script)] for name, script in scripts.items()},
-            roots=[str(ctx.store.parent / "work")],
+            roots=[str(ctx.store.parent / "work"), str(ctx.store.parent / LINK)],
             env=["COLOUR", *OURS],
         )
         bus = ctx.agent("orchestrator")
@@ -135,7 +138,10 @@ def spawn(ctx: Ctx) -> None:
         )
         ctx.expect("relay.presence.15", arguments == f"1:{prompt}", f"arguments were {arguments!r}")
         ctx.expect("relay.presence.21", not list(ctx.store.parent.rglob("pwned")), "a shell has run the prompt")
-        ctx.expect("relay.presence.16", folder == str(work), f"it works in {folder}")
+        ask(ctx, agents, bus, "spawn", f"NAME: zoe\nCLI: claude\nWORKING_DIR: {ctx.store.parent / LINK}\n")
+        linked = said(ctx, "zoe")[0]
+        in_both = folder == str(work) and Path(linked or "/").resolve() == (work.parent / "theirs").resolve()
+        ctx.expect("relay.presence.16", in_both, f"they work in {folder} and, by a root that is a link, in {linked}")
         ctx.expect("relay.presence.17", colour == wanted, f"COLOUR is {colour!r}")
         ctx.expect(
             "relay.presence.19", name == "ann" and root == str(ctx.store), f"its environment says {name}, {root}"

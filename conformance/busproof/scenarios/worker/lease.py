@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 from typing import Any
 
 from busproof.adapters.base import DoorError
@@ -11,6 +13,7 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 LEASE_MS = 60_000
+WAIT_S = 0.5  # well above what clocks of one machine differ by
 
 
 def claims(session: Session, task: str = "task") -> bool:
@@ -30,6 +33,25 @@ def first_wins(ctx: Ctx) -> None:
     first, second = claims(a), claims(b)
     ctx.expect("worker.lease.01", first, "the first claim of a free task was not granted")
     ctx.expect("worker.lease.03", not second, "a task with a live claim was granted to another agent")
+
+
+@scenario("lease.granted_after_a_wait", needs=("sqlite",))
+def granted_after_a_wait(ctx: Ctx) -> None:
+    """A claim waits while the kit holds the write lock, in real time: no lease can begin before the lock is free."""
+    ctx.agent_in_real_time("first").call("try_claim_task", task_id="another")
+    late = ctx.agent_in_real_time("late")
+    replies: list[dict[str, Any]] = []
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=lambda: replies.append(late.call("try_claim_task", task_id="task")))
+        thread.start()
+        thread.join(WAIT_S)
+        free_ms = time.time_ns() // 1_000_000
+        db.execute("ROLLBACK")
+        thread.join()
+    until_ms = replies[0]["lease_until_ms"] if replies and replies[0]["claimed"] else 0
+    good = until_ms >= free_ms + LEASE_MS
+    ctx.expect("worker.lease.27", good, f"free at {free_ms}, and the lease of {LEASE_MS} ms ends at {until_ms}")
 
 
 @scenario("lease.own_second_claim")
