@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from busproof.checks import Facts, extract, overall
+from busproof.checks import Facts, extract, order, overall
 from busproof.checks.calls import NEVER
 from busproof.checks.facts import (
     About,
@@ -351,3 +351,19 @@ def test_the_same_seed_draws_the_same_plan() -> None:
     nouns = {"lease", "export", "publish_many"}
     assert draw(1, 200, nouns) == draw(1, 200, nouns)
     assert draw(1, 200, nouns) != draw(2, 200, nouns)
+
+
+def untold(facts: Facts, begin: int, seq: int) -> set[str]:
+    """What is said of one more send, which nobody answered and which stands there in the end."""
+    one = replace(attempt(NEVER, "info", "unanswered"), begin=begin)
+    rows = [*facts.stored, replace(row("unanswered"), seq=seq)]
+    return {w.kind for w in order.check(replace(facts, appended=[*facts.appended, one], stored=rows)).witnesses}
+
+
+def test_an_unanswered_send_stands_above_what_had_returned_before_it_began(recorded: Callable[[str], Path]) -> None:
+    """Below that, it was given its place before it was sent. It may have come late itself, so it blames none."""
+    facts = extract(read(recorded("worker")), SYSTEMS["worker"].facts)
+    assert untold(facts, LAST, 0) == {"order_reversed"}
+    assert untold(facts, 0, 0) == set()
+    assert untold(facts, LAST, FAR) == set()
+    assert untold(facts, 0, FAR) == set()

@@ -39,7 +39,7 @@ EVENTS_AT_ONCE = 1_000_000
 _ALL = tuple(name for name in FACTS if name not in ("about", "malformed"))
 _READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
 LOOKS_AT: dict[Check, tuple[str, ...]] = {
-    order.check: ("appended",),
+    order.check: ("appended", "stored"),
     order.check_dense: ("appended", "stored"),
     durable.check: ("appended", "stored"),
     polls.check: _READS,

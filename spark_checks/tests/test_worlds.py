@@ -18,20 +18,42 @@ from busproof.systems import play
 from busproof.systems import run_checks as run_in_python
 from busspark import twin
 from busspark.compact import compact
+from busspark.generate.logs import Logs
+from busspark.generate.relay import Relay
+from busspark.generate.stage import UNTOLD, Fault, generate
+from busspark.generate.timeline import Timeline
+from busspark.generate.topics import Topics
+from busspark.generate.truth import missed, unexplained
+from busspark.generate.worker import Worker
 from busspark.judge import judge
 from busspark.narrow import parts
 
 SYSTEMS = ("worker", "comms", "topics")
 DAMAGED = 25  # of each system
 MUTANTS = {("worker", "claims_everything"): "lease", ("comms", "loses_one_in_five"): "durable"}
+BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Worker)  # that promise an order
 Said = dict[str, list[Verdict]]
 
 
 @pytest.fixture(scope="session")
-def worlds(recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def untold(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Fault]]:
+    """Histories in which sends that nobody answered stand below what had returned before they began."""
+    found = {}
+    for make in BUSES:
+        bus = make()
+        bus.lies = ("order_reversed" + UNTOLD,)
+        path = tmp_path_factory.mktemp("untold") / f"untold-{bus.system}.jsonl"
+        found[path] = [fault for fault in generate(bus, 8_000, path, faults=3, seed=4) if fault.event >= 0]
+    return found
+
+
+@pytest.fixture(scope="session")
+def worlds(
+    recorded: Callable[[str], Path], untold: dict[Path, list[Fault]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """All histories, by name."""
     folder = tmp_path_factory.mktemp("worlds")
-    found: dict[str, Path] = {}
+    found = {path.stem: path for path in untold}
 
     def keep(name: str, events: damage.Events) -> None:
         found[name] = written(events, folder / f"{name}.jsonl")
@@ -96,12 +118,16 @@ def test_the_twin_says_the_same_from_compact_streams(worlds: dict[str, Path], in
 
 
 def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
-    worlds: dict[str, Path], in_python: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worlds: dict[str, Path],
+    untold: dict[Path, list[Fault]],
+    in_python: Said,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As of a run that is too large for memory. Every fifth world: each costs a hundred queries."""
     monkeypatch.setattr(twin, "EVENTS_IN_MEMORY", 0)
     monkeypatch.setattr(parts, "ROWS_OF_A_PART", 50)
-    compact(list(worlds.values())[::5], tmp_path)
+    compact({*list(worlds.values())[::5], *untold}, tmp_path)
     narrowed = by_name(worlds, dict(twin.judge(tmp_path)))
     assert len(narrowed) > 15
     assert [name for name, said in narrowed.items() if in_python[name] != said] == []
@@ -136,6 +162,16 @@ def test_a_reader_that_lost_an_answer_is_followed_on(recorded: Callable[[str], P
     _, event = damage.left_out_after_a_lost_answer(events_of(recorded("topics")))
     syncs = in_python["left-out"][-1]
     assert event in {index for witness in syncs.witnesses for index in witness.events}
+
+
+def test_a_send_without_an_answer_must_not_stand_below_what_had_returned(
+    in_python: Said, untold: dict[Path, list[Fault]]
+) -> None:
+    """Nobody was told its seq, so the final state says it; in every system that promises an order."""
+    for path, truth in untold.items():
+        assert "order_reversed" in {fault.kind for fault in truth}
+        assert missed(in_python[path.stem], truth) == []
+        assert unexplained(in_python[path.stem], truth) == []
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -3,13 +3,16 @@
 A message may be tried several times. It was appended after its first try began and before its first acknowledgement
 came, so those are its two ends. If the append of seq 7 returned before that of seq 5 began, then 5 was given after 7:
 in seq order, the latest beginning so far must never lie behind a return. A running maximum finds this in one pass over
-the sorted messages of a lane; no search is needed, because the bus tells the seq.
+the sorted messages of a lane; no search is needed, because the bus tells the seq. Of a message that nobody acknowledged
+the final state tells it: it must not stand below what had returned before its first try began. When it was appended
+itself nobody knows, so it can be blamed, and blames none.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 
+from busproof.checks.calls import NEVER
 from busproof.checks.facts import Appended, Facts
 from busproof.checks.verdict import Verdict, Witness, judged
 
@@ -63,13 +66,27 @@ def _reversed(facts: Facts, acknowledged: list[Appended]) -> list[Witness]:
     for one in acknowledged:
         message = (one.lane, one.message or "")
         first[message] = min((one.end, one.seq or 0), first.get(message, (one.end, one.seq or 0)))
+    for message, seq in _standing(facts, begins.keys() - first.keys()).items():
+        first[message] = NEVER, seq
     spans = sorted((lane, seq, end, begins[lane, name]) for (lane, name), (end, seq) in first.items())
     found = []
     latest: dict[str, tuple[int, int, int]] = {}  # lane → latest beginning so far, its return, its seq
     for lane, seq, end, begin in spans:
         if lane in latest and latest[lane][0] > end:
-            found.append(Witness((end, latest[lane][1]), "order_reversed", seq, latest[lane][2]))
+            began, returned, smaller = latest[lane]
+            shown = began if returned == NEVER else returned
+            found.append(Witness((end, shown), "order_reversed", seq, smaller))
         latest[lane] = max(latest.get(lane, (begin, end, seq)), (begin, end, seq))
+    return found
+
+
+def _standing(facts: Facts, unacknowledged: set[Message]) -> dict[Message, int]:
+    """Under which seq these stand in the end; of one that stands twice the larger, which excuses more."""
+    found: dict[Message, int] = {}
+    for row in facts.stored:
+        message = (row.lane, row.message)
+        if row.seq is not None and message in unacknowledged:
+            found[message] = max(row.seq, found.get(message, row.seq))
     return found
 
 

@@ -151,7 +151,7 @@ class Comms:
 
     # -- what it can lie about
 
-    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+    def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
         """Remembered for lies that must be certain to show."""
         id_ = call[1].get("message_id", "")
         if reply is None:

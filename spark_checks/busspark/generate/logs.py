@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from busspark.generate.stage import Call, Fault
+from busspark.generate.stage import UNTOLD, Call, Fault
 
 REMEMBERED = 1_000
 OVER = 300  # calls later, all that were open are over
@@ -17,7 +17,10 @@ OVER = 300  # calls later, all that were open are over
 class Logs(ABC):
     """Its lies change one answer, or what one send leaves. What a call and a row look like, each system says."""
 
-    lies: tuple[str, ...] = ("seq_doubled", "lost", "order_reversed", "phantom", "row_doubled")
+    lies: tuple[str, ...] = (
+        *("seq_doubled", "lost", "order_reversed", "phantom", "row_doubled"),
+        "order_reversed" + UNTOLD,
+    )
     last_lies: tuple[str, ...] = ()
     system: str
     told_as: str  # what an answer calls the seq
@@ -69,7 +72,7 @@ class Logs(ABC):
     def _append(self, log: str, id_: str, params: dict[str, Any]) -> None:
         self._logs[log].append((self._seq, id_))
 
-    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+    def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
         """Remembered for lies, and to be sent again."""
         log, id_ = self._place(call[1])
         if reply is not None:

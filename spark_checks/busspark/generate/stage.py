@@ -13,6 +13,7 @@ import msgspec
 AGENTS = 8
 UNANSWERED = 0.01
 START_MS = 1_768_053_600_000
+UNTOLD = " untold"  # at the end of a lie about what nobody was answered; it shows in the final state alone
 Call = tuple[str, dict[str, Any]]  # op, params
 
 
@@ -51,7 +52,7 @@ class Bus(Protocol):
     def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
         """Do it, and answer."""
 
-    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+    def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
         """The call was answered so, or nobody knows."""
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
@@ -126,22 +127,28 @@ class Stage:
         if reply is None and (not is_unanswered or self._rng.random() < 0.5):
             reply = self._bus.apply(agent.name, call, self._now_ms)
         if is_unanswered:
+            if reply is not None:
+                self._lie(agent, call, reply, [kind for kind in waiting if kind.endswith(UNTOLD)], waiting)
             self._write(agent.process, "info", op=call[0], agent=agent.name)
-            self._bus.told(call, None)
+            self._bus.told(agent.name, call, None)
             agent.process, self._processes = self._processes, self._processes + 1
             agent.again = call if self._rng.random() < 0.7 else None
             return
         assert reply is not None
-        for kind in dict.fromkeys(waiting):
-            fault = self._bus.lie(kind, agent.name, call, reply, agent.beside)
+        self._lie(agent, call, reply, [kind for kind in waiting if not kind.endswith(UNTOLD)], waiting)
+        self._bus.told(agent.name, call, reply)
+        columns = self._bus.columns(call, reply)
+        self._write(agent.process, "ok", op=call[0], agent=agent.name, value=reply, **columns)
+
+    def _lie(self, agent: _Agent, call: Call, reply: dict[str, Any], kinds: list[str], waiting: list[str]) -> None:
+        """The first of these that it can tell here."""
+        for kind in dict.fromkeys(kinds):
+            fault = self._bus.lie(kind.removesuffix(UNTOLD), agent.name, call, reply, agent.beside)
             if fault is not None:
                 fault.event = self._index
                 self.truth.append(fault)
                 waiting.remove(kind)
                 break
-        self._bus.told(call, reply)
-        columns = self._bus.columns(call, reply)
-        self._write(agent.process, "ok", op=call[0], agent=agent.name, value=reply, **columns)
 
     def _finish(self, is_lying: bool) -> None:
         for op, rest, rows, faults in self._bus.states(list(self._bus.last_lies) if is_lying else []):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from busspark.generate.stage import Call, Fault
+from busspark.generate.stage import UNTOLD, Call, Fault
 
 TOPICS = 5
 LIMIT = 20
+OVER = 300  # calls later, all that were open are over
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Topics:
     """Its lies change one answer, or what one sync sends."""
 
     system = "topics"
-    lies = (
+    lies: tuple[str, ...] = (
         "seq_doubled",
         "lost",
         "gap",
@@ -42,6 +44,7 @@ class Topics:
         "redelivered",
         "over_limit",
         "stale",
+        "order_reversed" + UNTOLD,
     )
     last_lies = ()
 
@@ -52,8 +55,10 @@ class Topics:
         self._was: dict[tuple[str, str], int] = {}  # the same before its last sync
         self._given: dict[str, _Row] = {}  # the last thousand keys, for retries
         self._told: dict[str, int] = {}  # topic → the last seq that a sender was told
+        self._lost: set[tuple[str, str]] = set()  # topic, agent: its last answer was
         self._unsure: set[str] = set()  # ids of messages of which no sender was told the truth
-        self._ids = 0
+        self._holes: dict[str, tuple[int, int]] = {}  # topic → a seq that was left out, and when
+        self._ids = self._calls = 0
 
     def draw(self, agent: str, rng: random.Random) -> Call:
         """Half of the syncs send something."""
@@ -69,6 +74,7 @@ class Topics:
 
     def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
         """Send, then receive what others sent."""
+        self._calls += 1
         topic = call[1]["topic_id"]
         sent = [{"message": self._append(topic, agent, item["client_message_id"]).told()} for item in call[1]["outbox"]]
         log, place = self._logs[topic], self._places[topic, agent]
@@ -90,17 +96,19 @@ class Topics:
                 self._given.pop(next(iter(self._given)))
         return self._given[key]
 
-    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+    def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
         """Remembered for lies that must be certain to show."""
+        self._lost.discard((call[1]["topic_id"], agent))
         if reply is None:
             self._unsure |= _sent_by(call)
+            self._lost.add((call[1]["topic_id"], agent))
         elif reply["sent"]:
             self._told[call[1]["topic_id"]] = reply["sent"][-1]["message"]["seq"]
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
         """About what was sent, or what was received."""
         topic = call[1]["topic_id"]
-        if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled"):
+        if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled", "order_reversed"):
             fault = self._lie_of_sent(kind, topic, reply)
             self._unsure |= _sent_by(call) if fault else set()
             return fault
@@ -119,6 +127,8 @@ class Topics:
         if kind == "lost" and not self._is_seen(topic, len(log)):
             log[-1] = _Row(last.seq, "never-" + last.id, "nobody", "never-" + last.key)
             return Fault(kind, 0, last.seq, ("phantom", "stale", "skipped"))
+        if kind == "order_reversed" and not self._is_seen(topic, len(log)):
+            return self._fill_hole(topic)
         if kind == "gap":
             self._tops[topic] += 1
             return Fault(kind, 0, self._tops[topic])
@@ -130,6 +140,26 @@ class Topics:
             log.append(extra)
             return Fault(kind, 0, extra.seq if kind == "phantom" else 0, is_of_the_end=kind == "row_doubled")
         return None
+
+    def _fill_hole(self, topic: str) -> Fault | None:
+        """The last message stands where a seq was left out long ago; who had read that far was not shown it."""
+        if topic not in self._holes:
+            self._tops[topic] += 1
+            self._holes[topic] = self._tops[topic], self._calls
+        seq, since = self._holes[topic]
+        if self._calls - since <= OVER:
+            return None
+        del self._holes[topic]
+        log = self._logs[topic]
+        row = log.pop()
+        row.seq = seq
+        at = bisect(log, seq, key=lambda one: one.seq)
+        log.insert(at, row)
+        for places in (self._places, self._was):
+            for of, place in places.items():
+                if of[0] == topic:
+                    places[of] = min(place, len(log) - 1) + (at < place)
+        return Fault("order_reversed", 0, seq, ("skipped", "stale"))
 
     def _is_seen(self, topic: str, count: int) -> bool:
         """Has anybody passed over the last of so many rows, its sender excepted?"""
@@ -154,6 +184,8 @@ class Topics:
         elif kind == "delivered_otherwise":
             middle["message_id"] = "another"
         elif kind == "redelivered" and len(rows) < LIMIT and self._was[topic, agent] > 3:
+            if (topic, agent) in self._lost:
+                return None  # it may have been shown nothing of what it passed
             place = self._was[topic, agent] - 1
             while place > 0 and self._logs[topic][place].sender == agent:
                 place -= 1
@@ -179,7 +211,8 @@ class Topics:
     def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
         """The dump."""
         rows = {"messages": sum(map(len, self._logs.values()))}
-        yield "dump", {"rows": rows}, self._rows(), []
+        left_out = [Fault("gap", 0, seq) for seq, _ in self._holes.values()]
+        yield "dump", {"rows": rows}, self._rows(), left_out
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for topic, log in self._logs.items():

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from busspark.generate.stage import AGENTS, Call, Fault
+from busspark.generate.stage import AGENTS, UNTOLD, Call, Fault
 
 LEASE_MS = 300
 LIMIT = 20
@@ -19,7 +19,7 @@ class Worker:
     """Its lies change one answer, or what one call does."""
 
     system = "worker"
-    lies = (
+    lies: tuple[str, ...] = (
         "seq_doubled",
         "lost",
         "order_reversed",
@@ -38,6 +38,7 @@ class Worker:
         "refused_though_free",
         "renewed_not_held",
         "released_not_held",
+        "order_reversed" + UNTOLD,
     )
     last_lies = ("cursor_lost", "export_doubled", "export_missing", "export_of_nothing")
 
@@ -169,7 +170,7 @@ class Worker:
 
     # -- what it can lie about
 
-    def told(self, call: Call, reply: dict[str, Any] | None) -> None:
+    def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
         """Remembered for lies that must be certain to show."""
         op, params = call
         if reply is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from busproof.checks.calls import NEVER
 from busspark.narrow.database import Database
 
 _ACKNOWLEDGED = "outcome = 'ok' AND message IS NOT NULL AND seq IS NOT NULL"
@@ -15,12 +16,21 @@ def narrowed(db: Database) -> dict[str, str]:
         f"""SELECT lane, message, min("begin") FILTER (WHERE outcome <> 'fail') AS "begin",
                 min(ROW("end", seq)) FILTER (WHERE {_ACKNOWLEDGED}) AS first,
                 min(seq) FILTER (WHERE {_ACKNOWLEDGED}) AS least, max(seq) FILTER (WHERE {_ACKNOWLEDGED}) AS most
-            FROM appended GROUP BY lane, message HAVING first IS NOT NULL""",
+            FROM appended GROUP BY lane, message""",
+    )
+    db.make(
+        "standing",
+        """SELECT lane, message, max(seq) AS seq FROM stored
+            WHERE seq IS NOT NULL AND (lane, message) IN (
+                SELECT lane, message FROM tries WHERE first IS NULL AND "begin" IS NOT NULL)
+            GROUP BY lane, message""",
     )
     db.make(
         "spans",
         f"""SELECT *, max("begin") OVER {_BELOW} AS latest
-            FROM (SELECT lane, message, "begin", first[1] AS "end", first[2] AS seq FROM tries)""",
+            FROM (SELECT lane, message, "begin", first[1] AS "end", first[2] AS seq FROM tries WHERE first IS NOT NULL
+                UNION ALL SELECT lane, message, "begin", {NEVER}, standing.seq
+                FROM standing JOIN tries USING (lane, message))""",
     )
     db.make("late", 'SELECT * FROM spans WHERE latest > "end"')
     db.make(
@@ -32,11 +42,15 @@ def narrowed(db: Database) -> dict[str, str]:
                 SELECT lane, seq FROM appended WHERE {_ACKNOWLEDGED}
                 GROUP BY lane, seq HAVING min(message) <> max(message))""",
     )
-    return {"appended": "SELECT * FROM appended WHERE (lane, message) IN (FROM odd)"}
+    return {
+        "appended": "SELECT * FROM appended WHERE (lane, message) IN (FROM odd)",
+        "stored": """SELECT * FROM stored
+            WHERE (lane, message) IN (FROM odd INTERSECT SELECT lane, message FROM standing)""",
+    }
 
 
 def narrowed_dense(db: Database) -> dict[str, str]:
-    """And the whole log of each lane that leaves a seq out."""
+    """And the whole log of each lane that leaves a seq out, or of which a row is odd: part of a log has gaps."""
     db.make(
         "torn",
         """SELECT DISTINCT lane FROM (
@@ -44,4 +58,6 @@ def narrowed_dense(db: Database) -> dict[str, str]:
                FROM stored WHERE seq IS NOT NULL)
            WHERE seq <> below + 1""",
     )
-    return {**narrowed(db), "stored": "SELECT * FROM stored WHERE lane IN (FROM torn)"}
+    found = narrowed(db)
+    odd = f"SELECT lane FROM ({found['stored']})"
+    return {**found, "stored": f"SELECT * FROM stored WHERE lane IN (FROM torn UNION {odd})"}

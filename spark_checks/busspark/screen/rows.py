@@ -6,7 +6,8 @@ has nothing to say:
 
     f    bits
     n    a count; in a view, how many reads begin (-1) or end (+1) to cover what follows; in a log, when it was told
-    h    what a stored message is, as a hash; in a dense log, its seq
+    h    what a stored message is, as a hash; in a dense log, its seq; of a message the seq under which it stands, above
+         STANDING, and what had been told before each attempt, below it
     u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
     hold of a hold when it returned (e) and began (b), negated, when a release was granted (released), and what it is:
         (at, who, until) of a lease (held), of a claim (claimed), of a release that may have happened (freed), of a
@@ -37,6 +38,7 @@ OF_HOLD = {
 MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER = range(1, 11)
 SLICE_OF_LOG, SLICE_OF_VIEW = 2**16, 2**20
 HALF = 2**32
+STANDING = 2**61
 NEVER = 2**62
 
 # What a suspect is suspected of: one bit a group of checks.
@@ -93,11 +95,16 @@ def _bits(conditions: Mapping[int, str]) -> str:
 # -- messages and logs
 
 
+def _unnamed(said: str) -> str:
+    """Of a message that its id is known by."""
+    return f"CASE WHEN name IS NULL THEN {said} END"
+
+
 def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
     """Each message by its id, and by the name that its sender gave it: attempts and rows of the final state."""
     bits = {
         DUE: "outcome = 'ok' AND end <= dump_at AND (expires_ms IS NULL OR expires_ms > newest_ms)",
-        TOLD: "outcome = 'ok'",
+        TOLD: "outcome = 'ok' AND seq IS NOT NULL",
         POSSIBLE: "outcome <> 'fail'",
         NEW: "outcome = 'ok' AND is_new",
     }
@@ -110,16 +117,17 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
     alive = "CASE WHEN is_dead THEN 0 ELSE 1 END"
     nameless = "name IS NULL"
     stands = f"{STANDS} + CASE WHEN {nameless} AND NOT is_own THEN {INVITED} ELSE 0 END"
-    lane, possible = "xxhash64(lane)", f"CASE WHEN outcome <> 'fail' THEN {POSSIBLE} ELSE 0 END"
-    unnamed_alive = f"CASE WHEN {nameless} THEN {alive} ELSE 0 END"
+    lane, by_its_name = "xxhash64(lane)", _bits({bit: bits[bit] for bit in (TOLD, POSSIBLE)})
+    before = "CASE WHEN outcome <> 'fail' THEN coalesce(newest, 0) END"
+    stands_under = f"seq + {STANDING}"
     invited = f"CASE WHEN is_own THEN 0 ELSE {INVITED} END"
-    by_name = ("1, lane, name", "0", "0")
+    by_id, by_name = ("lane, id", lane, "0"), ("1, lane, name", "0", "0")
     return [
-        _rows(tried.where("id IS NOT NULL"), MESSAGE, "lane, id", lane, "0", f=_bits(bits), n=counted, u=told_seq),
-        _rows(tried.where(named), MESSAGE, *by_name, f=possible, u=told_seq),
+        _rows(tried.where("id IS NOT NULL"), MESSAGE, *by_id, f=_bits(bits), n=counted, h=_unnamed(before), u=told_seq),
+        _rows(tried.where(named), MESSAGE, *by_name, f=by_its_name, h=before, u=told_seq),
         _rows(tried.where("name IS NULL AND id IS NULL AND outcome <> 'fail'"), NAMELESS, "0", lane, "0"),
-        _rows(stood, MESSAGE, "lane, id", lane, "0", f=stands, n=unnamed_alive, v=seq),
-        _rows(stood.where(named), MESSAGE, *by_name, f=invited, n=alive),
+        _rows(stood, MESSAGE, *by_id, f=stands, n=_unnamed(alive), h=_unnamed(stands_under), v=seq),
+        _rows(stood.where(named), MESSAGE, *by_name, f=invited, n=alive, h=stands_under),
     ]
 
 

@@ -97,11 +97,13 @@ def _of_keys() -> str:
         f"{_has('f', r.TAKEN)} AND {_has('f', r.SENT)} AND NOT {_has('f', r.TO_ALL)}"
         " AND NOT coalesce(u0 = v0 AND u = v AND u0 = u, FALSE)"
     )
+    # Nobody was told where it stands, and that is below what had been told before its first attempt.
+    below = f"{_has('f', r.POSSIBLE)} AND NOT {_has('f', r.TOLD)} AND h0 < h - {r.STANDING}"
     of_message = _sum_of(
         {
             DURABLE: f"({lost}) OR {moved} OR {twice} OR (s = 0 AND {nobodys})",
             UNINVITED: nobodys,
-            ORDER: "coalesce(u0 <> u, FALSE)",
+            ORDER: f"coalesce(u0 <> u OR ({below}), FALSE)",
             READS: f"{moved} OR ({_has('f', r.RECEIVED)} AND NOT {_has('f', r.POSSIBLE)})",
         }
     )
