@@ -22,8 +22,8 @@ from busproof.adapters.doors import open_door
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.stdio import StdioDoor
 from busproof.oddities import jetstream, library
-from busproof.oddities.examine import Findings, examine_folder
 from busproof.oddities.examine import examine as examine_store
+from busproof.oddities.examine import examine_folder, in_server
 from busproof.protocol import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 from busproof.words import faults, one_line, say
 
@@ -73,11 +73,10 @@ def examine(spec: str, system: str | None = None) -> int:
 
 def _examine_server(url: str, creds: str | None) -> int:
     try:
-        found, noted = jetstream.look(url, creds)
+        return in_server(url, creds).tell()
     except jetstream.Unreachable as error:
         say(f"there is nothing to look at: {one_line(error)}")
         return 2
-    return Findings(url, "as the JetStream of a timeline bus", found, noted).tell()
 
 
 def _is_judged_as_it_is(spec: str) -> bool:

@@ -11,13 +11,14 @@ from pathlib import Path
 from busproof.checks import Verdict, overall
 from busproof.history import HistoryError
 from busproof.oddities.examine import Findings
+from busproof.oddities.jetstream import Unreachable
 from busproof.words import say
 from busspark import telling
 from busspark.compact import is_compact, runs_of, systems_of
 from busspark.errors import EngineError
 from busspark.follow import follow
 from busspark.sources import IS_URI, as_streams
-from busspark.states import state_at
+from busspark.states import state_of
 from busspark.twin import Run
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif args.out:
             telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
         return next(code for code in (1, 2, 0) if code in codes)
-    except (HistoryError, EngineError, OSError) as error:
+    except (HistoryError, EngineError, Unreachable, OSError) as error:
         _say(f"busproof: {error}")
     except MemoryError:
         _say("busproof: this history is too big for the memory of the Python engine; --engine spark needs less")
@@ -62,9 +63,7 @@ def _follow(args: argparse.Namespace) -> int:
 
 def _state(path: str) -> Findings | None:
     """Compact streams and histories are none."""
-    if IS_URI in path or is_compact(Path(path)):
-        return None
-    return state_at(Path(path))
+    return None if IS_URI not in path and is_compact(Path(path)) else state_of(path)
 
 
 def _tell_state(state: Findings) -> int:
@@ -74,7 +73,7 @@ def _tell_state(state: Findings) -> int:
     return code
 
 
-_PATHS = "histories, folders of them, compact streams, or what a bus left: its database, folder or export"
+_PATHS = "histories, folders of them, compact streams, or what a bus left: its database, folder, export or server"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""What a bus left, without a history: its database, live or a copy, agents' folders, an export.
+"""What a bus left, without a history: its database, live or a copy, agents' folders, an export, a JetStream.
 
 Only what a state shows by itself can be judged: numbers unique, dense where that is promised, cursors and exports not
 beyond them, references that lead somewhere (`busproof.oddities`, which `busproof doctor` asks, too). Whether a message
@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from busproof.oddities.examine import Findings, in_files, in_store, store_in
+from busproof.oddities import jetstream
+from busproof.oddities.examine import Findings, in_files, in_server, in_store, store_in
 from busproof.oddities.library import is_database
 from busproof.oddities.lines import odd_lines
 from busproof.protocol import CONTRACTS
@@ -18,12 +19,20 @@ from busproof.protocol import CONTRACTS
 NUMBERS = {"seq": "as an export of a worker bus", "audit_seq": "as the audit trail of a comms bus"}
 
 
-def state_at(path: Path) -> Findings | None:
-    """What is odd there; None if it is no state of a bus."""
+def state_of(place: str) -> Findings | None:
+    """What is odd there; None if it is no state of a bus. Raises jetstream.Unreachable."""
+    if (server := jetstream.server_of(place)) is not None:
+        return in_server(*server)
+    return None if "://" in place else _state_at(Path(place))
+
+
+def _state_at(path: Path) -> Findings | None:
     if path.is_dir():
         store = store_in(path)
         if store is not None:
             return in_store(store, "relay" if store == path / CONTRACTS["relay"].store else None)
+        if (server := jetstream.server_of(f"nats:{path}")) is not None:
+            return in_server(*server)
         return in_files(path) if (path / "agents").is_dir() else None
     if not path.is_file():
         return None

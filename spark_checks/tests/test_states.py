@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import nats
 import pytest
 
 from busproof.adapters.base import Door
+from busproof.adapters.nats import NatsServer
 from busproof.fleet import Fleet, reference
+from busproof.scenarios.timeline.common import request
 from busspark.cli import main
 
 Told = Callable[..., tuple[int, str]]
@@ -129,6 +133,47 @@ def test_a_trail_holds_each_event_once_among_the_lines_of_others(tmp_path: Path,
     code, out = told(trail)
     assert code == 1
     assert "audit_seq that stand twice" in out
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    """A timeline of three messages in a JetStream, and the folder that names it."""
+    made = NatsServer()
+    (tmp_path / "config.toml").write_text(f'[queue]\nbackend = "nats"\nnats_url = "{made.url}"\n')
+    with closing(Fleet([reference("timeline")], system="timeline")) as fleet:
+        door = fleet.door(0, tmp_path, {})
+        for number in range(3):
+            door.call("send", {"key": request(number, timeline="main"), "payload": number})
+        fleet.give_back(door, retired=False)
+    yield made
+    made.close()
+
+
+async def _publish(url: str, subject: str, headers: dict[str, str]) -> None:
+    connection = await nats.connect(url)
+    await connection.jetstream().publish(subject, b"1", headers=headers)
+    await connection.close()
+
+
+def test_a_jetstream_is_judged_as_a_state(server: NatsServer, tmp_path: Path, told: Told) -> None:
+    """By its address, and by the folder that names it: sound, and after a stranger took a number that was taken."""
+    for place in (server.url, tmp_path):
+        code, out = told(place)
+        assert code == 0, out
+        assert "as the JetStream of a timeline bus" in out
+    chained = {"Timeline-Time-Us": "1", "Timeline-Previous": "0" * 64, "Timeline-Hash": "f" * 64}
+    headers = {"Timeline-Number": "2", **chained}
+    asyncio.run(_publish(server.url, "vlinder.main.s.invoke.h.r.a", headers))
+    for place in (server.url, tmp_path):
+        code, out = told(place)
+        assert code == 1, out
+        assert "INVALID as a state" in out
+
+
+def test_a_server_that_is_not_there_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nothing is called valid."""
+    assert main(["nats://127.0.0.1:1"]) == 2
+    assert capsys.readouterr().err.startswith("busproof: nats://127.0.0.1:1: ")
 
 
 def test_states_and_histories_are_audited_together(

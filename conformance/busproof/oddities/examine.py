@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from busproof.oddities import library
+from busproof.oddities import jetstream, library
 from busproof.protocol import CONTRACTS
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, say
@@ -91,6 +91,11 @@ def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -
     except sqlite3.DatabaseError as error:
         found.append(f"it cannot be read as an SQLite database: {error}")
     return Findings(path, said, found, [*noted, *library.warnings([path])])
+
+
+def in_server(url: str, creds: str | None) -> Findings:
+    """Of the JetStream there. Raises jetstream.Unreachable."""
+    return Findings(url, "as the JetStream of a timeline bus", *jetstream.look(url, creds))
 
 
 def in_files(folder: Path, now_ms: int | None = None) -> Findings:
