@@ -62,6 +62,8 @@ class Presence:
         """An agent's folders; what stands where one of them should be, if it cannot be made."""
         try:
             tree.make_agent(self._store.root, name)
+        except PermissionError:
+            return []  # it lets nobody in: the scan says so
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise

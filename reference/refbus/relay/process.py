@@ -114,6 +114,8 @@ class Processing:
         try:
             with tree.folder(self._store.root, tree.AGENTS, row.agent, tree.OUTBOX) as outbox:
                 before, data, after = tree.read(row.name, outbox, self._store.config.message_bytes_max)
+        except PermissionError:
+            return None  # its owner took the right away after the look: it waits
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
                 raise

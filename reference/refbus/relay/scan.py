@@ -77,6 +77,7 @@ class Scanner:
     def __init__(self, store: Store, audit: Audit, presence: Presence, rate: Rate) -> None:
         self._store, self._audit, self._presence, self._rate = store, audit, presence, rate
         self._first_seen: dict[str, tuple[Stat, int]] = {}
+        self._forbidden: set[str] = set()  # paths that were told of
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
 
@@ -107,6 +108,8 @@ class Scanner:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 pending = self._pending(agent, outbox, seen, orphans)
                 yield from self._outbox(agent, outbox, pending, seen, refusals)
+        except PermissionError as error:
+            self._leave(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}", error)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -167,7 +170,7 @@ class Scanner:
         copies = self._ids_of_copies(file for file in found if file.path not in known)
         news = News([], [], set(), refusals, set(), orphans)
         for agent, files in itertools.groupby(found, operator.attrgetter("agent")):
-            with contextlib.suppress(FileNotFoundError), self._entered(agent) as outbox:
+            with contextlib.suppress(FileNotFoundError, PermissionError), self._entered(agent) as outbox:
                 self._sift(files, outbox, known, copies, news)
         return news
 
@@ -233,6 +236,8 @@ class Scanner:
             return None
         try:
             before, data, after = tree.read(file.name, outbox, config.message_bytes_max)
+        except PermissionError as error:
+            return self._leave(file.path, error)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
                 raise
@@ -260,6 +265,13 @@ class Scanner:
             return PRIORITY_DEFAULT, Entry(file.agent, file.name, file.stat, checksum, reason=error_text)
         priority = PRIORITY_DEFAULT if verdict.priority is None else verdict.priority
         return priority, Entry(file.agent, file.name, file.stat, digest, verdict.kind, verdict.to)
+
+    def _leave(self, path: str, error: PermissionError) -> None:
+        """What its owner lets nobody read waits until that changes, and nobody else's messages with it. Told once."""
+        self._wait(self._store.config.malformed_ms)
+        if path not in self._forbidden:
+            self._forbidden.add(path)
+            log.warning("unreadable", extra={"path": path, "error": str(error)})
 
     def _wait(self, ms: int) -> None:
         """A file will be looked at again so much later."""

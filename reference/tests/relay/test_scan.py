@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,66 @@ def test_a_file_is_taken_when_it_has_settled(relay: RelayBus, agents: Agents, cl
     assert relay.scanner.next_ms == 1
     clock.set(clock.now_ms() + 1)
     assert relay.scan()["discovered"] == 1
+
+
+@contextlib.contextmanager
+def permissions_count() -> Iterator[None]:
+    """For root, too, who may read everything by two capabilities: they are put down for a while."""
+    if os.geteuid():
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+
+    def call(name: str, sets: ctypes.Array[ctypes.c_uint32]) -> None:
+        if getattr(libc, name)(header, sets):
+            raise OSError(ctypes.get_errno(), name)
+
+    call("capget", held)
+    less = (ctypes.c_uint32 * 6)(*held)
+    less[0] &= ~0b110  # effective: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    call("capset", less)
+    try:
+        yield
+    finally:
+        call("capset", held)
+
+
+@pytest.mark.parametrize("what", ["file", "outbox", ".pending"])
+def test_what_an_agent_lets_nobody_read_stops_nobody_else(relay: RelayBus, agents: Agents, what: str) -> None:
+    """It waits, and is delivered when it may be read."""
+    agents.join("bob")
+    forbidden = agents.put("ann", b"TO: bob\n\nsecret")
+    agents.send("cas", "bob", "hello")
+    path = {"file": forbidden, "outbox": forbidden.parent, ".pending": forbidden.parent / ".pending"}[what]
+    mode = path.stat().st_mode
+    with permissions_count():
+        path.chmod(0)
+        try:
+            assert relay.scan()["completed"] == 1
+            assert relay.scan()["failed"] == 0
+        finally:
+            path.chmod(mode)
+    assert [message.body for *_, message in agents.inbox("bob")] == ["hello"]
+    agents.age(forbidden, 1_000)
+    assert relay.scan()["completed"] == 1
+    assert [message.body for *_, message in agents.inbox("bob")] == ["hello", "secret"]
+
+
+def test_a_message_that_may_not_be_read_any_more_waits(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """Its recipient was unknown at first; when it is tried again, its owner lets nobody read it."""
+    path = agents.put("ann", b"TO: bob\n\nsecret")
+    assert relay.scan()["retried"] == 1
+    agents.join("bob")
+    clock.set(clock.now_ms() + 10_000)
+    with permissions_count():
+        path.chmod(0)
+        try:
+            done = relay.scan()
+        finally:
+            path.chmod(0o600)
+    assert (done["completed"], done["failed"]) == (0, 0)
+    assert relay.scan()["completed"] == 1
 
 
 def test_a_day_without_a_name_is_refused_before_anything_is_looked_at(
