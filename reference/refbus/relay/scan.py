@@ -237,7 +237,8 @@ class Scanner:
         try:
             before, data, after = tree.read(file.name, outbox, config.message_bytes_max)
         except PermissionError as error:
-            return self._leave(file.path, error)
+            self._leave(file.path, error)
+            return None
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
                 raise
