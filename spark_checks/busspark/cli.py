@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--follow", action="store_true", help="a history that is being written, until its last line")
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the verdicts as JSON")
+    parser.add_argument("--violations", type=Path, metavar="FILE", help="also write all violations as Parquet")
     return parser
 
 
@@ -104,6 +105,8 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
     verdict = overall([one for verdicts in judged.values() for one in verdicts])
     if args.out:
         telling.write(args.out, args.paths, verdict, judged, args.states)
+    if args.violations:
+        telling.write_violations(args.violations, judged)
     print(f"{verdict.upper()}  {' '.join(args.paths)}")
     if verdict == "invalid" and told:
         print("Next: look at the events above in their history; the plan of a run stands in its first line.")

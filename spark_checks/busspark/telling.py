@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from busproof.checks import Verdict, Witness
 from busproof.checks.facts import About
 from busproof.history import Event, merged, scan
@@ -18,6 +21,10 @@ from busspark.twin import Run
 SHOWN = 3  # witnesses of a check
 RUNS_SHOWN = 20
 WRITTEN = 100  # of a kind
+_TEXTS = ("system", "run", "check", "kind", "why")
+VIOLATIONS = pa.schema(
+    [*((name, pa.string()) for name in _TEXTS), ("a", pa.int64()), ("b", pa.int64()), ("events", pa.list_(pa.int64()))]
+)
 
 
 def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
@@ -127,3 +134,15 @@ def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Ver
     odd = [{"place": str(one.place), "said": one.said, "odd": one.odd, "notes": one.notes} for one in states]
     told = {"paths": paths, "verdict": verdict, "runs": runs, "states": odd}
     path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+def write_violations(path: Path, judged: dict[Run, list[Verdict]]) -> None:
+    """All of them as rows of Parquet, a row group a check: a fleet's are for a query, not for eyes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pq.ParquetWriter(path, VIOLATIONS, compression="zstd") as into:
+        for (system, run), verdicts in judged.items():
+            for one in verdicts:
+                rows = [(system, run, one.check, w.kind, w.why, w.a, w.b, w.events) for w in one.witnesses]
+                if rows:
+                    columns = dict(zip(VIOLATIONS.names, zip(*rows, strict=True), strict=True))
+                    into.write_table(pa.table(columns, VIOLATIONS))

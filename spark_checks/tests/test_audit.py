@@ -5,18 +5,24 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark.sql import SparkSession
 
 from busproof.fleet import Fleet, reference
-from busproof.systems import play
+from busproof.history import scan
+from busproof.systems import play, run_checks
 from busspark.cli import main
 from busspark.errors import EngineError
+from busspark.generate.stage import generate
+from busspark.generate.worker import Worker
 from busspark.session import told_in_a_sentence
+from busspark.telling import WRITTEN
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +99,23 @@ def test_an_invalid_history_exits_1_and_shows_the_events(
     assert "lost: a message that was acknowledged" in told
     assert "phantom: the final state holds a message that nobody sent" in told
     assert gone in told
+
+
+def test_all_violations_are_written_as_parquet(history: Path, tmp_path: Path) -> None:
+    """Every one, though JSON shows the first hundred of a kind; of a sound run there is an empty file."""
+    broken, out, sound = tmp_path / "broken.jsonl", tmp_path / "bad" / "all.parquet", tmp_path / "none.parquet"
+    truth = generate(Worker(), 40_000, broken, faults=3_000, seed=1)
+    assert main([str(broken), "--engine", "python", "--violations", str(out)]) == 1
+    verdicts = run_checks(scan(broken))
+    rows = pq.read_table(out).to_pylist()
+    assert len(rows) == sum(len(one.witnesses) for one in verdicts)
+    assert max(Counter(row["kind"] for row in rows).values()) > WRITTEN
+    assert {(row["kind"], event) for row in rows for event in row["events"]} >= {
+        (fault.kind, fault.event) for fault in truth if fault.kind == "unordered"
+    }
+    assert {(row["system"], row["run"]) for row in rows} == {("worker", "broken")}
+    assert main([str(history), "--engine", "python", "--violations", str(sound)]) == 0
+    assert pq.read_table(sound).num_rows == 0
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "empty-folder", "nonsense.jsonl"])
