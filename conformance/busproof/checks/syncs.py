@@ -100,13 +100,12 @@ def _gap(sync: Read, before: int, rows: list[Delivered], log: Log) -> list[Witne
 
 def _skipped(sync: Read, above: int, upto: int, rows: list[Delivered], log: Log) -> list[Witness]:
     got = {row.seq for row in rows}
-    found = []
-    for seq, sender in log[bisect_right(log, (above, "\U0010ffff")) :]:
-        if seq > upto:
-            break
-        if seq not in got and (sync.with_own or sender != sync.reader):
-            found.append(Witness((sync.end,), "skipped", seq, upto))
-    return found
+    first, last = (bisect_right(log, (seq, "\U0010ffff")) for seq in (above, upto))
+    return [
+        Witness((sync.end,), "skipped", seq, upto)
+        for seq, sender in log[first:last]
+        if seq not in got and (sync.with_own or sender != sync.reader)
+    ]
 
 
 def _otherwise(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witness]:
