@@ -110,22 +110,32 @@ def in_part(settings: Settings) -> str:
 
 
 def again(settings: Settings, act: str) -> str:
-    """The command that plays an act again."""
+    """The command that plays an act again: what it was asked for, and no more of the system."""
     flag = {
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
-        "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}",
-        "chaos.disk_full": f"--disk-full{_errors(settings)}",
+        "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}{_against(settings)}",
+        "chaos.disk_full": f"--disk-full{_folder(settings)}{_errors(settings)}",
         "chaos.damage": f"--damage {settings.damage or 0} --seed {settings.seed}",
         "chaos.gone_callers": "--gone",
     }[act]
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
-    return f"busproof chaos {settings.system}{buses} {flag}"
+    only = "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.operations or ())
+    at = f" --at {settings.at}" if settings.at is not None else ""
+    return f"busproof chaos {settings.system}{buses} {flag}{only}{at}"
+
+
+def _against(settings: Settings) -> str:
+    return "" if settings.against is None else f" --against {shlex.quote(settings.against)}"
 
 
 def _twice(settings: Settings) -> str:
     return "" if settings.twice is None else f" --twice {settings.twice}"
+
+
+def _folder(settings: Settings) -> str:
+    return "" if settings.disk_folder is None else f" --disk {shlex.quote(str(settings.disk_folder))}"
 
 
 def _errors(settings: Settings) -> str:

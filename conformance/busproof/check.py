@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -143,8 +144,9 @@ def _options(args: argparse.Namespace, out: Path) -> list[str]:
 
 def _unplayable(args: argparse.Namespace) -> str:
     """Why the command line cannot lead to a run; empty if it can."""
+    doctor = f"busproof doctor --bus {shlex.quote(args.bus)} --system {args.system}"
     if args.bus.startswith("sqlite:"):
-        return f"an existing file is looked at by:  busproof doctor --bus {args.bus} --system {args.system}"
+        return f"an existing file is looked at by:  {doctor}"
     rows = catalogue(args.system).values()
     names = {"history", "corpus", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
     unknown = [name for name in args.only if name not in names]
@@ -164,7 +166,7 @@ def _unplayable(args: argparse.Namespace) -> str:
         what = reason(error) if isinstance(error, DoorError) else f"{type(error).__name__}: {reason(error)}"
         if not args.bus:
             return f"the reference does not start: {what}"
-        return f"{what}\nWhat is wrong with the adapter:  busproof doctor --bus '{args.bus}' --system {args.system}"
+        return f"{what}\nWhat is wrong with the adapter:  {doctor}"
     if args.system not in hello.systems:
         return f"the bus says that it is {hello.systems!a}, not {args.system}"
     args.features = hello.features

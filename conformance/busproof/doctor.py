@@ -7,6 +7,7 @@ keep its word of hello. The first fault that explains the rest ends the examinat
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -64,10 +65,11 @@ def examine(spec: str, system: str | None = None) -> int:
     finally:
         for command in household.end():
             say(f"  note   it left a process running, which was ended: {command[:200]!a}")
+    check = f"busproof check {system} --bus {shlex.quote(spec)}"
     if _is_judged_as_it_is(spec):
-        say(f"The bus can be judged:  busproof check {system} --bus '{spec}'")
+        say(f"The bus can be judged:  {check}")
         return 0
-    say(f"The adapter is sound. Faults that a check reports are the bus's:  busproof check {system} --bus '{spec}'")
+    say(f"The adapter is sound. Faults that a check reports are the bus's:  {check}")
     return 0
 
 

@@ -164,7 +164,7 @@ def test_a_stale_or_expired_known_failure_fails_the_run(tmp_path: Path) -> None:
     [
         (["check", "worker", "--bus", "nonsense"], "a bus is one of exec:CMD"),
         (["check", "worker", "--bus", "exec:/no/such/program"], "cannot start"),
-        (["check", "worker", "--bus", "exec:true"], "busproof doctor --bus 'exec:true'"),
+        (["check", "worker", "--bus", "exec:true"], "busproof doctor --bus exec:true"),
         (["check", "worker", "--only", "no.such.check"], "no such check"),
         (["check", "worker", "--bus", "py:no_such_module:bus"], "no_such_module"),
     ],

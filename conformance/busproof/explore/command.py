@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ def _any_values(fleet: Fleet, specification: Specification, args: argparse.Names
 
 
 def _again(args: argparse.Namespace) -> str:
-    return str(args.system) + (f" --bus '{args.bus}'" if args.bus else "")
+    return str(args.system) + (f" --bus {shlex.quote(args.bus)}" if args.bus else "")
 
 
 def _found(
@@ -143,7 +144,7 @@ def _found(
     if not is_certain:
         print("It was seen once; the same script did not show it again: a matter of timing.")
     print(f"\nThe script, {len(small.steps)} steps, is {path}. Play it again:")
-    print(f"  busproof explore {_again(args)} --script {path}")
+    print(f"  busproof explore {_again(args)} --script {shlex.quote(str(path))}")
     return code
 
 
