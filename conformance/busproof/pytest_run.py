@@ -6,6 +6,7 @@ import datetime
 import itertools
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -143,7 +144,7 @@ class Run:
 
     def finish(self) -> lines.Report:
         """All parts → the report in every form. An item without its part did not run, and is said so."""
-        results, left_out = self._results()
+        results, left_out, calls = self._results()
         hello = self._hello()
         entries = known.load(Path(self.known_file)) if self.known_file else []
         results += self._demanded_but_undeclared(hello)
@@ -163,7 +164,8 @@ class Run:
             "known": [entry.id for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
             "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
-            "left_out": left_out,
+            "left_out": (left_out.total(), calls),
+            "not_asked": dict(left_out.most_common()),
         }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
@@ -171,16 +173,17 @@ class Run:
         badge.write(report, self.out)
         return report
 
-    def _results(self) -> tuple[list[RowResult], tuple[int, int]]:
-        """Those of all parts; and how many calls of the corpus the bus alone was not sent, of how many."""
+    def _results(self) -> tuple[list[RowResult], Counter[str], int]:
+        """Those of all parts; and which calls of the corpus the bus alone was not sent, of how many."""
         results: list[RowResult] = []
-        left_out = calls = 0
+        left_out: Counter[str] = Counter()
+        calls = 0
         for label, item in self.items():
             part = self.out / "parts" / f"{label}-{item}.json"
             if part.exists():
                 found = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
                 if found and label == "bus":
-                    left_out, calls = left_out + found[0].left_out[0], calls + found[0].left_out[1]
+                    left_out, calls = left_out + Counter(found[0].left_out), calls + found[0].calls
                 results += found
                 continue
             results += [
@@ -193,7 +196,7 @@ class Run:
                 )
                 for row in rows_of(self.system, item)
             ]
-        return _joined(results), (left_out, calls)
+        return _joined(results), left_out, calls
 
     def _hello(self) -> dict[str, Any]:
         try:

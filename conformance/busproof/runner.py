@@ -59,7 +59,8 @@ class RowResult(BaseModel):
     why: str = ""
     events: list[dict[str, Any]] = []
     script: list[dict[str, Any]] = []
-    left_out: tuple[int, int] = (0, 0)  # of the corpus: how many calls this bus was not sent, of how many
+    left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
+    calls: int = 0  # and of how many in all
 
 
 def item_names(system: str) -> list[str]:
@@ -247,8 +248,8 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
     results += [_result(row, "pass") for row in held]
     results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
-    left_out = found.skipped, found.skipped + found.calls
-    return [result.model_copy(update={"check": CORPUS, "left_out": left_out}) for result in results]
+    told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}
+    return [result.model_copy(update=told) for result in results]
 
 
 def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:

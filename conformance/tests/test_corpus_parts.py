@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import sys
+from pathlib import Path
 
 import pytest
 
 from busproof.catalogue import CORPUS, EXPLORE
+from busproof.explore import corpus
 from busproof.fleet import Fleet, reference
 from busproof.pytest_run import PARTS, _joined
-from busproof.runner import NOT_REACHED, VALUE_PROGRAMS, Outcome, RowResult, _programs, _scripts_of
+from busproof.report import terminal
+from busproof.report.lines import Report
+from busproof.runner import NOT_REACHED, VALUE_PROGRAMS, Outcome, RowResult, _programs, _scripts_of, run_item
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
@@ -62,3 +67,24 @@ def test_the_parts_of_the_search_play_what_the_whole_plays(monkeypatch: pytest.M
     parts = [played(part) for part in PARTS[EXPLORE]]
     assert [len(part) for part in parts] == [2, 3]
     assert [*itertools.chain(*parts)] == played(EXPLORE)
+
+
+def test_what_the_corpus_did_not_ask_of_a_bus_is_told_by_method(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bus of the core alone is asked for no claim, and the report says so: a verdict says nothing of it."""
+    minimal = Path(__file__).parents[1] / "examples" / "minimal_python" / "adapter.py"
+    name, steps = next(
+        (name, steps)
+        for name, steps in corpus.scripts("worker").items()
+        if any(step.method == "try_claim_task" for step in steps)
+    )
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {minimal}"], system="worker")) as fleet:
+        (result, *_) = run_item(fleet, f"corpus:{name}", label="bus", profile="pr", seed=1)
+        hello = fleet.hello.model_dump()
+    asked = sum(step.method == "try_claim_task" and step.do == "call" for step in steps)
+    assert result.left_out["try_claim_task"] >= asked > 0
+    assert sum(result.left_out.values()) <= result.calls
+    header = {"system": "worker", "hello": hello, "left_out": (7, result.calls), "not_asked": result.left_out}
+    footer = {"counts": {}, "known_failed": [], "verdict": "unknown"}
+    terminal.render(Report(header, [], footer))
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"try_claim_task {result.left_out['try_claim_task']}" in told

@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +45,7 @@ class Replay:
     dialects: dict[str, str] = field(default_factory=dict)
     rows: set[str] = field(default_factory=set)  # reached, and held
     calls: int = 0
-    skipped: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
 
 
 def replay(
@@ -59,7 +60,7 @@ def replay(
             program = _revised(fleet, specification, program, steps, found, learnt)
         learnt |= dict.fromkeys(program.learnt, (name, program))
         found.calls += program.seen.calls
-        found.skipped += program.seen.skipped
+        found.left_out += program.seen.left_out
         found.rows |= program.seen.rows
         if program.mismatch is not None:
             found.broken[name] = program

@@ -13,6 +13,7 @@ import random
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -128,12 +129,17 @@ class Seen:
     """What happened on a stage, for coverage: (method, outcome) by thing, rows, and how much."""
 
     calls: int = 0
-    skipped: int = 0  # calls that were left out
+    left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
     undecided: int = 0  # races with more orders than can be tried
     pairs: set[tuple[str, ...]] = field(default_factory=set)
     meetings: set[tuple[str, ...]] = field(default_factory=set)  # method and outcome, and two conditions that held
     tags: set[str] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
+
+    @property
+    def skipped(self) -> int:
+        """How many calls were left out."""
+        return self.left_out.total()
 
 
 class Stage:
@@ -190,9 +196,12 @@ class Stage:
         try:
             getattr(self, f"_do_{step.do}")(step)
         except Unresolved:
-            self.seen.skipped += max(1, len(step.calls))
+            self._leave_out(step)
             return
         self.seen.tags.update(step.tags)
+
+    def _leave_out(self, step: Step) -> None:
+        self.seen.left_out.update(one.method or one.do for one in step.calls or [step])
 
     # -- the kinds of steps
 
@@ -215,7 +224,7 @@ class Stage:
     def _do_call(self, step: Step) -> None:
         called = self._prepared(step)
         if called is None:
-            self.seen.skipped += 1
+            self._leave_out(step)
         else:
             called.seen = self._send(called)
             self._judge(step, [called])
@@ -237,7 +246,7 @@ class Stage:
             or len({one.at for one in racing}) < len(racing)
             or "sqlite" not in self.features
         ):
-            self.seen.skipped += len(step.calls)
+            self._leave_out(step)
             return
         if too_many_orders(self.model, racing):
             self.seen.undecided += 1
@@ -260,7 +269,7 @@ class Stage:
         """The first call waits for something; the others, of another process or the hand's, bring it or do not."""
         waiting, *others = [self._prepared(one) for one in step.calls]
         if waiting is None or None in others or any(one and one.at == waiting.at for one in others):
-            self.seen.skipped += len(step.calls)
+            self._leave_out(step)
             return
         bringing = [one for one in others if one is not None]
         with Pulse() as pulse:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader
 from busproof.catalogue import catalogue
 from busproof.report.lines import Report
 from busproof.report.swimlane import picture
-from busproof.report.terminal import causes, replay_command
+from busproof.report.terminal import causes, not_asked, replay_command
 from busproof.runner import WORST_FIRST
 
 
@@ -25,6 +25,7 @@ def write(report: Report, path: Path) -> None:
     page = environment.get_template("report.html.j2").render(
         header=report.header,
         footer=report.footer,
+        not_asked=not_asked(report.header),
         verdict=report.verdict,
         matrix=_matrix(rows),
         causes=[

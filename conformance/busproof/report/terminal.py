@@ -61,6 +61,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     left_out, calls = header.get("left_out", (0, 0))
     if left_out:
         lines += [f"The corpus left out {left_out:,} of {calls:,} calls: they need {_undeclared(header)}."]
+        lines += textwrap.wrap(not_asked(header), WIDTH, initial_indent="  ", subsequent_indent="  ")
     chaos = header.get("chaos_rows", 0)
     if chaos:
         command = f"busproof chaos {header['system']}{_bus(header)}".replace("'faketime:", "'")
@@ -138,6 +139,12 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     if header.get("seed") is not None:
         said += f" --seed {header['seed']}"
     return said + (" --nightly" if header.get("nightly") else "")
+
+
+def not_asked(header: dict[str, Any]) -> str:
+    """What the corpus did not ask of this bus, by method: a verdict says nothing of it. Empty where it asked all."""
+    told = ", ".join(f"{method} {count:,}" for method, count in header.get("not_asked", {}).items())
+    return f"not asked: {told}" if told else ""
 
 
 def _undeclared(header: dict[str, Any]) -> str:
