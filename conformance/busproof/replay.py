@@ -16,6 +16,7 @@ from busproof.explore.command import main as explore
 from busproof.fleet import Fleet, reference
 from busproof.protocol import CONTRACTS
 from busproof.report import lines
+from busproof.report.terminal import replay_command
 from busproof.words import one_line, say
 
 AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")
@@ -45,6 +46,10 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="busproof-"))
     (folder / "store").mkdir()
     say(f"{row_id}: {one_line(scripts[0]['why'])}\n")
+    if any(step.get("at_once") for step in scripts[0]["script"]):
+        forced = one_line(replay_command(scripts[0], report.header))
+        say("Calls marked ∥ were under way at once. Here each is sent after the one before: no race, and it may show")
+        say(f"nothing. This forces the race as the check did:\n  {forced}\n")
     try:
         _send(fleet, folder / "store", scripts[0]["script"])
     finally:
@@ -78,7 +83,8 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
             answer = f"{type(error).__name__}: {one_line(error)}"
             if isinstance(error, Lost):
                 dead.add(who)
-        say(f"{who!s:>4}  {method} {json.dumps(params)[:300]}\n      → {answer[:500]}")
+        mark = "∥" if step.get("at_once") else " "
+        say(f"{who!s:>4} {mark}{method} {json.dumps(params)[:300]}\n      → {answer[:500]}")
     for who, door in doors.items():
         if who not in dead:
             fleet.give_back(door, retired=False)

@@ -13,6 +13,7 @@ An item is a scenario, the recorded workload with its history checks, the search
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shlex
 import tempfile
@@ -221,11 +222,28 @@ def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[s
         step = {"process": e.process, "method": e.op, "params": e.value if e.type == "invoke" else {}}
         if e.type == "invoke" and (answer := _answer_to(e, events)) is not None:
             step["answered"] = answer  # a replay learns from it which ids to put others for
+        if e.type == "invoke" and _has_company(e, events):
+            step["at_once"] = True  # a replay, which sends one call after the other, says that it is no race
         if e.process not in opened and opened_with.get(e.process):
             step["options"] = opened_with[e.process]
         opened.add(e.process)
         steps.append(step)
     return steps
+
+
+def _has_company(call: Event, events: list[Event]) -> bool:
+    """Was it, or another process's call, sent before the answer to the other came?"""
+    under_way = {e.process: e for e in events if e.type == "invoke" and e.index < call.index}  # the last of each
+    end = _end_of(call, events)
+    return any(e.process != call.process and _end_of(e, events) > call.index for e in under_way.values()) or any(
+        e.type == "invoke" and e.process != call.process and call.index < e.index < end for e in events
+    )
+
+
+def _end_of(call: Event, events: list[Event]) -> float:
+    """The index of its answer; none came: never."""
+    own = (e.index for e in events if e.index > call.index and e.process == call.process and e.type != "invoke")
+    return next(own, math.inf)
 
 
 def _answer_to(call: Event, events: list[Event]) -> Any:

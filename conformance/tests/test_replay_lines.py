@@ -55,3 +55,34 @@ def test_a_limit_shows_the_calls_that_were_accepted_and_should_not_have_been(tmp
         ("ok", "release_claim"),
     ]
     assert [step["method"] for step in row["script"]] == ["clock.set", "release_claim"]
+
+
+def test_a_replay_of_a_race_says_that_it_is_none_and_what_forces_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It sends one call after the other: only the check holds the lock while they are sent off."""
+    bus = mutants("worker")["check_then_act"].spec()
+    argv = ["check", "worker", "--bus", bus, "--only", "lease.race", "--mixed-with", "none", "--json"]
+    assert cli.main([*argv, "--out", str(tmp_path)]) == 1
+    header, *rows, _ = map(json.loads, (tmp_path / "report.jsonl").read_text().splitlines())
+    row = next(row for row in rows if row["outcome"] == "fail")
+    racing = [step["method"] for step in row["script"] if step.get("at_once")]
+    assert len(racing) > 1
+    assert set(racing) == {"try_claim_task"}
+    capsys.readouterr()
+    assert cli.main(["replay", str(tmp_path / "report.jsonl"), row["requirement"]]) == 0
+    said = capsys.readouterr().out
+    assert replay_command(row, header) in said
+    assert said.count("∥try_claim_task") == len(racing)
+
+
+def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is marked."""
+    bus = mutants("worker")["anyone_releases"].spec()
+    argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
+    assert cli.main([*argv, "--out", str(tmp_path)]) == 1
+    capsys.readouterr()
+    assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12"]) == 0
+    assert "∥" not in capsys.readouterr().out
