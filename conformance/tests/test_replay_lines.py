@@ -21,8 +21,9 @@ FAILURES = [
 ]
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("item", "row_id", "mutant"), FAILURES)
-def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str, tmp_path: Path) -> None:
+def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str, times: int, tmp_path: Path) -> None:
     """Seed, mixed fleet and quoting are in it. A folder with a blank in its name is somebody's home."""
     program = tmp_path / "my bus" / "it's.py"
     program.parent.mkdir()
@@ -34,13 +35,31 @@ def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str
     assert isinstance(header["seed"], int)
     failed = [row for row in rows if row["requirement"] == row_id and row["outcome"] == "fail"]
     assert len({row["fleet"] for row in failed}) == (1 if item == "corpus" else 2)
-    for row in failed[-1:]:  # of the mixed fleet, where there is one
-        line = replay_command(row, header)
-        assert cli.main([*shlex.split(line)[1:], "--json", "--out", str(tmp_path / "again")]) == 1
-        again = map(json.loads, (tmp_path / "again" / "report.jsonl").read_text().splitlines())
+    row = failed[-1]  # of the mixed fleet, where there is one
+    line = replay_command(row, header)
+    for number in range(times):
+        out = tmp_path / f"again-{number}"
+        assert cli.main([*shlex.split(line)[1:], "--json", "--out", str(out)]) == 1
+        again = map(json.loads, (out / "report.jsonl").read_text().splitlines())
         assert (row_id, row["fleet"], "fail") in {
             (one.get("requirement"), one.get("fleet"), one.get("outcome")) for one in again
         }
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.nightly)])
+def test_the_line_that_explore_prints_shows_the_difference_again(
+    times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script it wrote, on the same bus, from a folder with a blank in its name."""
+    bus = mutants("worker")["claims_everything"].spec()
+    out = tmp_path / "what i found"
+    assert cli.main(["explore", "worker", "--bus", bus, "--calls", "2000", "--out", str(out)]) == 1
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if " --script " in line]
+    row_id = next(word for word in said.split() if word.startswith("worker."))
+    for _ in range(times):
+        assert cli.main(shlex.split(line)[1:]) == 1
+        assert capsys.readouterr().out.startswith(row_id)
 
 
 def test_a_limit_shows_the_calls_that_were_accepted_and_should_not_have_been(tmp_path: Path) -> None:
