@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from busproof.cli import main
-from busproof.explore import script
+from busproof.explore import command, script
 from busproof.explore.script import Step, Unresolved, call, changed, copied, resolve
-from busproof.explore.search import invent, play
+from busproof.explore.search import Program, invent, play
 from busproof.explore.shrink import shrink
+from busproof.explore.stage import Seen
 from busproof.fleet import Fleet, reference
 from busproof.models.spec import Above, plain
 from busproof.runner import run_item
@@ -216,3 +217,17 @@ def test_a_long_chain_of_numbers_is_not_kept_nor_copied() -> None:
     params = {"seqs": [last], "of": {"more": last}}
     assert copied(params) == params
     assert copied(params)["seqs"] is not params["seqs"]
+
+
+def test_ctrl_c_tells_how_far_an_exploration_came(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2: a search that was cut short decides nothing."""
+
+    def search(*_: object, **__: object) -> Iterator[Program]:
+        yield Program(1, seen=Seen(calls=12))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "search", search)
+    assert command.main(["worker", "--calls", "50"]) == 2
+    assert "12 calls in 1 programs, no MUST broken by then" in capsys.readouterr().err

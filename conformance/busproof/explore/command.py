@@ -11,7 +11,7 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     drawn = search(
         fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, each=lambda _: True, dialects=dialects
     )
-    for program in drawn:
+    for program in _until_interrupted(drawn):
         calls, programs = calls + program.seen.calls, programs + 1
         undecided += program.seen.undecided
         if _is_broken(args.system, program):
@@ -116,6 +116,18 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
         print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
     print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
     return 0
+
+
+def _until_interrupted(drawn: Iterator[Program]) -> Iterator[Program]:
+    """The programs; Ctrl-C tells what was known by then, and goes on its way."""
+    calls = programs = 0
+    try:
+        for program in drawn:
+            calls, programs = calls + program.seen.calls, programs + 1
+            yield program
+    except KeyboardInterrupt:
+        print(f"busproof: {calls:,} calls in {programs:,} programs, no MUST broken by then", file=sys.stderr)
+        raise
 
 
 def _any_values(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
