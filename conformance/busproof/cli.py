@@ -224,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")
     what = "what to look at: an adapter's bus, a file, a folder, or a server (nats://HOST:PORT)"
     doctor.add_argument("--bus", required=True, metavar="SPEC", help=what)
+    doctor.add_argument("named", nargs="?", **(_SYSTEM | {"metavar": "SYSTEM"}), help="the same as --system")
     doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", **_SYSTEM, help="%(choices)s")
@@ -262,7 +263,7 @@ def _check(args: argparse.Namespace) -> int:
 def _doctor(args: argparse.Namespace) -> int:
     from busproof import doctor
 
-    return doctor.examine(args.bus, args.system)
+    return doctor.examine(args.bus, args.system or args.named)
 
 
 def _init(args: argparse.Namespace) -> int:

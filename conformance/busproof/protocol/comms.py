@@ -20,7 +20,7 @@ COMMS_FEATURES = {
     "votes": "vote.initiate opens a vote, vote.cast fills it, tally counts it",
     "breaker": "the circuit breaker, driven by a script of events",
     "audit": ".claude/audit-trail.jsonl tells every change",
-    "dump": "the whole state of the store, for resolving what a fault left unknown",
+    "dump": "the whole state of the store; without it, or `sqlite`, `chaos` cannot judge what a fault left",
     "sqlite": ".claude/communications/messages.db has the seed's tables to the letter",
 }
 

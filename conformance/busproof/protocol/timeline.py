@@ -22,7 +22,7 @@ TIMELINE_FEATURES = {
     "groups": "fetch takes a group: each group gets every message, within one each message has one worker",
     "replay": "a submission is replayed from the record, with no agent or service running",
     "verify": "the chain of the record is recomputed and held against what is stored",
-    "dump": "the whole state of the store, for resolving what a fault left unknown",
+    "dump": "the whole state of the store; without it, or `sqlite`, `chaos` cannot judge what a fault left",
     "sqlite": "timeline.db has the reference's tables, which any participant may join",
     "nats": "options backend `nats` and nats_url: the same bus on a JetStream, by the seed's subjects",
 }

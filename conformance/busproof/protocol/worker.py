@@ -24,7 +24,7 @@ WORKER_FEATURES = {
     "status": "the status query",
     "states": "the worker state machine (W15)",
     "migration": "an older schema_version is migrated, a newer one refused with SCHEMA_MISMATCH",
-    "dump": "the whole state of the store, for resolving what a fault left unknown",
+    "dump": "the whole state of the store; without it, or `sqlite`, `chaos` sees only what readers are shown",
     "sqlite": "the store folder holds bus.db with the seed's tables to the letter",
 }
 

@@ -56,7 +56,8 @@ class Archive:
         """Remove the days that are too old, and the oldest ones while the disk is nearly full; returns how many."""
         config = self._store.config
         today = self._today()
-        oldest = (today - datetime.timedelta(days=config.retention_days)).isoformat()
+        days = min(config.retention_days, today.toordinal() - 1)  # the first day that has a name
+        oldest = (today - datetime.timedelta(days=days)).isoformat()
         removed = 0
         for date in self._dates():
             if date >= today.isoformat() or (date >= oldest and not self._is_low()):

@@ -19,6 +19,7 @@ AGENTS, OUTBOX, INBOX, PENDING = "agents", "outbox", "inbox", ".pending"
 ATTACHMENTS, ARCHIVE, TMP, LEDGER, CONFIG, LOCK = "attachments", "archive", "tmp", "ledger.db", "config.json", ".lock"
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LAST_NS = 2**63 - 1
 # Without O_NONBLOCK, a fifo that is put in a file's place would hold its reader for ever.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -76,8 +77,8 @@ def look(name: str, fd: int) -> os.stat_result:
 
 
 def stat_of(found: os.stat_result) -> Stat:
-    """What tells a file's states apart."""
-    return Stat(found.st_size, found.st_mtime_ns, found.st_ino)
+    """What tells a file's states apart. A time that the ledger cannot hold is the last one that it can."""
+    return Stat(found.st_size, max(-_LAST_NS, min(found.st_mtime_ns, _LAST_NS)), found.st_ino)
 
 
 def refusal(found: os.stat_result) -> str | None:

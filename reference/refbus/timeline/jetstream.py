@@ -163,11 +163,8 @@ class JetStreamQueue:
 
     def nak(self, delivery: str) -> None:
         """See Queue. Nothing where another may have it by now: then it comes again when its time is over."""
-        consumer, _, _, place = _parts(delivery)
-        try:
-            info = self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
-        except NotThere:
-            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}") from None
+        *_, place = _parts(delivery)
+        info = self._consumer_of(delivery)
         if self._is_last(delivery, info):
             if delivery not in self._mine:  # whoever took it takes it for its own
                 self.stream.update_consumer(info["config"], {f"{GIVEN_BACK}{place}": ""})
@@ -280,7 +277,23 @@ class JetStreamQueue:
     def _settle(self, delivery: str, how: bytes) -> None:
         _parts(delivery)
         self._mine.pop(delivery, None)
-        self.stream.patiently(lambda: self.client.ask(delivery, how))
+
+        def ask() -> None:
+            try:
+                self.client.ask(delivery, how)
+            except Unreachable:
+                self._consumer_of(delivery)  # nobody answers for one that there is not
+                raise
+
+        self.stream.patiently(ask)
+
+    def _consumer_of(self, delivery: str) -> dict[str, Any]:
+        """What the server says of it. Raises INVALID_ARGUMENT where it knows none."""
+        consumer, *_ = _parts(delivery)
+        try:
+            return self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
+        except NotThere:
+            raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}") from None
 
 
 def _recorded(raw: Raw) -> Node | None:

@@ -96,6 +96,24 @@ def test_what_an_agent_lets_nobody_read_stops_nobody_else(relay: RelayBus, agent
     assert [message.body for *_, message in agents.inbox("bob")] == ["hello", "secret"]
 
 
+def test_a_time_that_the_ledger_cannot_hold_stops_nobody_else(relay: RelayBus, agents: Agents) -> None:
+    """A file's owner sets its time: that of the year 2286, as it is kept, is more than 63 bits of nanoseconds."""
+    path = agents.put("ann", b"TO: bob\n\nfrom far away")
+    os.utime(path, ns=(10**19, 10**19))
+    agents.join("bob")
+    agents.send("cas", "bob", "hello")
+    assert relay.scan()["completed"] == 1
+    assert [message.body for *_, message in agents.inbox("bob")] == ["hello"]
+
+
+def test_files_may_be_kept_longer_than_there_are_days(open_relay: OpenRelay, agents: Agents) -> None:
+    """Nothing is removed then."""
+    relay = open_relay(retention_days=3_000_000)
+    agents.send("ann", "ann")
+    assert relay.scan()["completed"] == 1
+    assert relay.scan()["failed"] == 0
+
+
 def test_a_message_that_may_not_be_read_any_more_waits(relay: RelayBus, agents: Agents, clock: Clock) -> None:
     """Its recipient was unknown at first; when it is tried again, its owner lets nobody read it."""
     path = agents.put("ann", b"TO: bob\n\nsecret")

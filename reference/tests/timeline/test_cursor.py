@@ -14,6 +14,9 @@ from refbus.timeline.bus import TimelineBus
 OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 
 
+NOBODYS = "$JS.ACK.VLINDER.nobody.1.1.1.1.0"  # well formed; of a consumer that there is not
+
+
 def test_each_message_goes_to_one_worker_of_a_type(open_bus: OpenBus) -> None:
     """Oldest first, over all timelines and submissions."""
     one, other = open_bus(), open_bus()
@@ -104,7 +107,7 @@ def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
 
 
 @pytest.mark.parametrize(
-    "delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1", "\ud800:1:1", "$JS.ACK.\ud800", "$JS.ACK.a"]
+    "delivery", ["", "a:b:c", "a:0:1", None, 3, "x\n:1:1", "\ud800:1:1", "$JS.ACK.\ud800", "$JS.ACK.a", NOBODYS]
 )
 def test_what_is_no_delivery_is_refused(bus: TimelineBus, delivery: str) -> None:
     """Rather than silently acknowledged."""

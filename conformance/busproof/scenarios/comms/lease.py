@@ -65,7 +65,13 @@ def race(ctx: Ctx) -> None:
 
     results = at_once(*(lambda s=session: work(s) for session in pool))
     won = [name for result in results if isinstance(result, dict) for name in result["won"]]
-    ctx.expect("comms.lease.09", sorted(won) == sorted(names), f"25 messages, {len(won)} claims: {results}")
+    twice, never = [name for name in names if won.count(name) > 1], [name for name in names if name not in won]
+    failed = [result for result in results if not isinstance(result, dict)]
+    ctx.expect(
+        "comms.lease.09",
+        sorted(won) == sorted(names),
+        f"25 messages, {len(won)} claims; granted more than once: {twice[:2]}; never: {never[:2]}; errors: {failed}",
+    )
     wins = []
     for name in [send(a, "b") for _ in range(4)]:
         answers = raced(ctx, *(lambda s=s, name=name: s.call("claim_message", message_id=name) for s in pool))
