@@ -138,8 +138,9 @@ class WorkerParticipant(Participant):
         return {"last_acked_seq": row[0]}
 
     def _try_claim_task(self, task_id: str, agent_id: str) -> dict[str, Any]:
-        db, now_ms = self._conn, self._time()
+        db = self._conn
         db.execute("BEGIN IMMEDIATE")
+        now_ms = self._time()  # a lease begins when it is granted, not when it was asked for
         held = db.execute("SELECT lease_until_ms FROM task_claims WHERE task_id = ?", (task_id,)).fetchone()
         if held is not None and held[0] > now_ms:
             db.execute("ROLLBACK")

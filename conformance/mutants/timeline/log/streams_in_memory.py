@@ -3,6 +3,7 @@
 from typing import Any
 
 from refbus.driver import serve
+from refbus.timeline import jetstream, stream
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.stream import Stream
 
@@ -12,11 +13,14 @@ DOOR = "nats:"
 CONTROL = "retry.time_out"
 
 
+for module in (jetstream, stream):
+    module.PATIENCE_S = 1.0  # what is gone does not come back: nobody learns more by waiting
+
 _api = Stream.api
 
 
-def _in_memory(stream: Stream, name: str, body: dict[str, Any]) -> dict[str, Any]:
-    return _api(stream, name, body | {"storage": "memory"} if name.startswith("STREAM.CREATE.") else body)
+def _in_memory(of: Stream, name: str, body: dict[str, Any]) -> dict[str, Any]:
+    return _api(of, name, body | {"storage": "memory"} if name.startswith("STREAM.CREATE.") else body)
 
 
 Stream.api = _in_memory  # type: ignore[method-assign]
