@@ -85,6 +85,7 @@ class Recovery:
             # Not by its inode: a folder that was copied to another disk has others.
             if found is not None and found[:2] == row.stat[:2]:
                 self._archive.move(row.agent, row.name, found)
+        self._archive.settle()
         if done:
             with self._store.transaction() as tx:
                 for row in done:
