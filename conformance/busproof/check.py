@@ -5,23 +5,25 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from busproof import __version__, known
 from busproof.adapters.base import DoorError
 from busproof.adapters.doors import BusSpecError
 from busproof.catalogue import catalogue
-from busproof.fleet import Fleet, reference
+from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS, HelloReply
-from busproof.pytest_run import Run
+from busproof.pytest_run import WARM, Run
 from busproof.report import lines, terminal
 from busproof.report.live import Live
 from busproof.scratch import scratch
@@ -77,9 +79,6 @@ def check(args: argparse.Namespace) -> int:
 
 def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
     """Run the suite and show how far it is. True if the user cut it short."""
-    # The user's bus may be a module of the folder that they stand in.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", "pytest", *_options(args, out)]
     run = Run(
         out=out,
         system=args.system,
@@ -91,30 +90,40 @@ def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
         known_file=args.known or "",
         nightly=args.nightly,
     )
-    with (
-        (out / "pytest.log").open("wb") as log,
-        Live(out / "parts", len(run.items()), quiet=args.quiet or args.json) as live,
-    ):
-        pytest = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    # Forked while there is but one thread: what is imported here, pytest need not import again.
+    process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, out), out))
+    with contextlib.ExitStack() as stack:
+        if "reference" in (args.bus or "reference", args.mixed_with):
+            os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's
+            stack.callback(os.environ.pop, WARM)
+        process.start()
+        return _watched(process, run, args)
+
+
+def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argparse.Namespace) -> bool:
+    with Live(run.out / "parts", len(run.items()), quiet=args.quiet or args.json) as live:
         try:
-            while _is_running(pytest):
+            while process.is_alive():
+                process.join(LOOK_S)
                 live.look()
-            live.look()
         except KeyboardInterrupt:  # pytest got it as well, and writes its report
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                pytest.wait(INTERRUPTED_S)
-            pytest.kill()
-            pytest.wait()
+            process.join(INTERRUPTED_S)
+            process.kill()
+            process.join()
             return True
     return False
 
 
-def _is_running(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(LOOK_S)
-    except subprocess.TimeoutExpired:
-        return True
-    return False
+def _pytest(options: list[str], out: Path) -> None:
+    """In a process of its own: what it writes goes to OUT/pytest.log."""
+    log = (out / "pytest.log").open("w", encoding="utf-8", errors="backslashreplace")
+    for number in (1, 2):
+        os.dup2(log.fileno(), number)
+    sys.stdout = sys.stderr = log
+    # The user's bus may be a module of the folder that they stand in.
+    os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    sys.path.insert(0, os.getcwd())
+    pytest.main(options)
 
 
 def _jobs(args: argparse.Namespace) -> str:
@@ -126,7 +135,7 @@ def _options(args: argparse.Namespace, out: Path) -> list[str]:
     is_one_item = args.only and len(args.only) == 1 and "." in args.only[0]
     return [
         *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
-        *("-q", "--tb=short", "-r", "N", "--no-header"),
+        *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
         *("-n", "0" if is_one_item else _jobs(args), "--dist", "load", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),
         *("--busproof-out", str(out)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,10 +22,10 @@ from busproof.report import badge, html, junit, lines
 from busproof.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, item_names, run_item
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
+from busproof.warm import Warm, started_by
 
 PARTICIPANT = "sqlite:"
-
+WARM = "BUSPROOF_WARM"  # where a warm process listens
 
 # These need restarts and refusals of one kind, so they stay on the bus alone.
 UNMIXED = (CORPUS, EXPLORE)
@@ -117,9 +118,12 @@ class Run:
 
     def _reference(self) -> str:
         """Our own bus, from a warm process: a run starts it a hundred times. A bus of the user's starts as they say."""
+        spec = reference(self.system)
+        if path := os.environ.get(WARM):  # that of `busproof check`, for all its processes
+            return started_by(path, spec)
         if self._warm is None:
             self._warm = warm_for([self.system])
-        return self._warm.spec(reference(self.system))
+        return self._warm.spec(spec)
 
     def play(self, label: str, item: str) -> list[RowResult]:
         """Play an item and leave its rows in OUT/parts."""

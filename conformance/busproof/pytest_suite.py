@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from busproof.words import printable
+
 
 def test_check(busproof_item: tuple[str, str], busproof_run: Any) -> None:
     """Play one item on one fleet; the rows go to the report, and a failed row fails the test."""
@@ -13,4 +15,4 @@ def test_check(busproof_item: tuple[str, str], busproof_run: Any) -> None:
     broken = [result for result in busproof_run.play(label, item) if result.outcome == "fail"]
     if broken:
         told = "\n".join(f"{result.requirement}: {result.why}" for result in broken)
-        pytest.fail(told, pytrace=False)
+        pytest.fail(printable(told), pytrace=False)

@@ -41,14 +41,23 @@ def is_warm(spec: str) -> bool:
     return HANDOVER in spec
 
 
+def started_by(path: str, spec: str) -> str:
+    """The same bus, started by the warm process at this path, if it is a program of this Python; else as it is."""
+    scheme, _, command = spec.partition(":")
+    argv = shlex.split(command)
+    if not argv or argv[0] != sys.executable:
+        return spec
+    return f"{scheme}:{shlex.join([sys.executable, '-S', '-E', HANDOVER, path, *argv[1:]])}"
+
+
 class Warm:
     """The owner's side: starts the warm process and ends it, and with it all that it forked."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="busproof-warm-")
-        self._path = str(Path(self._folder.name) / "socket")
+        self.path = str(Path(self._folder.name) / "socket")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "busproof.warm", self._path, *modules],
+            [sys.executable, "-m", "busproof.warm", self.path, *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -60,11 +69,7 @@ class Warm:
 
     def spec(self, spec: str) -> str:
         """The same bus, started warm, if it is a program of this Python; else the spec as it is."""
-        scheme, _, command = spec.partition(":")
-        argv = shlex.split(command)
-        if not argv or argv[0] != sys.executable:
-            return spec
-        return f"{scheme}:{shlex.join([sys.executable, '-S', '-E', HANDOVER, self._path, *argv[1:]])}"
+        return started_by(self.path, spec)
 
     def close(self) -> None:
         """The end of its stdin ends it."""

@@ -266,4 +266,5 @@ def figures(specification: Specification, found: corpus.Reached) -> dict[str, An
         "meetings": f"{len(found.meetings):,}",
         "races of too many orders, not judged": found.undecided,
         "rows": f"{len(rows & found.rows)} of {len(rows)}",
+        "of model and scripts": corpus.digest(specification),
     }

@@ -9,9 +9,10 @@ on. Each branch names the rows of the catalogue that it is, so a bus that differ
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
@@ -135,6 +136,9 @@ class Part:
         raise NotImplementedError
 
 
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
 @dataclass(frozen=True)
 class Difference:
     """Where an answer is not the model's."""
@@ -164,19 +168,26 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
             return Difference(path, _told(expected.value), _told(actual), rows)
         return differs(wanted, actual, path, rows)
     if isinstance(expected, dict) and isinstance(actual, dict):
-        found = (differs(value, actual.get(key), f"{path}.{key}", rows) for key, value in expected.items())
-        return next((one for one in found if one), None)
+        return _first_of(((key, one, actual.get(key)) for key, one in expected.items()), path, ".%s", rows)
     if isinstance(expected, list) and isinstance(actual, list):
         if len(expected) != len(actual):
             return Difference(
                 path, f"{len(expected)} of them {_told(expected)}", f"{len(actual)} {_told(actual)}", rows
             )
-        pairs = enumerate(zip(expected, actual, strict=True))
-        parts = (differs(one, other, f"{path}[{at}]", rows) for at, (one, other) in pairs)
-        return next((one for one in parts if one), None)
+        return _first_of(zip(itertools.count(), expected, actual), path, "[%d]", rows)
     if _is_same(expected, actual):
         return None
     return Difference(path, _told(expected), _told(actual), rows)
+
+
+def _first_of(pairs: Iterable[tuple[Any, Any, Any]], path: str, place: str, rows: tuple[str, ...]) -> Difference | None:
+    """The first difference of the members. Most are plain and the same: these are passed over at once."""
+    for key, one, other in pairs:
+        if type(one) in _PLAIN and type(one) is type(other) and one == other:
+            continue
+        if found := differs(one, other, path + place % key, rows):
+            return found
+    return None
 
 
 def _is_same(expected: Any, actual: Any) -> bool:

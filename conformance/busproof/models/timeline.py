@@ -50,6 +50,7 @@ PAYLOAD_BYTES_MAX = 1_000_000
 LOG_LIMIT = 1_000
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
 NOW_MS_MAX = 2**53
+AN_HOUR_MS = 60 * 60 * 1000
 # What a bus may take or refuse, or do either way.
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
@@ -146,8 +147,8 @@ class TimelineModel(Model):
     # -- what a value may be
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """ack_wait_ms by the kit's clock is for a file; a server has its own."""
-        return options if "sqlite" in self.features else {}
+        """ack_wait_ms by the kit's clock is for a file. A server has its own: nothing comes back while it is played."""
+        return options if "sqlite" in self.features else {"ack_wait_ms": AN_HOUR_MS}
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Nothing may be missing."""

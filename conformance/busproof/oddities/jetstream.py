@@ -84,7 +84,13 @@ async def _read(url: str, creds: str | None, db: sqlite3.Connection) -> tuple[St
         """Whoever asked is told."""
 
     connection = await nats.connect(
-        url, user_credentials=creds, connect_timeout=3, allow_reconnect=False, error_cb=ignore
+        url,
+        user_credentials=creds,
+        connect_timeout=3,
+        allow_reconnect=False,
+        max_reconnect_attempts=1,  # of the first connection, too: 60, two seconds apart, where nothing is said
+        reconnect_time_wait=0,
+        error_cb=ignore,
     )
     try:
         jetstream = connection.jetstream(timeout=ANSWER_S)
