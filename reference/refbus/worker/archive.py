@@ -30,7 +30,8 @@ class Archive:
         while last_seq < below_seq:
             # A part at a time, so that publishers get the lock in between. An agent may get its first cursor there.
             with self._store.transaction() as tx:
-                below_seq = cursor.archivable_below([seq for (seq,) in tx.rows("SELECT last_acked_seq FROM cursors")])
+                positions = tx.rows("SELECT CAST(last_acked_seq AS INTEGER) FROM cursors")
+                below_seq = cursor.archivable_below([seq for (seq,) in positions])
                 some, last_seq = self._move_some(tx, last_seq, below_seq)
             moved += some
         if moved:

@@ -7,7 +7,7 @@ from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
 from refbus.worker.reader import Reader
 from refbus.worker.replies import Acknowledged, Messages
-from refbus.worker.route import Routes
+from refbus.worker.route import POSITION, Routes
 from refbus.worker.store import Store
 
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
@@ -60,9 +60,9 @@ class Cursors:
             return int(tx.row("SELECT last_acked_seq FROM cursors WHERE agent_id = ?", (agent_id,))[0])
 
 
-_BEFORE_ACK = """
+_BEFORE_ACK = f"""
     SELECT max(coalesce((SELECT max(seq) FROM messages), 0), coalesce((SELECT max(seq) FROM archived_messages), 0)),
-           coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0),
+           {POSITION},
            EXISTS (SELECT 1 FROM deliveries WHERE agent_id = :agent)
            OR EXISTS (SELECT 1 FROM redriven WHERE agent_id = :agent)
 """
@@ -70,6 +70,6 @@ _BEFORE_ACK = """
 _ADVANCE = """
     INSERT INTO cursors (agent_id, last_acked_seq, updated_at_ms) VALUES (?, ?, ?)
     ON CONFLICT (agent_id) DO UPDATE SET
-        last_acked_seq = max(cursors.last_acked_seq, excluded.last_acked_seq),
+        last_acked_seq = max(CAST(cursors.last_acked_seq AS INTEGER), excluded.last_acked_seq),
         updated_at_ms = excluded.updated_at_ms
 """

@@ -36,16 +36,19 @@ class Routes:
             return redriven + tx.rows(_UNREAD, {"agent": agent_id, "limit": limit - len(redriven)})
 
 
+# Of an agent that never acknowledged anything: 0; and of one whose cursor another program made a text.
+POSITION = "coalesce((SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)"
+
 # The two parts of the log that concern an agent, each read in index order and merged: the cost depends on the limit,
 # not on how much is stored. (The seed's OR sorts everything unread.)
-_UNREAD = """
+_UNREAD = f"""
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
-    WHERE to_agent = :agent AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+    WHERE to_agent = :agent AND seq > {POSITION}
     UNION ALL
     SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
     FROM messages
-    WHERE to_agent IS NULL AND seq > coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0)
+    WHERE to_agent IS NULL AND seq > {POSITION}
     ORDER BY seq LIMIT :limit
 """
 
@@ -56,8 +59,8 @@ _REDRIVEN = """
 """
 
 # What `unread` would give. Counts no further than the bound, so its cost does not depend on how much lies unread.
-_COUNT_UNREAD = """
-    WITH position(seq) AS (SELECT coalesce((SELECT last_acked_seq FROM cursors WHERE agent_id = :agent), 0))
+_COUNT_UNREAD = f"""
+    WITH position(seq) AS (SELECT {POSITION})
     SELECT count(*) FROM (
         SELECT * FROM (SELECT 1 FROM messages, position
                        WHERE to_agent = :agent AND messages.seq > position.seq LIMIT :bound)

@@ -124,6 +124,20 @@ def test_a_waiting_poll_gives_up_in_the_end(bus: WorkerBus) -> None:
     assert seqs(bus, "bob", wait_ms=30) == []  # on the watch of the first
 
 
+@pytest.mark.parametrize(("text", "position"), [("x", 0), ("2 of 3", 2), (b"2", 2)])
+def test_a_cursor_that_another_program_made_a_text_hides_nothing(
+    bus: WorkerBus, text: str | bytes, position: int
+) -> None:
+    """It is read as far as it is a number; the next ack makes it one, and archiving goes on."""
+    bus.publish_many("alice", [{"type": "t"}] * 3)
+    bus.ack("bob", 2)
+    bus.db.connection().execute("UPDATE cursors SET last_acked_seq = ?", (text,))
+    assert seqs(bus, "bob") == list(range(position + 1, 4))
+    assert bus.archive()["archived"] == position
+    assert bus.ack("bob", 3) == {"last_acked_seq": 3}
+    assert seqs(bus, "bob") == []
+
+
 def test_damaged_rows_spoil_only_themselves(bus: WorkerBus) -> None:
     """Whatever a stranger stored, the others arrive (W6)."""
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, ?, 't', ?, ?)"
