@@ -163,7 +163,12 @@ def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(flee
 
 @pytest.mark.parametrize(
     "mutant",
-    ["retry/dead_for_all", "export/payloads_are_null", "limit/batches_take_no_room", "cursor/time_of_the_first_ack"],
+    [
+        "retry/dead_for_all",
+        "export/payloads_are_null",
+        pytest.param("limit/batches_take_no_room", marks=pytest.mark.nightly),  # half a minute of choices that might be
+        "cursor/time_of_the_first_ack",
+    ],
 )
 def test_the_corpus_fails_the_rows_of_a_broken_branch(fleet_of: Callable[..., Fleet], mutant: str) -> None:
     rows = {result.requirement: result.outcome for result in run_item(fleet_of(f"{mutant}.py"), "corpus")}
