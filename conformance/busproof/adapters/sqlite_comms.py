@@ -220,7 +220,8 @@ class CommsParticipant(Participant):
         self._count(owner, "messages_processed" if error is None else "error_count", 1)
         if status == "dead":
             told = {**_envelope(row), "created_at": row["created_at"], "expires_at": row["expires_at"]}
-            letter = row["id"] if row["to_agent"] else f"{row['id']}:{owner}"
+            taken = db.execute("SELECT 1 FROM dead_letter_queue WHERE id = ?", (row["id"],)).fetchone()
+            letter = row["id"] if row["to_agent"] and not taken else f"{row['id']}:{owner}"
             db.execute(
                 "INSERT OR REPLACE INTO dead_letter_queue VALUES (?, ?, ?, ?, ?)",
                 (letter, json.dumps(told), error, iso(self._time()), own["delivery_count"]),

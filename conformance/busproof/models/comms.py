@@ -662,7 +662,8 @@ class CommsModel(Model):
         """Out of its agent's way, and kept whole. A broadcast stays for the others."""
         delivery = message.of(agent)
         delivery.status = "dead"
-        letter_id = message.id if message.to is not None else self.born(Free, "letter")
+        is_taken = any(plain(one.id) == plain(message.id) and one.agent != agent for one in self.letters)
+        letter_id = self.born(Free, "letter") if message.to is None or is_taken else message.id
         self.is_silent = message.to is None
         kept = Message(**{**vars(message), "deliveries": {}})
         said = message.id, message.to, agent

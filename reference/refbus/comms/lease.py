@@ -152,8 +152,13 @@ class Leases:
     def bury(
         self, tx: Transaction, message_id: str, agent_id: str, after: Delivery, error: str, is_broadcast: bool
     ) -> None:
-        """To the dead letter queue. A broadcast stays for the others; its letter is this agent's."""
-        letter_id = f"{message_id}:{agent_id}" if is_broadcast else message_id
+        """To the dead letter queue. A broadcast stays for the others; its letter is this agent's.
+
+        So is that of a broadcast which is gone and came back to this agent alone, as it did to another one before.
+        """
+        letter_id = message_id
+        if is_broadcast or _is_anothers(tx, message_id, agent_id):
+            letter_id = f"{message_id}:{agent_id}"
         tx.execute(
             """
             INSERT OR REPLACE INTO dead_letter_queue (id, original_message, error, moved_at, retry_count)
@@ -223,6 +228,18 @@ def _whole_message(tx: Transaction, message_id: str) -> dict[str, Any]:
         found = row[COLUMNS.index("payload")]
         message["payload"] = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
     return message
+
+
+def _is_anothers(tx: Transaction, letter_id: str, agent_id: str) -> bool:
+    """Is there such a letter, of another agent?"""
+    row = tx.row(
+        """
+        SELECT CASE WHEN json_valid(original_message) THEN original_message ->> '$.to_agent' END
+        FROM dead_letter_queue WHERE id = ?
+        """,
+        (letter_id,),
+    )
+    return row is not None and row[0] != agent_id
 
 
 def _refuse_unknown(tx: Transaction, message_id: str) -> None:

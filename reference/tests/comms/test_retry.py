@@ -226,6 +226,25 @@ def test_a_redriven_message_can_die_again(bus: CommsBus, send: Send) -> None:
     assert len(shown(bus)) == 1
 
 
+def test_letters_of_one_gone_broadcast_are_kept_beside_each_other(bus: CommsBus, send: Send, clock: Clock) -> None:
+    """It came back to bob alone, and then to carol alone: what died for one is not lost when it dies for the other."""
+    sent = send(None, ttl_seconds=600)
+    for agent in ("bob", "carol"):
+        fail(bus, sent, agent)
+    clock.set(T0_MS + 700_000)
+    bus.cleanup_expired_messages()
+    for agent in ("bob", "carol"):
+        assert bus.redrive(f"{sent}:{agent}") == {"redriven": True}
+        fail(bus, sent, agent)
+    letters = bus.dead_letters()["dead_letters"]
+    assert [(one["id"], one["original_message"]["to_agent"]) for one in letters] == [
+        (sent, "bob"),
+        (f"{sent}:carol", "carol"),
+    ]
+    assert bus.redrive(f"{sent}:carol") == {"redriven": True}
+    assert [message["id"] for message in shown(bus, "carol")] == [sent]
+
+
 def test_a_damaged_payload_is_buried_as_it_was_found(bus: CommsBus, stranger_sends: Send) -> None:
     """Whoever looks at the letter looks for just that; redriven, it is the same again."""
     stranger_sends("s1", payload="{no JSON")
