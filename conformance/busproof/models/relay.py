@@ -353,7 +353,7 @@ class RelayModel(Model):
         """Rows for an agent's new files, with their priority, as many as its rate allows."""
         found: list[tuple[int, Row]] = []
         recent = sum(
-            row.discovered_at > self.now_ms - RATE_WINDOW_MS
+            self.now_ms - RATE_WINDOW_MS < row.discovered_at <= self.now_ms
             for row in self.rows
             if isinstance(row, Row) and row.agent == name
         )

@@ -11,7 +11,10 @@ WINDOW_MS = 60_000
 
 
 class Rate:
-    """Rows of an agent in the last minute, counted in the ledger: a restart forgives nothing."""
+    """Rows of an agent in the last minute, counted in the ledger: a restart forgives nothing.
+
+    What was found before the clock went back is not of the last minute: nobody waits until it has caught up (R1).
+    """
 
     def __init__(self, store: Store, audit: Audit) -> None:
         self._store, self._audit = store, audit
@@ -19,9 +22,13 @@ class Rate:
 
     def room(self, agent: str) -> int:
         """How many more of its files may come into the ledger now."""
+        now_ms = self._store.clock.now_ms()
         (taken,) = self._store.db.row(
-            "SELECT count(*) FROM messages WHERE agent_name = ? AND direction = 'outbox' AND discovered_at > ?",
-            (agent, self._store.clock.now_ms() - WINDOW_MS),
+            """
+            SELECT count(*) FROM messages
+            WHERE agent_name = ? AND direction = 'outbox' AND discovered_at > ? AND discovered_at <= ?
+            """,
+            (agent, now_ms - WINDOW_MS, now_ms),
         )
         return max(0, self._store.config.rate_per_min - int(taken))
 

@@ -458,6 +458,18 @@ def test_who_sends_too_much_waits(open_relay: OpenRelay, agents: Agents, clock: 
     assert set(events(relay)) == {("rate_limited", "agents/ann")}
 
 
+def test_a_clock_that_goes_back_limits_nobody(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
+    """What was found in the hour that comes again is not of the last minute (R1)."""
+    relay = open_relay(rate_per_min=1)
+    agents.send("ann", "ann", "before")
+    assert relay.scan()["discovered"] == 1
+    clock.set(clock.now_ms() - 3_600_000)
+    for text in ("after", "too many"):
+        agents.send("ann", "ann", text)
+    assert relay.scan()["discovered"] == 1
+    assert events(relay) == [("clock_back", ""), ("rate_limited", "agents/ann")]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(
     files=st.lists(
