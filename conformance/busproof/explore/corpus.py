@@ -6,7 +6,6 @@ each time. What a script reaches is computed, never written down: `reached` play
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
 import inspect
@@ -174,22 +173,13 @@ def files_of(specification: Specification) -> list[str]:
 
 
 def digest(specification: Specification, folder: Path = FOLDER) -> str:
-    """Of the model's code, without its words for people, and of the scripts: figures of others are out of date."""
+    """Of the model and the scripts, as they stand in their files: figures of others are out of date."""
     found = hashlib.sha256()
     for name in sorted(files_of(specification)):
-        tree = ast.parse(Path(name).read_text(encoding="utf-8"))
-        found.update(ast.dump(_Wordless().visit(tree)).encode())
+        found.update(Path(name).read_bytes())
     for path in sorted((folder / specification.system).glob("*.jsonl")):
         found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()[:16]
-
-
-class _Wordless(ast.NodeTransformer):
-    """Takes docstrings out."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | ast.Pass:
-        """A constant that is a statement."""
-        return ast.Pass() if isinstance(node.value, ast.Constant) else node
 
 
 @contextlib.contextmanager
