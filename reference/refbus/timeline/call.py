@@ -147,7 +147,9 @@ class Calls:
 
 def _answer(node: Node, *, replayed: bool) -> Answer:
     try:
+        if not node.is_whole:
+            raise ValueError("a column is of another type")
         payload = jsontext.decode(node.payload)
     except ValueError as error:
-        raise Corrupt(f"the answer, message {node.number}, is damaged: {error!s:.100}") from error
+        raise Corrupt(f"the answer, message {node.number!a:.20}, is damaged: {error!s:.100}") from error
     return {"payload": payload, "number": node.number, "hash": node.hash, "state": node.state, "replayed": replayed}

@@ -76,7 +76,7 @@ def as_row(branch: Branch) -> Row:
     """A timeline as its reader sees it."""
     parent, at = branch.origin or (None, None)
     return {
-        "timeline": token.decode(branch.timeline),
+        "timeline": token.shown(branch.timeline),
         "parent": None if parent is None else token.shown(parent),
         "at": at,
         "number": branch.last.number,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any, TypedDict
 
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import BusError, Corrupt, InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Complete, Delegate, DelegateReply, Invoke, Request
 from refbus.timeline.lineage import Lineage
-from refbus.timeline.message import Draft, Message, as_message, draft, state_hash
+from refbus.timeline.message import Draft, Message, Node, as_message, draft, state_hash
 from refbus.timeline.store import Store
 
 LIMIT = 1000
@@ -78,13 +78,22 @@ class Log:
         return {"messages": [as_message(node) for node in itertools.islice(seen, count)]}
 
     def state(self, timeline: str, agent: str) -> State:
-        """The state's hash of the agent's newest result that the timeline sees. Errors: NOT_FOUND."""
+        """The state's hash of the agent's newest result that the timeline sees.
+
+        Errors: NOT_FOUND; CORRUPT where a later result is damaged, and may be the agent's.
+        """
         token.name("timeline", timeline)
         token.name("agent", agent)
         found: State = {"state": None, "number": None}
+        damaged = None
         for node in self.lineage.read(timeline):
-            if node.state is not None and _author(keys.parse(node.subject)) == agent:
-                found = {"state": node.state, "number": node.number}
+            author = _author(node) if node.state is not None else ""
+            if author is None:
+                damaged = node.number
+            elif author == agent:
+                found, damaged = {"state": node.state, "number": node.number}, None
+        if damaged is not None:
+            raise Corrupt(f"message {damaged} is damaged: nobody can say whose result it is")
         return found
 
     def append(self, message: Draft) -> Sent:
@@ -93,11 +102,15 @@ class Log:
         return {"subject": node.subject, "number": node.number, "hash": node.hash, "duplicate": duplicate}
 
 
-def _author(key: keys.Key) -> str | None:
-    """The agent whose result it is."""
+def _author(node: Node) -> str | None:
+    """The agent whose result it is; nobody's is that of the empty name. None: it is damaged, and may be anybody's."""
+    try:
+        key = keys.parse(node.subject)
+    except BusError:
+        return None
     match key:
-        case Complete():
-            return key.agent
-        case DelegateReply():
-            return key.target
-    return None
+        case Complete(agent=agent) | DelegateReply(target=agent) if node.is_whole:
+            return agent
+        case Complete() | DelegateReply():
+            return None
+    return ""

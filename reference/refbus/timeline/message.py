@@ -64,13 +64,22 @@ class Node(NamedTuple):
         return Place(self.number, self.hash)
 
     @property
+    def is_whole(self) -> bool:
+        """Each field is of its type: a file takes any value in any column, and somebody else may write to it."""
+        texts = self.subject, self.payload, self.previous, self.hash, self.nonce or "", self.state or ""
+        return type(self.number) is type(self.time_us) is int and all(type(text) is str for text in texts)
+
+    @property
     def content(self) -> tuple[str | None, ...]:
         """What a second message of the same identity must have, too."""
         return self.nonce, self.state, self.payload
 
 
 class Message(TypedDict):
-    """A recorded message as its reader sees it. `payload_error`: it was damaged in the record."""
+    """A recorded message as its reader sees it. `payload_error`: it was damaged in the record.
+
+    What is no text there is shown as one.
+    """
 
     key: dict[str, Any] | None
     subject: str
@@ -128,21 +137,28 @@ def link(
     return digest.hexdigest()
 
 
+def shown(value: Any) -> Any:
+    """A stored value that JSON can carry: of bytes, the text that they are."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+
+
 def as_message(node: Node) -> Message:
     """A node as its reader sees it. What was damaged is said to be so, and hides no other."""
     message: Message = {
         "key": None,
-        "subject": node.subject,
-        "number": node.number,
+        "subject": shown(node.subject),
+        "number": shown(node.number),
         "payload": None,
-        "nonce": node.nonce,
-        "state": node.state,
-        "time_us": node.time_us,
-        "previous": node.previous,
-        "hash": node.hash,
+        "nonce": shown(node.nonce),
+        "state": shown(node.state),
+        "time_us": shown(node.time_us),
+        "previous": shown(node.previous),
+        "hash": shown(node.hash),
         "status": "sent",
     }
     try:
+        if not node.is_whole:
+            raise ValueError("a column is of another type")
         message["key"] = keys.as_dict(keys.parse(node.subject))
         message["nonce"] = None if node.nonce is None else token.decode(node.nonce)
         message["payload"] = jsontext.decode(node.payload)

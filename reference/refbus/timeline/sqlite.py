@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import IdConflict, InvalidArgument
+from refbus.kernel.errors import Corrupt, IdConflict, InvalidArgument
 from refbus.kernel.schema import Schema
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
 from refbus.timeline import keys, token
 from refbus.timeline.filters import Filter
-from refbus.timeline.message import Draft, Node, Place, chained
+from refbus.timeline.message import Draft, Node, Place, chained, shown
 from refbus.timeline.queue import Branch, Delivery, Origin
 
 DB_NAME = "timeline.db"
@@ -39,13 +40,18 @@ class SqliteQueue:
         with self.store.transaction() as tx:
             known = _find(tx, draft.subject, draft.nonce)
             if known is not None:
+                if not known.is_whole:
+                    raise Corrupt(f"{draft.subject:.200} was sent before, and is damaged")
                 if known.content != (draft.nonce, draft.state, draft.payload):
                     raise IdConflict(f"{draft.subject:.200} was sent with other content")
                 return known, True
             last = tx.row("SELECT number, hash FROM timelines WHERE timeline = ?", (draft.timeline,))
             if last is not None and origin is not None:
                 raise IdConflict(f"timeline {draft.key.timeline!r:.100} exists")
-            node = chained(draft, Place(*last) if last else start or Place(), tx.now_us)
+            head = Place(*last) if last else start or Place()
+            if (type(head.number), type(head.hash)) != (int, str):
+                raise Corrupt(f"the head of timeline {draft.key.timeline!r:.100} is damaged")
+            node = chained(draft, head, tx.now_us)
             self.insert(tx, draft, node)
             self.set_head(tx, Branch(draft.timeline, origin, node.place))
             return node, False
@@ -175,8 +181,9 @@ def _next(tx: Transaction, consumer: str, wanted: Filter) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _branch(row: tuple[str, str | None, int | None, int, str]) -> Branch:
-    timeline, parent, at, number, hash_ = row
+def _branch(row: tuple[Any, ...]) -> Branch:
+    timeline, parent, at, number, hash_ = map(shown, row)
+    number, at = (-1 if isinstance(one, str) else one for one in (number, at))  # no number: the end of no chain
     origin = None if parent is None or at is None else Origin(parent, at)
     return Branch(timeline, origin, Place(number, hash_))
 
@@ -195,7 +202,8 @@ _FIND = """
 
 _READ = """
     SELECT number, subject, nonce, state, payload, time_us, previous, hash FROM messages
-    WHERE timeline = :timeline AND number > :after AND (:submission IS NULL OR submission = :submission)
+    WHERE timeline = :timeline AND number > :after AND typeof(number) = 'integer'
+    AND (:submission IS NULL OR submission = :submission)
     ORDER BY number LIMIT :limit
 """
 
@@ -204,18 +212,18 @@ _BY_POSITION = """
 """
 
 _ASTRAY = """
-    SELECT timeline, number FROM messages
+    SELECT CAST(timeline AS TEXT), CAST(number AS INTEGER) FROM messages
     WHERE substr(subject, 1, length(timeline || submission || type) + 11)
           <> 'vlinder.' || timeline || '.' || submission || '.' || type || '.'
 """
 
 _HOMELESS = """
-    SELECT CAST(timeline AS TEXT), min(number) FROM messages
+    SELECT CAST(timeline AS TEXT), CAST(min(number) AS INTEGER) FROM messages
     WHERE timeline NOT IN (SELECT timeline FROM timelines) GROUP BY timeline
 """
 
 _OUT_OF_ORDER = """
-    SELECT later.timeline, later.number FROM messages AS later
+    SELECT CAST(later.timeline AS TEXT), CAST(later.number AS INTEGER) FROM messages AS later
     JOIN messages AS earlier ON earlier.timeline = later.timeline AND earlier.number = later.number - 1
     WHERE later.position <= earlier.position
 """

@@ -128,8 +128,4 @@ def _wrong(node: Node, last: Place, timeline: str) -> Iterator[str]:
 
 
 def _fault(timeline: str, number: int, says: str) -> Fault:
-    try:
-        name = token.decode(timeline)
-    except BusError:
-        name = timeline  # damaged
-    return {"timeline": name, "number": number, "fault": says}
+    return {"timeline": token.shown(timeline), "number": number, "fault": says}

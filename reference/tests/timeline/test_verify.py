@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -180,6 +181,69 @@ def test_a_column_of_another_type_is_a_fault(column: str, tmp_path: Path) -> Non
         assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 2)}
         with pytest.raises(Corrupt):
             bus.replay("main", "s1")
+
+
+def stored_as_blob(folder: Path, table: str, column: str, where: str) -> None:
+    """The same bytes, and SQLite no longer calls them text, or a number."""
+    with contextlib.closing(sqlite3.connect(folder / "timeline.db", isolation_level=None)) as db:
+        db.execute(f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {where}")
+
+
+@pytest.mark.parametrize("column", ["subject", "nonce", "state", "payload", "time_us", "previous", "hash"])
+def test_a_column_of_another_type_is_shown_as_text(column: str, tmp_path: Path) -> None:
+    """It says that it is damaged, and hides no other; who would be given it as an answer is refused."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        bus.reply(delegation(), "done", "n2", {"k": 1})
+        number = 4 if column == "nonce" else 5
+        before = bus.log("main")["messages"]
+        stored_as_blob(tmp_path, "messages", column, f"timeline = 'main' AND number = {number}")
+        for after in (bus.log("main")["messages"], json.loads(json.dumps(bus.dump()))["messages"]):
+            damaged = [message["number"] for message in after if "payload_error" in message]
+            assert damaged == [number] and len(after) >= len(before)
+        if column in ("subject", "state", "previous", "hash"):
+            assert bus.log("main")["messages"][4][column] == before[4][column]  # type: ignore[literal-required]
+        if column not in ("nonce", "subject"):
+            with pytest.raises(Corrupt):
+                bus.reply(delegation(), "done", "n1", {"k": 1})
+
+
+def test_a_number_that_is_none_has_no_place_in_the_order(tmp_path: Path) -> None:
+    """All others are read; verify finds the gap."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        stored_as_blob(tmp_path, "messages", "number", "timeline = 'main' AND number = 2")
+        assert [message["number"] for message in bus.log("main")["messages"]] == [1, 3, 4, 5, 6]
+        assert [message["number"] for message in bus.log("side")["messages"]] == [1, 3, 4, 5]
+        assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 3)}
+
+
+@pytest.mark.parametrize("column", HEADS)
+def test_a_head_of_another_type_is_a_fault(column: str, tmp_path: Path) -> None:
+    """Whoever looks at all timelines sees them; nothing is appended behind what nobody can read."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        stored_as_blob(tmp_path, "timelines", column, "timeline = 'side'")
+        assert len(json.loads(json.dumps(bus.timelines()))["timelines"]) == 2
+        assert json.loads(json.dumps(bus.dump()))["integrity"]
+        assert column in ("parent", "hash") or not json.loads(json.dumps(bus.verify()))["ok"]
+        if column in ("number", "hash"):
+            with pytest.raises(Corrupt):
+                bus.send(request("side", sequence=9), "more")
+
+
+@pytest.mark.parametrize("column", ["subject", "state"])
+def test_a_damaged_result_is_nobodys_newest(column: str, tmp_path: Path) -> None:
+    """The caller is not to blame. A newer one that can be read is the newest all the same."""
+    ada, bob = invoke()["agent"], delegation()["target"]
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        newest = bus.state("main", ada)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute(f"UPDATE messages SET {column} = CAST('%%' AS BLOB) WHERE timeline = 'main' AND number = 5")
+        assert bus.state("main", ada) == newest
+        with pytest.raises(Corrupt):
+            bus.state("main", bob)
 
 
 def test_a_parent_that_is_no_name_hides_no_other_timeline(tmp_path: Path) -> None:
