@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, cast
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
-from refbus.topics.message import Message, as_messages
+from refbus.topics.message import Message, as_messages, readable
 from refbus.topics.route import no_topic
 
 
@@ -95,7 +95,8 @@ class Browse:
         with self._store.snapshot() as tx:
             self._refuse_unknown(tx, topic_id)
             pairs = tx.rows("SELECT DISTINCT sender, message_type FROM messages WHERE topic_id = ?", (topic_id,))
-        return {"senders": sorted({str(one) for one, _ in pairs}), "types": sorted({str(one) for _, one in pairs})}
+        senders, types = ({str(readable(pair[at])) for pair in pairs} for at in (0, 1))
+        return {"senders": sorted(senders), "types": sorted(types)}
 
     @staticmethod
     def _refuse_unknown(tx: Transaction, topic_id: str) -> None:

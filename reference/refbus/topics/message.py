@@ -105,7 +105,7 @@ def as_messages(rows: list[Row]) -> list[Message]:
     """Rows of `messages` as their reader sees them."""
     if bytes in map(type, chain.from_iterable(rows)):
         # A stranger's: shown as text, rather than breaking the reply.
-        rows = [tuple(map(_readable, row)) for row in rows]
+        rows = [tuple(map(readable, row)) for row in rows]
     return list(map(as_message, rows))
 
 
@@ -153,5 +153,5 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     return value if type(value) is dict else None
 
 
-def _readable(cell: Any) -> Any:
+def readable(cell: Any) -> Any:
     return cell.decode("utf-8", "replace") if type(cell) is bytes else cell

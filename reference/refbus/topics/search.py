@@ -17,6 +17,7 @@ from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
 from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
+from refbus.topics.message import readable
 from refbus.topics.route import Route, Warned
 
 MODES = ("hybrid", "fts", "semantic")
@@ -223,7 +224,7 @@ def _fuse(rankings: Sequence[list[Hit]]) -> list[Hit]:
 
 def hit(row: Sequence[Any]) -> Hit:
     """A row of a search as a result."""
-    return dict(zip(_FIELDS, row, strict=True))
+    return dict(zip(_FIELDS, map(readable, row), strict=True))
 
 
 def plain(text: str) -> str:

@@ -52,6 +52,21 @@ def test_a_message_whose_seq_is_no_whole_number_is_passed_over(join: Join, stran
     assert alice.bus.overview(alice.topic_id)[0]["newest_seq"] == 8
 
 
+@pytest.mark.parametrize("column", ["message_id", "sender", "message_type", "content_markdown", "created_at"])
+def test_what_is_stored_as_a_blob_is_shown_as_text(join: Join, strange: Strange, column: str) -> None:
+    """By readers, searches and the page alike: no reply that is JSON breaks of it."""
+    alice, bob = join("alice"), join("bob")
+    alice.sync("needle one")
+    strange(INSERT, "odd", alice.topic_id, 2)
+    strange(f"UPDATE messages SET {column} = CAST('needle' AS BLOB) WHERE seq = 2")
+    (_, read) = bob.sync()["received"]
+    (found,) = [one for one in alice.bus.messages_search("needle", mode="fts")["results"] if one["seq"] == 2]
+    shown = [read, *([] if column == "content_markdown" else [found]), alice.bus.page(alice.topic_id)[1].message]
+    assert [one[column] for one in shown] == ["needle"] * len(shown)
+    voices = alice.bus.voices(alice.topic_id)
+    assert column not in ("sender", "message_type") or "needle" in voices["senders"] + voices["types"]
+
+
 @pytest.mark.parametrize("newest", [limits.INT64_MAX, limits.INT64_MAX - 1])
 def test_a_topic_without_a_number_left_is_read_and_refuses_what_is_new(
     join: Join, strange: Strange, newest: int
