@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import logging
 import os
 import re
@@ -27,22 +26,24 @@ class Archive:
         self._is_alerted = False
         self._unsynced: set[tuple[str, ...]] = set()  # folders, by their parts
 
-    def move(self, agent: str, name: str, stat: Stat) -> None:
-        """Move a file out of its outbox, if it is there and still the one that was processed."""
+    def move(self, agent: str, name: str, stat: Stat) -> bool:
+        """Move a file out of its outbox, if it is there and still the one that was processed. False: not now."""
         date = self._today().isoformat()
         try:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 found = tree.look(name, outbox)
                 if tree.refusal(found) is not None or tree.stat_of(found) != stat:
-                    return
+                    return True
                 with tree.folder(self._store.root, tree.ARCHIVE, date, agent, make=True) as fd:
                     kept = _free_name(name, fd)
+                    self._unsynced |= {(), (date,), (date, agent)}
                     os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
                     os.chmod(kept, FILE_MODE, dir_fd=fd)
-                self._unsynced |= {(), (date,), (date, agent)}
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
-                raise
+            if error.errno not in tree.GONE:
+                self._store.troubles.add(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}", error)
+                return False
+        return True
 
     def settle(self) -> None:
         """What was moved stays moved when the power goes, before the ledger says so."""

@@ -11,6 +11,7 @@ from refbus.kernel.msgfile import Message
 from refbus.relay import tree
 from refbus.relay.failure import Failure
 from refbus.relay.store import Store
+from refbus.relay.trouble import Later
 
 _CHUNK = 1024 * 1024
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -23,17 +24,24 @@ class Attachments:
         self._store = store
 
     def verify(self, message: Message) -> None:
-        """Raise attachment_missing or attachment_corrupt."""
+        """Raise attachment_missing or attachment_corrupt; Later where its disk cannot say."""
         if message.attachment is None:
             return
         digest = message.attachment.partition(":")[2]
         try:
-            with tree.folder(self._store.root, tree.ATTACHMENTS, digest[:2]) as fd:
-                file = os.open(digest, _FILE, dir_fd=fd)
+            self._look(digest)
         except FileNotFoundError:
             raise Failure("attachment_missing", digest) from None
         except OSError as error:
-            raise Failure("attachment_corrupt", f"{digest}: {error.strerror}") from error
+            if error.errno in tree.GONE or isinstance(error, PermissionError):
+                raise Failure("attachment_corrupt", f"{digest}: {error.strerror}") from error
+            self._store.troubles.add(f"{tree.ATTACHMENTS}/{digest[:2]}/{digest}", error)
+            self._store.troubles.stop()
+            raise Later from error
+
+    def _look(self, digest: str) -> None:
+        with tree.folder(self._store.root, tree.ATTACHMENTS, digest[:2]) as fd:
+            file = os.open(digest, _FILE, dir_fd=fd)
         try:
             self._verify(file, digest)
         finally:

@@ -2,7 +2,8 @@
 
     clock → agents → scan, validate, ledger → process → archive
 
-A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery.
+A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery. What one file
+meets a second time ends no pass: it is told when all else is done (`trouble`).
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class Passes:
         iso.text(self._store.clock.now_ms() * 1000)
         began = time.perf_counter()
         refused = self._audit.added
+        self._store.troubles.begin()
         if self._is_interrupted:
             self.recover()
         self._is_interrupted = True
@@ -75,9 +77,11 @@ class Passes:
         except BusError as error:
             error.definite = False  # of this step alone it was true
             raise
-        self._is_interrupted = False
         done["refused"] = self._audit.added - refused
         self._count(done, time.perf_counter() - began)
+        if self._store.troubles.first is not None:
+            raise _told(self._store.troubles.first) from self._store.troubles.first
+        self._is_interrupted = False
         return done
 
     def recover(self) -> None:
@@ -86,6 +90,7 @@ class Passes:
             self._recovery.recover()
         except OSError as error:
             raise _told(error) from error
+        self._is_interrupted = self._store.troubles.first is not None
 
     def restore(self, path: str) -> Done:
         """Put a copy of the ledger in its place, and bring it and the files together.

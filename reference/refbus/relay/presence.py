@@ -44,8 +44,7 @@ class Presence:
         found, refusals = self._folders()
         known = {name for (name,) in self._store.db.rows("SELECT name FROM agents")}
         new = [name for name in found if name not in known]
-        for name in new:
-            refusals += self.make_folders(name)
+        new = [name for name in new if self._is_made(name, refusals)]
         silent = self._silent()
         if new or refusals or silent:
             with self._store.transaction() as tx:
@@ -56,7 +55,7 @@ class Presence:
                     [(name, tx.now_ms) for name in new],
                 )
                 tx.executemany("UPDATE agents SET status = 'inactive' WHERE name = ?", [(name,) for name in silent])
-        return found
+        return [name for name in found if name in known or name in new]
 
     def make_folders(self, name: str) -> list[Refusal]:
         """An agent's folders; what stands where one of them should be, if it cannot be made."""
@@ -95,6 +94,15 @@ class Presence:
         """All agents by name."""
         rows = tx.rows("SELECT name, status FROM agents ORDER BY name")
         return [{"name": name, "status": status} for name, status in rows]
+
+    def _is_made(self, name: str, refusals: list[Refusal]) -> bool:
+        """A new agent's folders are there. False: its disk makes none now, so it is new again in the next pass."""
+        try:
+            refusals += self.make_folders(name)
+        except OSError as error:
+            self._store.troubles.add(f"{tree.AGENTS}/{name}", error)
+            return False
+        return True
 
     def _silent(self) -> list[str]:
         """Active agents without a process of ours that sent nothing for too long."""

@@ -6,7 +6,6 @@ subscription, a spawn) is a batch of its own.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import logging
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from refbus.relay.ledger import Row
 from refbus.relay.requests import Requests
 from refbus.relay.route import Route
 from refbus.relay.store import Store
+from refbus.relay.trouble import Later
 
 log = logging.getLogger("refbus.relay.process")
 BATCH = 100
@@ -83,11 +83,7 @@ class Processing:
         batch = Batch()
         for row in rows:
             try:
-                found = self._read(row)
-                if found is None:
-                    batch.held.append(row)
-                    continue
-                message, data = found
+                message, data = self._read(row)
                 self._route.refuse_bad_address(message.to)
                 if message.kind in _ORCHESTRATORS and message.to != names.ORCHESTRATOR:
                     raise Failure("misdirected", message.kind)
@@ -107,18 +103,20 @@ class Processing:
                 batch.done.append(row)
             except Failure as failure:
                 batch.failed.append((row, failure))
+            except Later:
+                batch.held.append(row)
         self._finish(batch, counts)
 
-    def _read(self, row: Row) -> tuple[Message, bytes] | None:
-        """The message, as it was when it came into the ledger; None if its file is another one now (R3)."""
+    def _read(self, row: Row) -> tuple[Message, bytes]:
+        """The message, as it was when it came into the ledger. Raises Later if its file is another one now (R3)."""
         try:
             with tree.folder(self._store.root, tree.AGENTS, row.agent, tree.OUTBOX) as outbox:
                 before, data, after = tree.read(row.name, outbox, self._store.config.message_bytes_max)
-        except PermissionError:
-            return None  # its owner took the right away after the look: it waits
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
-                raise
+            if error.errno not in tree.GONE:
+                self._store.troubles.add(row.path, error)
+                self._store.troubles.stop()
+                raise Later from error
             raise Failure("file_disappeared") from error
         if tree.refusal(before) is not None:
             raise Failure("file_disappeared")
@@ -128,7 +126,7 @@ class Processing:
             # It came in under an orchestrator that took more (R4).
             raise Failure("too_large", f"{before.st_size} bytes, more than {config.message_bytes_max}")
         if not is_same or hashlib.sha256(data).hexdigest() != row.checksum:
-            return None
+            raise Later
         try:
             return msgfile.parse(data), data
         except FormatError as error:
@@ -187,10 +185,9 @@ class Processing:
         for row, failure in batch.failed:
             if not failure.is_transient or row.retry_count >= config.retries_max:
                 self._archive.move(row.agent, row.name, row.stat)
-        for row in batch.done:
-            self._archive.move(row.agent, row.name, row.stat)
+        moved = [row for row in batch.done if self._archive.move(row.agent, row.name, row.stat)]
         self._archive.settle()
-        if batch.done:
+        if moved:
             with self._store.transaction() as tx:
-                for row in batch.done:
+                for row in moved:
                     ledger.archive(tx, row.id)

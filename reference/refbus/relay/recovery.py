@@ -80,16 +80,21 @@ class Recovery:
     def _archive_the_rest(self) -> None:
         with self._store.snapshot() as tx:
             done, failed = self._rows(tx, "completed"), self._rows(tx, "failed")
-        for row in done + failed:
-            found = self._stat(row)
-            # Not by its inode: a folder that was copied to another disk has others.
-            if found is not None and found[:2] == row.stat[:2]:
-                self._archive.move(row.agent, row.name, found)
+        moved = [row for row in done if self._move(row)]
+        for row in failed:
+            self._move(row)
         self._archive.settle()
-        if done:
+        if moved:
             with self._store.transaction() as tx:
-                for row in done:
+                for row in moved:
                     ledger.archive(tx, row.id)
+
+    def _move(self, row: Row) -> bool:
+        found = self._stat(row)
+        # Not by its inode: a folder that was copied to another disk has others.
+        if found is None or found[:2] != row.stat[:2]:
+            return True
+        return self._archive.move(row.agent, row.name, found)
 
     def _rows(self, tx: Transaction, status: str) -> list[Row]:
         rows = tx.rows(
@@ -100,8 +105,9 @@ class Recovery:
         return [Row.of(row) for row in rows]
 
     def _stat(self, row: Row) -> Stat | None:
+        """Of its file; None if that is gone. Where nobody can say, it is as it was."""
         try:
             found = os.lstat(self._store.root / row.path)
-        except OSError:
-            return None
+        except OSError as error:
+            return None if error.errno in tree.GONE else row.stat
         return None if tree.refusal(found) else tree.stat_of(found)

@@ -6,7 +6,6 @@ The listing is the truth. What wakes the orchestrator only decides when it is ma
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import itertools
 import json
@@ -77,7 +76,8 @@ class Scanner:
     def __init__(self, store: Store, audit: Audit, presence: Presence, rate: Rate) -> None:
         self._store, self._audit, self._presence, self._rate = store, audit, presence, rate
         self._first_seen: dict[str, tuple[Stat, int]] = {}
-        self._forbidden: set[str] = set()  # paths that were told of
+        self._told: set[str] = set()  # what nobody might touch in the last pass
+        self._forbidden: set[str] = set()  # and in this one
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
 
@@ -85,12 +85,14 @@ class Scanner:
         """Bring the ledger up to date."""
         self._now_ns, self._monotonic_ns = self._store.clock.now_us() * 1_000, self._store.clock.monotonic_ns()
         self.next_ms = None
+        self._told, self._forbidden = self._forbidden, set()
         refusals: list[Refusal] = []
         orphans: list[str] = []
         seen: dict[str, tuple[Stat, int]] = {}
         found = [file for agent in agents for file in self._files(agent, seen, refusals, orphans)]
         self._first_seen = seen
         news = self._news(found, refusals, orphans)
+        self._store.troubles.stop()
         told = self._rate.news(news.limited)
         if any(news[:2]) or refusals or orphans or told:
             with self._store.transaction() as tx:
@@ -108,12 +110,14 @@ class Scanner:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 pending = self._pending(agent, outbox, seen, orphans)
                 yield from self._outbox(agent, outbox, pending, seen, refusals)
-        except PermissionError as error:
-            self._leave(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}", error)
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
-                raise
-            refusals += self._presence.make_folders(agent)
+            if error.errno not in tree.GONE:
+                self._leave(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}", error)
+                return
+            try:
+                refusals += self._presence.make_folders(agent)
+            except OSError as again:
+                self._leave(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}", again)
 
     def _outbox(
         self, agent: str, outbox: int, pending: set[str], seen: dict[str, tuple[Stat, int]], refusals: list[Refusal]
@@ -123,6 +127,11 @@ class Scanner:
             try:
                 found = tree.look(name, outbox)
             except FileNotFoundError:
+                continue
+            except PermissionError:
+                raise  # to look at anything in here is forbidden
+            except OSError as error:
+                self._leave(path, error)
                 continue
             event = tree.refusal(found) or (None if names.is_file_name(name) else "bad_file_name")
             stat = tree.stat_of(found)
@@ -151,6 +160,8 @@ class Scanner:
                             continue
                 except FileNotFoundError:
                     continue
+                except OSError as error:
+                    self._leave(path, error)
                 present.add(name)
             return present
         finally:
@@ -170,8 +181,12 @@ class Scanner:
         copies = self._ids_of_copies(file for file in found if file.path not in known)
         news = News([], [], set(), refusals, set(), orphans)
         for agent, files in itertools.groupby(found, operator.attrgetter("agent")):
-            with contextlib.suppress(FileNotFoundError, PermissionError), self._entered(agent) as outbox:
-                self._sift(files, outbox, known, copies, news)
+            try:
+                with self._entered(agent) as outbox:
+                    self._sift(files, outbox, known, copies, news)
+            except OSError as error:
+                if error.errno not in tree.GONE:
+                    self._leave(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}", error)
         return news
 
     def _sift(self, files: Iterable[Found], outbox: int, known: dict[str, Known], copies: set[str], news: News) -> None:
@@ -236,13 +251,10 @@ class Scanner:
             return None
         try:
             before, data, after = tree.read(file.name, outbox, config.message_bytes_max)
-        except PermissionError as error:
-            self._leave(file.path, error)
-            return None
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
-                raise
-            return None  # it went, or is no file any more: the next scan says what it is
+            if error.errno not in tree.GONE:
+                self._leave(file.path, error)
+            return None  # where it went, or is no file any more, the next scan says what it is
         if tree.refusal(before) is not None or tree.stat_of(before) != file.stat:
             self._wait(config.settle_ms)
             return None
@@ -267,12 +279,18 @@ class Scanner:
         priority = PRIORITY_DEFAULT if verdict.priority is None else verdict.priority
         return priority, Entry(file.agent, file.name, file.stat, digest, verdict.kind, verdict.to)
 
-    def _leave(self, path: str, error: PermissionError) -> None:
-        """What its owner lets nobody read waits until that changes, and nobody else's messages with it. Told once."""
+    def _leave(self, path: str, error: OSError) -> None:
+        """What cannot be touched waits until that changes, and nobody else's messages with it.
+
+        Where its owner forbids it, that is told once.
+        """
         self._wait(self._store.config.malformed_ms)
-        if path not in self._forbidden:
+        if isinstance(error, PermissionError):
+            is_told = path in self._told or path in self._forbidden
             self._forbidden.add(path)
-            log.warning("unreadable", extra={"path": path, "error": str(error)})
+            if is_told:
+                return
+        self._store.troubles.add(path, error)
 
     def _wait(self, ms: int) -> None:
         """A file will be looked at again so much later."""

@@ -12,6 +12,7 @@ from refbus.kernel.schema import Schema
 from refbus.kernel.store import Store as Base
 from refbus.relay import config, tree
 from refbus.relay.lock import Lock
+from refbus.relay.trouble import Troubles
 
 SCHEMA = Schema.of_folder(Path(__file__).parent)
 PRAGMAS = ("PRAGMA cache_size = -2000", "PRAGMA temp_store = MEMORY")  # appendix B; the others are the kernel's
@@ -33,6 +34,7 @@ class Store(Base):
         super().__init__(self.root / tree.LEDGER, clock=clock, synchronous=synchronous, pragmas=PRAGMAS)
         self.is_power_safe = synchronous == "FULL"
         self.config = config.Config()
+        self.troubles = Troubles()
         self.lock = Lock(self.root / tree.LOCK)
         if hold:
             self.lock.take()

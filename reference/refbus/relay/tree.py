@@ -7,6 +7,7 @@ is done in it is done by its descriptor. So nothing that is swapped for a symbol
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from refbus.kernel.msgfile import Stat
 AGENTS, OUTBOX, INBOX, PENDING = "agents", "outbox", "inbox", ".pending"
 ATTACHMENTS, ARCHIVE, TMP, LEDGER, CONFIG, LOCK = "attachments", "archive", "tmp", "ledger.db", "config.json", ".lock"
 
+# What a call says where nothing stands, or something else than the file or folder that was expected.
+GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST_NS = 2**63 - 1
 # Without O_NONBLOCK, a fifo that is put in a file's place would hold its reader for ever.

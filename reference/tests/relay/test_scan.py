@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from refbus.kernel.errors import InvalidArgument
 from refbus.relay import names
 from refbus.relay.bus import RelayBus
 
-from .conftest import Agents, OpenRelay, events, rows
+from .conftest import Agents, OpenRelay, events, permissions_count, rows
 
 GOOD = b"TO: ann\n\nhello"
 NAME = "1706123456789012345-a1b2c3d4.msg"
@@ -50,29 +48,6 @@ def test_a_file_is_taken_when_it_has_settled(relay: RelayBus, agents: Agents, cl
     assert relay.scanner.next_ms == 1
     clock.set(clock.now_ms() + 1)
     assert relay.scan()["discovered"] == 1
-
-
-@contextlib.contextmanager
-def permissions_count() -> Iterator[None]:
-    """For root, too, who may read everything by two capabilities: they are put down for a while."""
-    if os.geteuid():
-        yield
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
-
-    def call(name: str, sets: ctypes.Array[ctypes.c_uint32]) -> None:
-        if getattr(libc, name)(header, sets):
-            raise OSError(ctypes.get_errno(), name)
-
-    call("capget", held)
-    less = (ctypes.c_uint32 * 6)(*held)
-    less[0] &= ~0b110  # effective: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-    call("capset", less)
-    try:
-        yield
-    finally:
-        call("capset", held)
 
 
 @pytest.mark.parametrize("what", ["file", "outbox", ".pending"])

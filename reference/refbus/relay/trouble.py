@@ -1,0 +1,44 @@
+"""What the disk does not do for one file: that file waits, all others go on, and the pass tells of it in the end.
+
+Not at once. Most such errors are gone in the next pass, and for one of those nobody's message shall overtake another's:
+what is met for the first time ends its pass. What is met again in the next one is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+
+log = logging.getLogger("refbus.relay.trouble")
+
+
+class Later(Exception):
+    """Nothing can be said of a message now. Its row stays as it is, and the next pass looks again."""
+
+
+class Troubles:
+    """Of one pass, and the paths of those of the last one."""
+
+    def __init__(self) -> None:
+        self._before: set[str] = set()
+        self._met: dict[str, OSError] = {}
+
+    def begin(self) -> None:
+        """Another pass."""
+        self._before, self._met = set(self._met), {}
+
+    def add(self, path: str, error: OSError) -> None:
+        """Nothing can be done with this file now. Who let nobody touch it has his way: no pass ends of that."""
+        log.warning("left", extra={"path": path, "error": str(error)})
+        if not isinstance(error, PermissionError):
+            self._met[path] = error
+
+    def stop(self) -> None:
+        """Raise what was not met in the last pass."""
+        for path, error in self._met.items():
+            if path not in self._before:
+                raise error
+
+    @property
+    def first(self) -> OSError | None:
+        """Of this pass, if there was any."""
+        return next(iter(self._met.values()), None)
