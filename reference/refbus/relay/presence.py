@@ -130,10 +130,10 @@ class Presence:
                 else:
                     continue
                 try:
-                    stat = tree.stat_of(tree.look(entry.name, fd))
+                    what = tree.identity(tree.look(entry.name, fd))
                 except FileNotFoundError:
                     continue
-                refusals.append(Refusal(event, f"{tree.AGENTS}/{names.printable(entry.name)}", stat))
+                refusals.append(Refusal(event, f"{tree.AGENTS}/{names.printable(entry.name)}", what))
         return sorted(found), refusals
 
     def _obstacles(self, name: str) -> list[Refusal]:

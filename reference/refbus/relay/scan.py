@@ -134,10 +134,10 @@ class Scanner:
                 self._leave(path, error)
                 continue
             event = tree.refusal(found) or (None if names.is_file_name(name) else "bad_file_name")
-            stat = tree.stat_of(found)
             if event is not None:
-                refusals.append(Refusal(event, path, stat))
+                refusals.append(Refusal(event, path, tree.identity(found)))
                 continue
+            stat = tree.stat_of(found)
             self._remember(path, stat, seen)
             yield Found(agent, name, stat, name in pending)
 

@@ -84,6 +84,11 @@ def stat_of(found: os.stat_result) -> Stat:
     return Stat(found.st_size, max(-_LAST_NS, min(found.st_mtime_ns, _LAST_NS)), found.st_ino)
 
 
+def identity(found: os.stat_result) -> Stat:
+    """What tells what is refused from the next thing at its place. The time of a folder is of what lies in it."""
+    return Stat(0, 0, found.st_ino) if stat.S_ISDIR(found.st_mode) else stat_of(found)
+
+
 def refusal(found: os.stat_result) -> str | None:
     """Why this is no file that may be opened; None if it is one."""
     if stat.S_ISLNK(found.st_mode):

@@ -280,6 +280,24 @@ def test_a_folder_that_no_agent_may_have_is_not_entered(relay: RelayBus, agents:
     assert relay.status()["agents"] == [] and rows(relay) == {}
 
 
+@pytest.mark.parametrize("path", ["agents/1ann", "agents/ann/outbox/1-0000000a.msg"])
+def test_a_folder_that_is_refused_is_told_once_whatever_is_put_into_it(
+    relay: RelayBus, agents: Agents, path: str
+) -> None:
+    """It is the same one; another in its place is told of."""
+    agents.join("ann")
+    folder = agents.root / path
+    folder.mkdir()
+    for number in range(3):
+        (folder / str(number)).touch()
+        relay.scan()
+    assert [path for _, path in events(relay)] == [path]
+    folder.rename(agents.root / "elsewhere")
+    folder.mkdir()
+    relay.scan()
+    assert [path for _, path in events(relay)] == [path] * 2
+
+
 @pytest.mark.parametrize("part", ["", "/outbox", "/outbox/.pending"])
 def test_no_link_among_an_agents_folders_is_followed(
     relay: RelayBus, agents: Agents, tmp_path: Path, part: str
