@@ -59,11 +59,11 @@ class RelayBus(Face):
         self.processes = Processes()
         self.spawns = Spawns(self.store, self.agents, self.processes)
         self.archive = Archive(self.store)
-        self.delivery = Delivery(self.store)
+        self.delivery = Delivery(self.store, self.agents)
         self.scanner = Scanner(self.store, self.audits, self.agents, Rate(self.store, self.audits))
         self.processing = Processing(
             self.store,
-            Route(self.store, self.agents),
+            Route(self.store),
             Attachments(self.store),
             Requests(self.store, self.spawns),
             self.delivery,

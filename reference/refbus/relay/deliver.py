@@ -24,7 +24,11 @@ from refbus.kernel.files import FILE_MODE, write_all
 from refbus.kernel.msgfile import Stat
 from refbus.kernel.transaction import Transaction
 from refbus.relay import names, tree
+from refbus.relay.presence import Presence
 from refbus.relay.store import Store
+
+# A link, a file, a folder that nobody may write to or that lies on another disk: it is the agent's doing, and stays so.
+_NO_INBOX = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EXDEV})
 
 
 class Copy(NamedTuple):
@@ -40,8 +44,8 @@ class Copy(NamedTuple):
 class Delivery:
     """The operation `deliver` of pending_operations."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, presence: Presence) -> None:
+        self._store, self._presence = store, presence
 
     def stage(self, copies: list[Copy]) -> tuple[str, list[Stat]]:
         """Write the files; returns their folder in tmp/ and their stats. On an error nothing is left."""
@@ -91,7 +95,7 @@ class Delivery:
         return begin(tx, "deliver", payload), payload
 
     def place(self, payload: dict[str, Any]) -> list[int]:
-        """Rename what is still in tmp/; returns the rows of copies whose inbox is no folder any more."""
+        """Rename what is still in tmp/; returns the rows of copies whose inbox takes none."""
         lost = []
         try:
             with tree.folder(self._store.root, tree.TMP, payload["dir"]) as staged:
@@ -120,6 +124,8 @@ class Delivery:
             "UPDATE messages SET status = 'failed', last_error = 'inbox_lost', processed_at = ? WHERE id = ?",
             [(tx.now_ms, row) for row in lost],
         )
+        for recipient in sorted({recipient for _, recipient, _, row in payload["copies"] if row in lost}):
+            self._presence.tell_inbox(tx, recipient)
         end(tx, operation)
 
     def remove(self, folder: str) -> None:
@@ -144,7 +150,7 @@ class Delivery:
                     os.rename(number, name, src_dir_fd=staged, dst_dir_fd=inbox)
                 return True
         except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            if error.errno not in _NO_INBOX:
                 raise
             return False
 

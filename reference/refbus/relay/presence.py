@@ -77,18 +77,11 @@ class Presence:
             (tx.now_ms, name),
         )
 
-    def can_receive(self, name: str) -> bool:
-        """Is its inbox a folder? It is made where it is missing; a link is not followed."""
-        try:
-            with tree.folder(self._store.root, tree.AGENTS, name, tree.INBOX, make=True):
-                return True
-        except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                raise
-        with self._store.transaction() as tx:
-            for refusal in self._obstacles(name):
-                self._audit.add(tx, refusal.event, refusal.path, None, refusal.stat)
-        return False
+    def tell_inbox(self, tx: Transaction, name: str) -> None:
+        """Nothing can be put into its inbox: record what stands there, if it is no folder."""
+        refusal = self._obstacle(name, tree.INBOX)
+        if refusal is not None:
+            self._audit.add(tx, refusal.event, refusal.path, None, refusal.stat)
 
     def states(self, tx: Transaction) -> list[AgentState]:
         """All agents by name."""

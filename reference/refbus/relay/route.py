@@ -7,7 +7,6 @@ from typing import TypedDict
 from refbus.kernel.transaction import Transaction
 from refbus.relay import names
 from refbus.relay.failure import Failure
-from refbus.relay.presence import Presence
 from refbus.relay.store import Store
 
 
@@ -21,8 +20,8 @@ class Subscription(TypedDict):
 class Route:
     """Addresses become agents, in the order of their names."""
 
-    def __init__(self, store: Store, presence: Presence) -> None:
-        self._store, self._presence = store, presence
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def refuse_bad_address(self, to: str) -> None:
         """Raise bad_address for what is no address."""
@@ -45,7 +44,7 @@ class Route:
             )
         else:
             return [self._one(to)]
-        return [name for (name,) in rows if self._presence.can_receive(name)]
+        return [name for (name,) in rows]
 
     def _one(self, to: str) -> str:
         name, reason = to, "unknown_agent"
@@ -55,7 +54,7 @@ class Route:
                 raise Failure(reason)
             name = self._store.config.lead
         row = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
-        if row is None or row[0] == "terminated" or not self._presence.can_receive(name):
+        if row is None or row[0] == "terminated":
             raise Failure(reason, name)
         return name
 

@@ -318,17 +318,41 @@ def test_no_link_among_an_agents_folders_is_followed(
 
 
 def test_an_inbox_that_is_a_link_gets_nothing(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
-    """The message waits for it to be a folder, and fails in the end."""
+    """From the start or later: the messages are done, and their copies failed."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    agents.join("bob")
-    (agents.root / "agents" / "bob" / "inbox").symlink_to(outside, target_is_directory=True)
-    sent = agents.send("ann", "bob", "secret")
-    agents.send("ann", "*", "secret")
-    relay.scan()
+    agents.join("bob", "cid")
+    inboxes = [agents.root / "agents" / name / "inbox" for name in ("bob", "cid")]
+    inboxes[0].symlink_to(outside, target_is_directory=True)
+    for _ in range(2):
+        agents.send("ann", "bob", "secret")
+        agents.send("ann", "*", "secret")
+        relay.scan()
+        if not inboxes[1].is_symlink():
+            inboxes[1].rename(tmp_path / "taken")
+            inboxes[1].symlink_to(outside, target_is_directory=True)
     assert list(outside.iterdir()) == []
-    assert rows(relay)[sent]["last_error"] == "unknown_agent: bob"
-    assert ("symlink", "agents/bob/inbox") in events(relay)
+    assert {row["status"] for row in rows(relay).values()} == {"archived"}
+    copies = [(row["agent_name"], row["status"], row["last_error"]) for row in rows(relay, "inbox").values()]
+    lost = [(name, "failed", "inbox_lost") for name in ("bob", "bob", "bob", "bob", "cid")]
+    assert sorted(copies, key=repr) == sorted([*lost, ("cid", "completed", None)], key=repr)
+    assert events(relay) == [("symlink", f"agents/{name}/inbox") for name in ("bob", "cid")]
+
+
+def test_an_inbox_that_nobody_may_write_to_stops_nobody_else(relay: RelayBus, agents: Agents) -> None:
+    """Its copy has failed; the others have theirs."""
+    agents.join("bob", "cid")
+    relay.scan()
+    agents.send("ann", "*", "hello")
+    inbox = agents.root / "agents" / "bob" / "inbox"
+    with permissions_count():
+        inbox.chmod(0o500)
+        try:
+            assert relay.scan()["completed"] == 1
+        finally:
+            inbox.chmod(0o700)
+    assert (agents.bodies("bob"), agents.bodies("cid")) == ([], ["hello"])
+    assert [row["last_error"] for row in rows(relay, "inbox").values()] == ["inbox_lost", None]
 
 
 def test_a_message_is_processed_as_it_was_discovered(open_relay: OpenRelay, agents: Agents) -> None:

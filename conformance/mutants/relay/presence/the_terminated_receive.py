@@ -10,8 +10,8 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.presence.30",)
 ITEM = "corpus:requests"
 
-WAS = 'row is None or row[0] == "terminated" or'
-IS = "row is None or"
+WAS = 'row is None or row[0] == "terminated"'
+IS = "row is None"
 SOURCE = inspect.getsource(route.Route._one)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(route))

@@ -10,9 +10,9 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.route.07",)
 ITEM = "corpus:routes"
 
-WAS = "return [name for (name,) in rows if self._presence.can_receive(name)]"
+WAS = "return [name for (name,) in rows]"
 IS = (
-    "found = [name for (name,) in rows if self._presence.can_receive(name)]\n"
+    "found = [name for (name,) in rows]\n"
     "        if not found:\n"
     '            raise Failure("unknown_agent", to, is_final=True)\n'
     "        return found"
