@@ -24,6 +24,7 @@ CHOSEN = {
     "relay.log.41: its first character": "any of a name's",
     "relay.presence.33: ID": "the orchestrator's",
     "relay.retry.01: lost at a start": "does not count",
+    "relay.retry.05: after the clock went back": "when it has caught up",
     "relay.retry.10: after success": "goes",
 }
 

@@ -515,6 +515,9 @@ class RelayModel(Model):
             return row.status == "pending"
         with self.about(row.path):
             self.row("relay.retry.04", "relay.retry.05")
+        if self.now_ms < row.tried_at:
+            when = self.choice("relay.retry.05: after the clock went back", "at once", "when it has caught up")
+            return when == "at once"
         pause_ms = int(self.settings["retry_ms"]) * 2 ** (row.retry_count - 1)
         return self.has_come(self.now_ms - row.tried_at, pause_ms, "relay.retry.05")
 

@@ -96,13 +96,16 @@ def update(tx: Transaction, id_: int, entry: Entry) -> None:
 
 
 def due(tx: Transaction, after: int, retry_ms: int, at_most: int) -> list[Row]:
-    """Pending messages whose time has come, in the order of their discovery (R1)."""
+    """Pending messages whose time has come, in the order of their discovery (R1).
+
+    Where the clock went back behind the last attempt, it has: nobody waits until the clock has caught up.
+    """
     rows = tx.rows(
         "SELECT id, message_id, agent_name, file_path, file_size, file_mtime_ns, file_inode, checksum, retry_count "
         "FROM messages WHERE status = 'pending' AND direction = 'outbox' AND id > ? "
-        "AND (retry_count = 0 OR processed_at IS NULL OR processed_at + (? << (retry_count - 1)) <= ?) "
-        "ORDER BY id LIMIT ?",
-        (after, retry_ms, tx.now_ms, at_most),
+        "AND (retry_count = 0 OR processed_at > ? "
+        "OR processed_at IS NULL OR processed_at + (? << (retry_count - 1)) <= ?) ORDER BY id LIMIT ?",
+        (after, tx.now_ms, retry_ms, tx.now_ms, at_most),
     )
     return [Row.of(row) for row in rows]
 

@@ -134,6 +134,17 @@ def test_lead_is_the_agent_that_is_configured(open_relay: OpenRelay, agents: Age
     assert (rows(relay)[sent]["retry_count"], rows(relay)[sent]["status"]) == (3, "archived")
 
 
+def test_a_clock_that_goes_back_makes_nobody_wait_for_an_hour(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """A pause ends with it, and the next one is counted from there (R1)."""
+    agents.send("ann", "bob", "hello")
+    assert relay.scan()["retried"] == 1
+    clock.set(clock.now_ms() - 3_600_000)
+    assert [relay.scan()["retried"] for _ in range(2)] == [1, 0]
+    agents.join("bob")
+    clock.set(clock.now_ms() + 2_000)
+    assert relay.scan()["completed"] == 1
+
+
 def test_nobody_is_waited_for_for_ever(relay: RelayBus, agents: Agents, clock: Clock) -> None:
     """The fourth failure is the last, and the file is put away (R4)."""
     sent = [agents.send("ann", "nobody"), agents.send("ann", "Lead")]
