@@ -6,7 +6,7 @@ from typing import Any, Never, TypedDict
 
 from refbus.comms.envelope import Message, as_message
 from refbus.comms.store import Store
-from refbus.kernel import jsontext
+from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 
@@ -92,12 +92,13 @@ class Route:
         return named
 
     def _ready(self, agent_id: str, channels: list[str], limit: int) -> list[Message]:
-        """Pending ones come sorted from an index; those that are due again are few."""
-        values = {"agent": agent_id, "limit": limit, "now": self.store.now()}
+        """Pending ones come sorted from an index; those that are due again are few. All are of one moment."""
         rows: list[tuple[Any, ...]] = []
-        for channel in dict.fromkeys(channels):
-            rows += self.store.db.rows(_READY, {**values, "channel": channel})
-        rows += self.store.db.rows(_DUE_AGAIN, {**values, "channels": jsontext.encode(channels)})
+        with self.store.snapshot() as tx:
+            values = {"agent": agent_id, "limit": limit, "now": iso.text(tx.now_us)}
+            for channel in dict.fromkeys(channels):
+                rows += tx.rows(_READY, {**values, "channel": channel})
+            rows += tx.rows(_DUE_AGAIN, {**values, "channels": jsontext.encode(channels)})
         rows.sort(key=_rank)
         return [as_message(row[1:]) for row in rows[:limit]]
 

@@ -183,3 +183,29 @@ def test_what_no_claim_can_name_is_not_shown(
     assert shown(bus, limit=1) == ["named"]
     while messages := shown(bus):
         assert all(bus.claim_message("bob", message)["claimed"] for message in messages)
+
+
+def test_what_can_be_claimed_throughout_is_shown_whatever_others_do_meanwhile(
+    open_bus: OpenBus, send: Send, clock: Clock
+) -> None:
+    """Channels, and what is due again, are of one moment: another process looks after a claim, or sends."""
+    bus, other = open_bus(), open_bus()
+    claimed = send()
+    other.claim_message("bob", claimed)
+    clock.set(T0_MS + 3_600_000 - 1)  # its claim is over, its life is not
+    meanwhile = [
+        lambda: other.get_agent_health("bob"),
+        lambda: other.send_message("alice", "bob", "note", {}, "other", priority=1),
+    ]
+    statements: list[str] = []
+
+    def at_each_statement(sql: str) -> None:
+        statements.append(sql)
+        if "FROM" in sql and len(statements) > 2 and meanwhile:
+            meanwhile.pop()()
+
+    connection = bus.store.db.connection()
+    connection.set_trace_callback(at_each_statement)
+    assert shown(bus, "bob", "general", "other") == [claimed]
+    connection.set_trace_callback(None)
+    assert not meanwhile

@@ -286,3 +286,21 @@ def test_messages_whose_timeline_is_gone_are_found(gone: str, tmp_path: Path) ->
             db.execute("DELETE FROM timelines WHERE timeline = ?", (gone,))
         faults = bus.verify()["faults"]
         assert (gone, "its timeline is not there") in [(fault["timeline"], fault["fault"]) for fault in faults]
+
+
+def test_what_is_sent_while_somebody_verifies_is_no_fault(open_bus: OpenBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head was read before it, and has moved on since."""
+    bus, other = open_bus(), open_bus()
+    grow(bus)
+    queue, late = bus.store.queue, ["late-1", "late-2"]
+    read = queue.read
+
+    def read_late(*args: Any) -> Any:
+        if late:
+            other.send(invoke(submission=late.pop()))
+        return read(*args)
+
+    monkeypatch.setattr(queue, "read", read_late)
+    verified = bus.verify()
+    assert not late
+    assert verified["faults"] == []
