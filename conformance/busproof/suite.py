@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +89,16 @@ class Ctx:
     def now_ms(self) -> int:
         """The scenario's time."""
         return self._now_ms
+
+    @property
+    def now_s(self) -> float:
+        """What the clocks of the fleet show, in Unix seconds: the scenario's time, or the machine's."""
+        return self._now_ms / 1000 if self.hello.clock == "manual" else time.time()
+
+    def pass_a_moment(self) -> None:
+        """A millisecond goes by, also where clocks stand still between two calls."""
+        if self.hello.clock == "manual":
+            self.advance(1)
 
     def advance(self, ms: int) -> int:
         """Move every session's clock on (or back, if negative) and return the new time."""

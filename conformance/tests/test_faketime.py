@@ -156,3 +156,13 @@ def test_a_program_sees_each_millisecond_that_it_is_told() -> None:
     clock.close()
     ours = {f"faketime_shm_{child.pid}", f"sem.faketime_sem_{child.pid}"}
     assert not ours & {path.name for path in Path("/dev/shm").iterdir()}
+
+
+@pytest.mark.parametrize("partner", [[], ["sqlite:"]], ids=["alone", "mixed"])
+@pytest.mark.parametrize("item", ["presence.peers", "presence.limit", "log.fields", "lease.table"])
+def test_a_sound_server_of_topics_at_the_kit_s_time_breaks_no_row(item: str, partner: list[str]) -> None:
+    """What happened is asked for at the time that its servers were told, and not at the machine's."""
+    with contextlib.closing(Fleet([f"faketime:{reference('topics')}", *partner], system="topics")) as fleet:
+        outcomes = {one.requirement: one.outcome for one in run_item(fleet, item)}
+    assert outcomes
+    assert set(outcomes.values()) <= {"pass", "not-applicable"}

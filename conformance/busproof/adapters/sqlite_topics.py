@@ -35,7 +35,7 @@ class TopicsParticipant(Participant):
     system = "topics"
     nouns = ("log", "cursor", "route", "lease", "presence", "limit")
     features = ("sqlite",)
-    clock = "wall"
+    clock = "manual"
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +49,9 @@ class TopicsParticipant(Participant):
             db.execute(statement)
         db.execute("COMMIT")
         return {}
+
+    def _now_s(self) -> float:
+        return time.time() if self._now_ms is None else self._now_ms / 1000
 
     def _ping(self) -> dict[str, Any]:
         return {"ok": True, "spec_version": "v6.3", "package_version": "1"}
@@ -64,7 +67,7 @@ class TopicsParticipant(Participant):
         self._conn.execute("BEGIN IMMEDIATE")
         found = None if mode == "new" or name is None else self._newest(name, "open")
         if found is None:
-            topic_id, now = secrets.token_hex(5), time.time()
+            topic_id, now = secrets.token_hex(5), self._now_s()
             name = name or f"topic-{topic_id}"
             kept = None if metadata is None else json.dumps(metadata)
             self._conn.execute(
@@ -98,7 +101,7 @@ class TopicsParticipant(Participant):
         else:
             self._conn.execute(
                 "UPDATE topics SET status = 'closed', closed_at = ?, close_reason = ? WHERE topic_id = ?",
-                (time.time(), reason, topic_id),
+                (self._now_s(), reason, topic_id),
             )
         self._conn.execute("COMMIT")
         return reply
@@ -132,7 +135,7 @@ class TopicsParticipant(Participant):
         if topic_id is None:
             topic_id = self._topic_resolve(str(name), allow_closed)["topic_id"]
         self._conn.execute("BEGIN IMMEDIATE")
-        topic, now = self._topic(topic_id), time.time()
+        topic, now = self._topic(topic_id), self._now_s()
         row = self._reservation(topic_id, agent_name)
         is_mine = row is not None and self._mine.get(topic_id) == (agent_name, row["last_claimed_at"])
         if row is None:
@@ -146,6 +149,7 @@ class TopicsParticipant(Participant):
             token = row["reclaim_token"]
             if reclaim_token != token and not (is_mine and reclaim_token is None):
                 _refuse("AGENT_NAME_IN_USE", agent_name)
+            now = max(now, row["last_claimed_at"] + 0.001)  # nothing else tells a later claim, whatever the clock shows
             self._conn.execute(
                 "UPDATE agent_name_reservations SET last_claimed_at = ? WHERE topic_id = ? AND agent_name = ?",
                 (now, topic_id, agent_name),
@@ -174,7 +178,7 @@ class TopicsParticipant(Participant):
         _number("window_seconds", window_seconds, 1)
         _number("limit", limit, 1)
         self._topic(topic_id)
-        now = time.time()
+        now = self._now_s()
         rows = self._conn.execute(
             "SELECT agent_name, last_seq, updated_at FROM cursors WHERE topic_id = ? AND updated_at >= ?"
             " ORDER BY updated_at DESC LIMIT ?",
@@ -219,7 +223,7 @@ class TopicsParticipant(Participant):
         ack_through: int | None,
     ) -> dict[str, Any]:
         self._conn.execute("BEGIN IMMEDIATE")
-        me, now = self._me(topic_id), time.time()
+        me, now = self._me(topic_id), self._now_s()
         topic, position = self._topic(topic_id), self._cursor(topic_id)
         sent, warnings = [], []
         for item in items:
@@ -289,7 +293,7 @@ class TopicsParticipant(Participant):
 
     def _cursor_reset(self, topic_id: str, last_seq: int = 0) -> dict[str, Any]:
         self._conn.execute("BEGIN IMMEDIATE")
-        me, now = self._me(topic_id), time.time()
+        me, now = self._me(topic_id), self._now_s()
         _number("last_seq", last_seq, 0, self._newest_seq(topic_id))
         self._conn.execute(_SET_CURSOR, (topic_id, me, last_seq, now))
         self._conn.execute("COMMIT")

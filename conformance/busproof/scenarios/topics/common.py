@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,9 +77,9 @@ def warned(reply: Row) -> list[str]:
     return [str(warning.get("code")) for warning in reply.get("warnings") or []]
 
 
-def is_recent(value: object) -> bool:
+def is_recent(ctx: Ctx, value: object) -> bool:
     """Is it a time of the last hour in unix seconds? Milliseconds, or another epoch, would be off by far more."""
-    return isinstance(value, int | float) and abs(value - time.time()) < 3600
+    return isinstance(value, int | float) and abs(value - ctx.now_s) < 3600
 
 
 def server(session: Session) -> McpDoor:

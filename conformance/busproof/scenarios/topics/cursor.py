@@ -564,7 +564,7 @@ def commit_after_the_deadline(ctx: Ctx, topic_id: str, before: float, wait_s: in
         db.execute(
             "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
             " VALUES (?, ?, ?, 'stranger', 'message', 'late', ?)",
-            (uuid.uuid4().hex[:10], topic_id, seq, time.time()),
+            (uuid.uuid4().hex[:10], topic_id, seq, ctx.now_s),
         )
         time.sleep(max(0.0, over_at - time.monotonic()))
         db.execute("COMMIT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 from busproof.adapters.base import Refused
@@ -268,7 +267,7 @@ def expiry(ctx: Ctx) -> None:
     one, (a, b) = lane(ctx, "a", "b")
     sync(b, one)
     with database(ctx) as db:
-        month_ago = (time.time() - 30 * 86_400, one)
+        month_ago = (ctx.now_s - 30 * 86_400, one)
         db.execute("UPDATE cursors SET updated_at = ? WHERE topic_id = ? AND agent_name = 'b'", month_ago)
     refused = a.refusal("topic_join", topic_id=one, agent_name="b")
     ctx.expect(
@@ -299,7 +298,7 @@ def upgrade(ctx: Ctx) -> None:
 
 def older_topic(ctx: Ctx) -> str:
     """A topic from before there were reservations: a has read one of two messages."""
-    one, now = unique("old"), time.time() - 86_400
+    one, now = unique("old"), ctx.now_s - 86_400
     with database(ctx) as db:
         db.execute("INSERT INTO topics (topic_id, name, created_at, status) VALUES (?, ?, ?, 'open')", (one, one, now))
         db.execute("INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 3, ?)", (one, now))
@@ -323,7 +322,7 @@ def table(ctx: Ctx) -> None:
     join(a, one, reclaim_token=wanted[0][1])
     rows = reservations(ctx, one)
     kept = [[(row["agent_name"], row["reclaim_token"]) for row in some] for some in (before, rows)]
-    timed = all(is_recent(row["created_at"]) and is_recent(row["last_claimed_at"]) for row in rows)
+    timed = all(is_recent(ctx, row["created_at"]) and is_recent(ctx, row["last_claimed_at"]) for row in rows)
     ctx.expect(
         "topics.lease.24",
         kept == [wanted, wanted] and timed,

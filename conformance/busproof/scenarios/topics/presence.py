@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from busproof.scenarios.common import Row, definite, said
 from busproof.scenarios.topics.common import database, join, lane, scenario, sync, topic
 from busproof.session import Session
@@ -23,7 +21,7 @@ def put_back(ctx: Ctx, topic_id: str, agent_name: str, age_s: float) -> None:
     with database(ctx) as db:
         db.execute(
             "UPDATE cursors SET updated_at = ? WHERE topic_id = ? AND agent_name = ?",
-            (time.time() - age_s, topic_id, agent_name),
+            (ctx.now_s - age_s, topic_id, agent_name),
         )
 
 
@@ -33,7 +31,7 @@ def age_in_file_s(ctx: Ctx, topic_id: str, agent_name: str) -> float:
         row = db.execute(
             "SELECT updated_at FROM cursors WHERE topic_id = ? AND agent_name = ?", (topic_id, agent_name)
         ).fetchone()
-    return time.time() - float(row[0])
+    return ctx.now_s - float(row[0])
 
 
 @scenario("presence.peers")
@@ -49,9 +47,9 @@ def peers_of_a_topic(ctx: Ctx) -> None:
     sync(a, elsewhere)
     nobody = list(peers(a, topic_id))
     ctx.expect("topics.presence.11", not nobody, f"both have joined, none has synced; present are {nobody}")
-    before = time.time()
+    before = ctx.now_s
     cursors = {"a": sync(a, topic_id, "one", "two")["cursor"], "b": sync(b, topic_id)["cursor"]}
-    synced = time.time()
+    synced = ctx.now_s
     by_a, by_b = peers(a, topic_id), peers(b, topic_id)
     # Whether those who ask are peers of themselves, the seed does not say.
     good = "b" in by_a and "a" in by_b and {*by_a, *by_b} <= {"a", "b"}
@@ -66,11 +64,11 @@ def peers_of_a_topic(ctx: Ctx) -> None:
     ]
     if ctx.has("sqlite"):
         put_back(ctx, topic_id, "b", 100)
-    asked = time.time()
+    asked = ctx.now_s
     wrong += [
         peer
         for peer in peers(a, topic_id).values()
-        if not asked - SLACK_S <= peer["updated_at"] + peer["age_seconds"] <= time.time() + SLACK_S
+        if not asked - SLACK_S <= peer["updated_at"] + peer["age_seconds"] <= ctx.now_s + SLACK_S
     ]
     why = f"synced between {before} and {synced}, cursors {cursors}; asked at {asked}; not so: {wrong}"
     ctx.expect("topics.presence.02", not wrong, why)
@@ -139,7 +137,9 @@ def limit(ctx: Ctx) -> None:
     orders = []
     for first, second in ((b, c), (c, b)):
         sync(first, topic_id)
+        ctx.pass_a_moment()
         sync(second, topic_id)
+        ctx.pass_a_moment()
         orders.append((list(peers(a, topic_id)), list(peers(a, topic_id, limit=1))))
     counts = [(len(everyone), len(one)) for everyone, one in orders]
     ctx.expect("topics.presence.08", counts == [(2, 1)] * 2, f"peers without a limit, and with limit 1: {orders}")

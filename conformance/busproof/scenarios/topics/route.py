@@ -196,7 +196,7 @@ def close_row(ctx: Ctx) -> None:
     a.call("topic_close", topic_id=with_reason, reason="all done; merci à tous")
     a.call("topic_close", topic_id=without)
     rows = [stored(ctx, topic_id) for topic_id in (with_reason, without, still_open)]
-    timed = [is_recent(row.get("closed_at")) for row in rows] == [True, True, False]
+    timed = [is_recent(ctx, row.get("closed_at")) for row in rows] == [True, True, False]
     reasons = [row.get("close_reason") or None for row in rows]
     good = timed and rows[2].get("closed_at") is None and reasons == ["all done; merci à tous", None, None]
     ctx.expect("topics.route.16", good, f"closed with a reason, without one, and still open: {rows}")

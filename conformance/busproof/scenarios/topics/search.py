@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 import uuid
 from typing import Any
 
@@ -285,14 +284,14 @@ def fresh(ctx: Ctx) -> None:
     look(b, [f"{word} 1", f"{word} 2"], "the same, by the other process")
     if ctx.has("sqlite"):
         with database(ctx) as db:
-            insert(db, topic_id, 3, f"{word} 3")
+            insert(ctx, db, topic_id, 3, f"{word} 3")
         look(a, [f"{word} {number}" for number in (1, 2, 3)], "after another program's row")
     ctx.expect("topics.search.19", not missed, "; ".join(missed))
 
 
-def insert(db: sqlite3.Connection, topic_id: str, seq: int, body: str) -> None:
+def insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, seq: int, body: str) -> None:
     """A message of a program that knows only the seed's tables."""
-    now = time.time()
+    now = ctx.now_s
     db.execute("BEGIN IMMEDIATE")
     db.execute(
         "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
