@@ -1,6 +1,5 @@
 """A copy is linked into its inbox, and its staged name removed later: what an agent has read by then comes again."""
 
-import contextlib
 import os
 
 from refbus.driver import serve
@@ -13,11 +12,13 @@ CHAOS = {"points": True, "only": "scan"}
 
 
 def linked(self: Delivery, number: str, staged: int, recipient: str, name: str) -> bool:
-    with (
-        tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX, make=True) as inbox,
-        contextlib.suppress(FileNotFoundError, FileExistsError),
-    ):
-        os.link(number, name, src_dir_fd=staged, dst_dir_fd=inbox)
+    try:
+        with tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX, make=True) as inbox:
+            os.link(number, name, src_dir_fd=staged, dst_dir_fd=inbox)
+    except (FileNotFoundError, FileExistsError):
+        return True
+    except NotADirectoryError:
+        return False
     return True
 
 
