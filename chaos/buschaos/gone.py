@@ -153,7 +153,7 @@ class _Point:
         self._ordinal = 0
         self._gone = threading.Event()
         self._struck: str | None = None
-        self._request = 0
+        self._request: int | str = 0
         self._heard: list[Any] = []
         self._before = (0, 0.0)
 

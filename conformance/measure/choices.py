@@ -45,10 +45,7 @@ WHOLE, SHORT, REST, IN_TWO = "whole", "short", "rest", "in two"
 
 # Choices on which a MUST row fails: a fault of the kit, or of the mutant.
 SINCE = "the model follows it since; it was not judged again"
-BLAMED = {
-    "topics outbox_survives_a_bad_ack": SINCE,
-    "worker last_writer_wins": "two that race and both win look the same: where it is followed, a look-then-act passes",
-}
+BLAMED = {"topics outbox_survives_a_bad_ack": SINCE}
 
 
 @dataclass(frozen=True)

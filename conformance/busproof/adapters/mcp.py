@@ -23,6 +23,8 @@ from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
 from busproof.protocol import CONTRACTS, INVALID_PARAMS, METHOD_NOT_FOUND, Contract, ToolServer
 
+RequestId = int | str  # of JSON-RPC, which knows both
+
 START_S = 60.0
 VERSION = "2025-06-18"
 CODE = re.compile(r"([A-Z][A-Z_]{3,}): ")
@@ -46,7 +48,8 @@ class McpDoor:
         self._home = Path(self._folder.name) / "home"
         self._last_words = ""
         self._ids = 0
-        self._answers: dict[int, dict[str, Any]] = {}
+        self._asked: set[RequestId] = set()
+        self._answers: dict[RequestId, dict[str, Any]] = {}
         self._news = threading.Condition()
         self._is_read = False  # one of the callers reads for all
 
@@ -96,17 +99,19 @@ class McpDoor:
         timeout_s = patient(timeout_s)
         return self._result(self._ask(method, params, timeout_s), method, time.monotonic() + timeout_s)
 
-    def begin(self, tool: str, arguments: dict[str, Any], timeout_s: float = 30.0) -> int:
-        """Ask, and do not wait. Returns the request's id."""
-        return self._ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s)
+    def begin(
+        self, tool: str, arguments: dict[str, Any], timeout_s: float = 30.0, id_: RequestId | None = None
+    ) -> RequestId:
+        """Ask, and do not wait. Returns the request's id: the next number, or the one that is given."""
+        return self._ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s, id_)
 
-    def cancel(self, id_: int) -> None:
+    def cancel(self, id_: RequestId) -> None:
         """The caller does not want the answer any more."""
         self._tell("notifications/cancelled", {"requestId": id_, "reason": "the caller went"})
 
-    def cancelled(self, method: str, params: dict[str, Any], after_s: float) -> bool:
+    def cancelled(self, method: str, params: dict[str, Any], after_s: float, id_: RequestId | None = None) -> bool:
         """Call, and cancel after so long, as a user who presses Escape. False if the answer came before."""
-        id_ = self.begin(method, params)
+        id_ = self.begin(method, params, id_=id_)
         try:
             self._result(id_, method, time.monotonic() + after_s)
         except Lost:
@@ -164,6 +169,7 @@ class McpDoor:
             self._child = self._spawn(self.argv, env=environment)
         except OSError as error:
             raise Lost(f"no MCP session with {self.argv}: {error}") from error
+        self._asked.clear()
         self._answers.clear()
         who = {"name": "busproof", "version": "1"}
         asked = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": who}
@@ -228,10 +234,11 @@ class McpDoor:
             if cursor is None:
                 return tools
 
-    def _ask(self, method: str, params: dict[str, Any], timeout_s: float) -> int:
+    def _ask(self, method: str, params: dict[str, Any], timeout_s: float, id_: RequestId | None = None) -> RequestId:
         with self._news:
-            self._ids += 1
-            id_ = self._ids
+            if id_ is None:
+                id_ = self._ids = self._ids + 1
+            self._asked.add(id_)
         request = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
         self.child.write_line(json.dumps(request).encode(), timeout_s)
         return id_
@@ -239,7 +246,7 @@ class McpDoor:
     def _tell(self, method: str, params: dict[str, Any]) -> None:
         self.child.write_line(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
 
-    def _result(self, id_: int, what: str, deadline: float) -> dict[str, Any]:
+    def _result(self, id_: RequestId, what: str, deadline: float) -> dict[str, Any]:
         """Wait for the answer to this request, reading for the others who wait as long as nobody else does."""
         while True:
             with self._news:
@@ -268,7 +275,8 @@ class McpDoor:
             raise Lost(f"waiting for {what}, what came is no message: {line[:200]!r}")
         if "method" not in told:
             with self._news:
-                if type(id_ := told.get("id")) is int and 0 < id_ <= self._ids:
+                if type(id_ := told.get("id")) in (int, str) and id_ in self._asked:
+                    self._asked.discard(id_)
                     self._answers[id_] = told
         elif "id" in told:
             refusal = {"code": METHOD_NOT_FOUND, "message": "this client only calls tools"}

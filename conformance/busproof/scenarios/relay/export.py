@@ -40,7 +40,7 @@ def backup(ctx: Ctx) -> None:
 
 @scenario("export.metrics", needs=("metrics",))
 def metrics(ctx: Ctx) -> None:
-    """Text for Prometheus that counts messages by status, and what waits."""
+    """Text for Prometheus that counts messages by status and what waits, and tells how long what is done has taken."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
@@ -55,3 +55,8 @@ def metrics(ctx: Ctx) -> None:
         )
         waits = {float(one or other) for one, other in depth}
         ctx.expect("relay.export.10", {3.0, 1.0} <= numbers | waits and 1.0 in waits, f"metrics say {text[:600]!r}")
+        # A histogram or a summary counts what it has measured; a gauge is 0 where the clock stands.
+        taken = re.findall(r"(?mi)^\w*(?:latency|duration|second)\w*(?:\{[^}]*\})? ([0-9.e+]+)$", text)
+        counts = re.findall(r"(?mi)^\w*(?:latency|duration|second)\w*_count(?:\{[^}]*\})? ([0-9.e+]+)$", text)
+        is_told = bool(taken) and (not counts or max(map(float, counts)) >= 3)
+        ctx.expect("relay.export.10", is_told, f"how long messages took is {taken} in {text[-900:]!r}")

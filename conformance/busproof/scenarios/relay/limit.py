@@ -151,6 +151,10 @@ def odd_content(ctx: Ctx) -> None:
                 made.bind("1700000000000000000-0000bbbb.msg")
             finally:
                 os.chdir(place)
+        folder = ctx.store / "attachments" / HASH[:2]
+        folder.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(folder / HASH)  # who opens it as a file waits for a writer
+        odd += [write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{HASH}\n\nwith a fifo")]
         write(ctx, agents, "ann", "TO: bob\n\nbehind")
         ctx.advance(10_000)
         bus.call("scan")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from busproof.adapters.base import DoorError
+from busproof.adapters.child import MARK
 from busproof.adapters.hand_relay import RelayHand
 from busproof.explore.relay_texts import NO_LINE_ENDS
 from busproof.scenarios.relay.common import agent_of, hand, row_of, scenario, write
@@ -21,13 +22,14 @@ from busproof.suite import Ctx
 
 LINK = "linked"  # a root of config.json, as a person may have it: to the folder that is another one
 LONG_S = 20.0  # for a process to come, or to go; none is waited for longer than it takes
-# $0 is this file. What it was started with goes to a file of its name; a child of its own tells its pid.
-AGENT = """#!/bin/sh
-sleep 600 &
+# $0 is this file. What it was started with goes to a file of its name; a child of its own tells its pid. That child has
+# forgotten its environment, by which a bus may know its own: it is in the agent's process group all the same.
+AGENT = f"""#!/bin/sh
+env -i {MARK}="${MARK}" sleep 600 &
 out="$(dirname "$0")/said-$AGENT_RELAY_NAME"
-{
+{{
   pwd; echo "$COLOUR"; echo "$AGENT_RELAY_NAME"; echo "$AGENT_RELAY_DIR"; echo "$$"; echo "$!"; printf '%s' "$#:$1"
-} > "$out.new"
+}} > "$out.new"
 mv "$out.new" "$out"
 wait
 """

@@ -23,6 +23,14 @@ CHANGES = {
     "previous": "'f' || substr(previous, 2)",
     "hash": "'g' || substr(hash, 2)",
 }
+# What no message holds: it is found, and stops nobody from looking at the rest.
+UNFIT = {
+    "subject": ("''", "'no subject'", "subject || '.9'", "x'00ff'"),
+    "payload": ("'{'", "x'00ff'", "''"),
+    "time_us": ("'soon'", "-1"),
+    "previous": ("''", "x'00ff'"),
+    "hash": ("''", "x'00ff'"),
+}
 # A character of one field that goes to its neighbour: a hash that runs the fields together stays what it was.
 MOVED = (
     {"payload": "payload || substr(time_us, 1, 1)", "time_us": "CAST(substr(time_us, 2) AS INTEGER)"},
@@ -78,12 +86,14 @@ def tampering(ctx: Ctx) -> None:
     """Each field of a message is changed in its turn; verify names the place, and is content when it is mended."""
     writer = written(ctx)
     unnoticed = []
-    for column, change in CHANGES.items():
-        number = 2 if column != "state" else 5
-        with changed(ctx, number, {column: change}):
+    tried = [(column, change, "main", 5 if column == "state" else 2) for column, change in CHANGES.items()]
+    for place in (("main", 1), ("main", 2), ("branch", 4)):  # the first of a record, of none, and of a fork
+        tried += [(column, change, *place) for column, changes in UNFIT.items() for change in changes]
+    for column, change, timeline, number in tried:
+        with changed(ctx, number, {column: change}, timeline):
             ok, places = faults_of(writer)
-        if ok or not places & {("main", number), ("main", number + 1)}:
-            unnoticed.append(f"{column} of number {number} (faults at {sorted(places)})")
+        if ok or not places & {(timeline, number), (timeline, number + 1)}:
+            unnoticed.append(f"{column} = {change} of {timeline} {number} (faults at {sorted(places)})")
     ok, places = faults_of(writer)
     ctx.expect("timeline.log.21", not unnoticed and ok, f"not found: {unnoticed}; mended, it finds {sorted(places)}")
 
@@ -106,9 +116,9 @@ def whole_fields(ctx: Ctx) -> None:
 
 
 @contextmanager
-def changed(ctx: Ctx, number: int, changes: dict[str, str]) -> Iterator[None]:
-    """A message of main with other fields, for a while."""
-    where = "WHERE timeline = 'main' AND number = ?"
+def changed(ctx: Ctx, number: int, changes: dict[str, str], timeline: str = "main") -> Iterator[None]:
+    """A message with other fields, for a while."""
+    where = f"WHERE timeline = '{timeline}' AND number = ?"
     with record(ctx) as db:
         before = db.execute(f"SELECT {', '.join(changes)} FROM messages {where}", (number,)).fetchone()
         sets = ", ".join(f"{column} = {change}" for column, change in changes.items())

@@ -505,6 +505,13 @@ def cancel(ctx: Ctx) -> None:
         heard == ["mine"],
         f"a message sent, cancelled and sent again with its key was received as {heard}",
     )
+    for id_ in (0, "", "0", -1):  # a request has the id that its client gave it, a number or a text
+        was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": WAIT_S}, PAUSE_S, id_)
+        reader.call("ping")
+        send(writer, topic_id, "news")
+        got = bodies(sync(reader, topic_id, wait_seconds=5))
+        told = f"a wait whose request had the id {id_!r} was cancelled ({was_cancelled}); the next sync received {got}"
+        ctx.expect("topics.cursor.32", was_cancelled and got == ["news"], told)
     if ctx.has("sqlite"):
         send(writer, topic_id, "waits for the lock")
         with database(ctx) as db:  # the cancel overtakes a sync that stands still before it can take anything

@@ -8,6 +8,7 @@ from refbus.kernel.errors import InvalidArgument
 
 KILLED_BY = ("comms.blob.03",)
 ITEM = "corpus:artifacts_of_any_name"
+CONTROL = "log.defaults"
 
 
 class Mutant(CommsBus):

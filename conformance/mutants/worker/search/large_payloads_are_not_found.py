@@ -4,7 +4,7 @@ from refbus.driver import serve
 from refbus.worker import search
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.search.01",)
+KILLED_BY = ("worker.search.07",)
 ITEM = "corpus"
 CONTROL = "log.fields"
 
