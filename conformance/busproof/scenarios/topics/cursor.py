@@ -6,6 +6,7 @@ WAIT_S is always ended by what its script does, unless the bus is at fault.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 import uuid
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from busproof.suite import Ctx
 WAIT_S = 20
 # For a wait to begin; where that is too short, the script sees less and still says nothing wrong.
 PAUSE_S = 0.5
+LOCKS_TRIED = 3  # to be faster than a reader that is woken
 PAGES_MAX = 60
 
 
@@ -546,6 +548,20 @@ def deadline(ctx: Ctx) -> None:
             (in_time, got) == ([], ["late"]),
             f"committed a second after the time was over: the wait received {in_time}, the next sync {got}",
         )
+        for _ in range(LOCKS_TRIED):
+            waited, held = at_once(
+                lambda: sync(reader, topic_id, wait_seconds=1),
+                partial(lock_until_after_the_deadline, ctx, topic_id, last_sync(ctx, topic_id), wait_s=1),
+            )
+            in_time = [] if isinstance(waited, DoorError) else bodies(waited)
+            got = bodies(sync(reader, topic_id))
+            if isinstance(held, dict) and not held["is_taken"]:
+                ctx.expect(
+                    "topics.cursor.34",
+                    (in_time, got) == ([], ["prompt"]),
+                    f"a message came in time, the lock a second too late: the wait received {in_time}, the next {got}",
+                )
+                break
 
 
 def last_sync(ctx: Ctx, topic_id: str) -> float:
@@ -560,22 +576,51 @@ def commit_after_the_deadline(ctx: Ctx, topic_id: str, before: float, wait_s: in
 
     Where nothing shows that it waits, the lock comes too late to disturb, and the message is just for the next sync.
     """
-    until = time.monotonic() + 10 * wait_s
-    while last_sync(ctx, topic_id) == before and time.monotonic() < until:
-        time.sleep(0.01)
-    over_at = time.monotonic() + wait_s + 1
+    over_at = _over_at(ctx, topic_id, before, wait_s)
     with database(ctx) as db:
         db.execute("BEGIN IMMEDIATE")
-        (seq,) = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
-        db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (topic_id,))
-        db.execute(
-            "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
-            " VALUES (?, ?, ?, 'stranger', 'message', 'late', ?)",
-            (uuid.uuid4().hex[:10], topic_id, seq, ctx.now_s),
-        )
+        _insert(ctx, db, topic_id, "late")
         time.sleep(max(0.0, over_at - time.monotonic()))
         db.execute("COMMIT")
     return {}
+
+
+def lock_until_after_the_deadline(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> Row:
+    """Once the reader waits, commit a message, and take the lock at once until its time is surely over.
+
+    `is_taken` says that the reader was faster: it has the message, in time.
+    """
+    over_at = _over_at(ctx, topic_id, before, wait_s)
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        seq = _insert(ctx, db, topic_id, "prompt")
+        db.execute("COMMIT")
+        db.execute("BEGIN IMMEDIATE")
+        cursor = "SELECT last_seq >= ? FROM cursors WHERE topic_id = ? AND agent_name = 'reader'"
+        (is_taken,) = db.execute(cursor, (seq, topic_id)).fetchone()
+        time.sleep(0 if is_taken else max(0.0, over_at - time.monotonic()))
+        db.execute("COMMIT")
+    return {"is_taken": bool(is_taken)}
+
+
+def _over_at(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> float:
+    """When a wait is surely over that has begun by the time of the answer, if anything shows it."""
+    until = time.monotonic() + 10 * wait_s
+    while last_sync(ctx, topic_id) == before and time.monotonic() < until:
+        time.sleep(0.01)
+    return time.monotonic() + wait_s + 1
+
+
+def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str) -> int:
+    """A stranger's message, in a transaction that is open."""
+    (seq,) = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
+    db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (topic_id,))
+    db.execute(
+        "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
+        " VALUES (?, ?, ?, 'stranger', 'message', ?, ?)",
+        (uuid.uuid4().hex[:10], topic_id, seq, body, ctx.now_s),
+    )
+    return int(seq)
 
 
 @scenario("cursor.disconnect")
