@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from busproof.report import html, lines
 from busproof.report.swimlane import picture
+from busproof.runner import RowResult
 
 EVIL = "</svg><script>alert(1)</script>&\"'"
 TEXTS = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), max_size=20) | st.just(EVIL)
@@ -54,3 +57,19 @@ def test_operations_that_run_side_by_side_overlap_in_their_lanes() -> None:
     first, second = ((int(bar["x"]), int(bar["x"]) + int(bar["width"])) for bar in bars)
     assert first[0] < second[0] and second[1] < first[1]
     assert [bar["class"] for bar in bars] == ["failed first", "ok"]
+
+
+def test_a_row_is_listed_once_whatever_decided_it(tmp_path: Path) -> None:
+    """By its worst outcome; inside stand all that decided it, and what each of them said."""
+    decided = [("blob.inline", "pass", ""), ("corpus", "fail", "kept & lost"), ("history.ack", "pass", "")]
+    results = [
+        RowResult(requirement="worker.blob.01", outcome=outcome, check=check, fleet="bus", why=why)
+        for check, outcome, why in decided
+    ]
+    header = {"system": "worker", "busproof": "0", "hello": {"name": "x", "version": "1"}, "started": "now", "seed": 1}
+    html.write(lines.write(tmp_path / "report.jsonl", header, results), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('id="worker.blob.01"') == 1
+    assert "1 fail" in page and "pass</label>" not in page
+    assert all(f"<code>{check}</code>" in page for check, _, _ in decided)
+    assert "kept &amp; lost" in page

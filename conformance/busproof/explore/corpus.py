@@ -24,7 +24,7 @@ from typing import Any
 from busproof.catalogue import catalogue
 from busproof.explore.script import Step, load
 from busproof.explore.search import Program, play
-from busproof.explore.stage import Specification
+from busproof.explore.stage import Mismatch, Specification
 from busproof.fleet import Fleet
 from busproof.models.spec import Model
 
@@ -44,6 +44,7 @@ class Replay:
 
     broken: dict[str, Program] = field(default_factory=dict)  # script → the program that ended in a mismatch
     dialects: dict[str, str] = field(default_factory=dict)
+    learnt: dict[str, tuple[str, Program]] = field(default_factory=dict)  # a choice → the script that taught it
     rows: set[str] = field(default_factory=set)  # reached, and held
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
@@ -54,12 +55,11 @@ def replay(
 ) -> Replay:
     """Play every script. What the bus chose where the seed is silent is learnt on the way (or known), and followed."""
     found = Replay(dialects=dict(dialects or {}))
-    learnt: dict[str, tuple[str, Program]] = {}  # a choice → the script that taught it
     for name, steps in corpus.items():
         program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
-        if program.mismatch is not None and learnt:
-            program = _revised(fleet, specification, program, steps, found, learnt)
-        learnt |= dict.fromkeys(program.learnt, (name, program))
+        if program.mismatch is not None and found.learnt:
+            program = _revised(fleet, specification, program, steps, found)
+        found.learnt |= dict.fromkeys(program.learnt, (name, program))
         found.calls += program.seen.calls
         found.left_out += program.seen.left_out
         found.rows |= program.seen.rows
@@ -70,21 +70,14 @@ def replay(
     return found
 
 
-def _revised(
-    fleet: Fleet,
-    specification: Specification,
-    program: Program,
-    steps: list[Step],
-    found: Replay,
-    learnt: dict[str, tuple[str, Program]],
-) -> Program:
+def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], found: Replay) -> Program:
     """Does it contradict a choice that another script taught?
 
     Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and
     what was excused counts. Not where it only stumbled: what does not come again says nothing of its choices.
     """
     assert program.mismatch is not None
-    name = program.mismatch.contradicts
+    name, learnt = program.mismatch.contradicts, found.learnt
     if name not in learnt or _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
         return program
     script, excused = learnt.pop(name)
@@ -128,16 +121,22 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
     for name, option in found.dialects.items():
         if (row := name.partition(":")[0]) in rows:
             why[row] = f"the bus chose otherwise: {name}: {option}"
-    for name, program in found.broken.items():
+            if rows[row].level == "MUST" and name in found.learnt:
+                script, program = found.learnt[name]
+                why[row] += f"\n{_seen_again(system, script, program.learnt[name], bus)}"
+    for script, program in found.broken.items():
         assert program.mismatch is not None
-        script = f"{os.path.relpath(FOLDER / system / name)}.jsonl"
-        again = f"busproof explore {system} --script {shlex.quote(script)}" + (
-            f" --bus {shlex.quote(bus)}" if bus else ""
-        )
         for row in program.mismatch.rows:
             if row in rows:
-                why.setdefault(row, f"{program.mismatch.told()}\nscript {name} of the corpus; play it again: {again}")
+                why.setdefault(row, _seen_again(system, script, program.mismatch, bus))
     return why
+
+
+def _seen_again(system: str, script: str, mismatch: Mismatch, bus: str) -> str:
+    """Both answers, and how to see them again."""
+    path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
+    again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
+    return f"{mismatch.told()}\nscript {script} of the corpus; play it again: {again}"
 
 
 # -- coverage

@@ -32,7 +32,7 @@ def write(report: Report, path: Path) -> None:
             {"first": first, "others": list(dict.fromkeys(row["requirement"] for row in others))}
             for first, *others in sorted(by_cause, key=lambda cause: WORST_FIRST.index(cause[0]["outcome"]))
         ],
-        rows=rows,
+        rows=_by_row(rows),
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )
     path.write_text(page, encoding="utf-8", errors="backslashreplace")  # half a character
@@ -47,6 +47,21 @@ def _shown(report: Report) -> Any:
         "picture": picture(row["events"]),
         "replay": replay_command(row, report.header),
     }
+
+
+def _by_row(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each row once, by its worst outcome, with all that decided it. `rows` are the worst first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["requirement"], []).append(row)
+    return [
+        {
+            **told[0],
+            "checks": list(dict.fromkeys(one["check"] for one in told)),
+            "told": [one for one in told if one["outcome"] != "pass" or one["why"] or one["picture"]],
+        }
+        for told in found.values()
+    ]
 
 
 def _matrix(rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
