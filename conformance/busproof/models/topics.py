@@ -21,6 +21,7 @@ OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
 A_LONG_TEXT = "a text of more than 1,024 characters"
 WAIT_S_MAX = 24 * 60 * 60
+OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
 _UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
 
 
@@ -567,14 +568,15 @@ class TopicsModel(Model):
             self.refuse("INVALID_ARGUMENT", "topics.log.59")
         if item.get("content_markdown") is None:
             self.refuse("INVALID_ARGUMENT", "topics.log.57", "topics.log.58")
-        if None in item.values() and self.choice("null in an item", "not given", "refused") == "refused":
-            self.refuse("INVALID_ARGUMENT", "topics.log.59")
-        kind, reply_to, client_id = (item.get(name) for name in ("message_type", "reply_to", "client_message_id"))
+        for name in OPTIONAL:
+            if item.get(name, 0) is None and self.choice(f"null as {name}", "not given", "refused") == "refused":
+                self.refuse("INVALID_ARGUMENT", "topics.log.59")
+        kind, reply_to, client_id, metadata = (item.get(name) for name in OPTIONAL)
         return Draft(
             content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),
             message_type="message" if kind is None else self.stripped(kind, TYPE_CHARS_MAX, "topics.limit.03"),
             reply_to=None if reply_to is None else self.text(reply_to, row="topics.log.59"),
-            metadata=self.object(item.get("metadata"), "topics.log.59"),
+            metadata=self.object(metadata, "topics.log.59"),
             client_message_id=None
             if client_id is None
             else self.stripped(client_id, CLIENT_ID_CHARS_MAX, "topics.limit.04"),
