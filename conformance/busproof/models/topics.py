@@ -481,7 +481,7 @@ class TopicsModel(Model):
         rows = {"ready": "topics.cursor.24", "timeout": "topics.cursor.25", "empty": "topics.cursor.23"}
         reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}
         reply |= {"topic_id": Told(topic.topic_id), "agent_name": Told(who[0])}
-        return reply | ({"warnings": warnings} if warnings else {})
+        return reply | ({"warnings": Cited(warnings, ("topics.log.63",))} if warnings else {})
 
     def may_acknowledge(self, topic_id: Any, ack_through: Any, auto_advance: Any, outbox: Any) -> None:
         """Not with auto_advance, and no further than the newest, were all of the outbox new."""
@@ -593,7 +593,7 @@ class TopicsModel(Model):
             if old is not None and self.is_taken_back(topic):
                 self.row("topics.log.61", "topics.log.64", "topics.log.65", "topics.log.66")
                 sent.append({"message": old.told(), "duplicate": Cited(True, ("topics.log.62",))})
-                if not draft.says_the_same(old):
+                if not draft.says_the_same(old) and self.choice("topics.log.63", "is told", "is not told") == "is told":
                     warnings.append(warning("CONTENT_MISMATCH"))
                 continue
             is_lost = draft.reply_to is not None and all(
@@ -617,7 +617,7 @@ class TopicsModel(Model):
             sent.append({"message": message.told(), "duplicate": Told(False)})
         if new:
             self.row("topics.log.40", "topics.log.43", "topics.log.44")
-        return sent, [Cited(one, ("topics.log.63",)) for one in warnings], new
+        return sent, warnings, new
 
     def same_moment(self, now: Any) -> Any:
         """Of this call; on another bus one of its own."""
