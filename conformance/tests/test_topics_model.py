@@ -87,7 +87,7 @@ def test_a_retry_with_a_look_alike_of_its_metadata_is_a_mismatch(first: dict[str
     sent = {"topic_id": "0123456789", "wait_seconds": 0}
     room.answer(0, "sync", outbox=[item | {"metadata": first}], **sent)
     value = room.answer(0, "sync", outbox=[item | {"metadata": again}], **sent).value
-    assert [one.value["code"] for one in value["warnings"]] == ["CONTENT_MISMATCH"]
+    assert [one["code"] for one in value["warnings"].value] == ["CONTENT_MISMATCH"]
 
 
 def test_a_waiting_sync_gives_way_and_looks_again() -> None:
