@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from busproof.fleet import warm_for
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
+
+# An example takes as long as the machine needs for it: which one is wrong is not told by the time.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 @pytest.fixture(scope="session")
