@@ -27,6 +27,7 @@ from busproof.pytest_run import WARM, Run
 from busproof.report import lines, terminal
 from busproof.report.live import Live
 from busproof.scratch import scratch
+from busproof.systems import SYSTEMS
 from busproof.words import reason, say
 
 LOOK_S = 0.25
@@ -127,8 +128,9 @@ def _pytest(options: list[str], out: Path) -> None:
 
 
 def _jobs(args: argparse.Namespace) -> str:
-    """Two a core, for they wait for their buses half of the time."""
-    return str(min(2 * (os.cpu_count() or 1), 8)) if args.jobs == "auto" else str(args.jobs)
+    """Several a core, for they wait for their buses most of the time."""
+    jobs = SYSTEMS[args.system].processes_a_core * (os.cpu_count() or 1)
+    return str(min(jobs, 8)) if args.jobs == "auto" else str(args.jobs)
 
 
 def _options(args: argparse.Namespace, out: Path) -> list[str]:

@@ -72,6 +72,7 @@ class System:
     oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
     notes: tuple[Look, ...] = ()  # what is worth a look
     model: Specification | None = None  # the whole system, executable, and what the search must know of it
+    processes_a_core: int = 2  # of `check`: as many as wait for their buses at a time
 
 
 SYSTEMS: dict[str, System] = {}
@@ -126,6 +127,7 @@ register(
         relay_oddities.ODDITIES,
         relay_oddities.NOTES,
         RELAY_SPECIFICATION,
+        processes_a_core=4,
     ),
     System(
         CONTRACTS["timeline"],
@@ -136,6 +138,7 @@ register(
         timeline_oddities.ODDITIES,
         timeline_oddities.NOTES,
         TIMELINE_SPECIFICATION,
+        processes_a_core=4,
     ),
     System(
         CONTRACTS["topics"],
@@ -146,6 +149,7 @@ register(
         topics_oddities.ODDITIES,
         topics_oddities.NOTES,
         TOPICS_SPECIFICATION,
+        processes_a_core=4,
     ),
 )
 

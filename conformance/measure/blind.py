@@ -2,7 +2,8 @@
 
 A fault is SYSTEM-NN.diff in that folder, a change of reference/refbus. Each is applied to a copy, and its bus is asked
 what `check` asks of a bus alone, the short scripts first, until a MUST fails. A line for each goes to stdout: the item
-that found it, the rows, what only warned. One that does not apply any more is told. `--nats` asks on JetStream.
+that found it, the rows, what only warned. One that does not apply any more is told. `--nats` asks on JetStream;
+`--chaos` asks chaos as well, where `check` found nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from by_chaos import broken_by_chaos
+
 from busproof.catalogue import CORPUS
 from busproof.explore import corpus
 from busproof.fleet import Fleet, reference, warm_for
@@ -34,6 +37,7 @@ def main() -> int:
     parser.add_argument("trial", type=Path, help="folder of SYSTEM-NN.diff")
     parser.add_argument("fault", nargs="*", help="SYSTEM-NN (default: all)")
     parser.add_argument("--nats", action="store_true", help="timeline on JetStream")
+    parser.add_argument("--chaos", action="store_true", help="ask chaos what check did not find")
     parser.add_argument("--judged-here", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.judged_here:
@@ -41,11 +45,14 @@ def main() -> int:
         return 0
     for diff in sorted(args.trial.glob("*.diff")):
         if not args.fault or diff.stem in args.fault:
-            print(json.dumps({"fault": diff.stem} | _of(diff.resolve(), is_on_nats=args.nats)), flush=True)
+            print(
+                json.dumps({"fault": diff.stem} | _of(diff.resolve(), asks_chaos=args.chaos, is_on_nats=args.nats)),
+                flush=True,
+            )
     return 0
 
 
-def _of(diff: Path, *, is_on_nats: bool) -> dict[str, Any]:
+def _of(diff: Path, *, asks_chaos: bool, is_on_nats: bool) -> dict[str, Any]:
     """In a process of its own, which imports the faulty reference."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "reference" / "refbus", Path(folder) / "reference" / "refbus")
@@ -55,8 +62,12 @@ def _of(diff: Path, *, is_on_nats: bool) -> dict[str, Any]:
         system = diff.stem.partition("-")[0]
         argv = [sys.executable, __file__, str(diff.parent), "--judged-here", system, *["--nats"] * is_on_nats]
         path = os.pathsep.join([str(Path(folder) / "reference"), os.environ.get("PYTHONPATH", "")])
-        judged = subprocess.run(argv, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True)
+        environment = {**os.environ, "PYTHONPATH": path}
+        judged = subprocess.run(argv, env=environment, stdout=subprocess.PIPE, check=True)
         found: dict[str, Any] = json.loads(judged.stdout)
+        if asks_chaos and found["by"] is None:
+            rows = broken_by_chaos(system, "nats:" * is_on_nats + reference(system), environment)
+            found |= {"by": "chaos", "rows": rows} if rows else {"chaos": "found nothing"}
         return found
 
 

@@ -18,6 +18,7 @@ GROUPS = ("worker", "comms", "topics", "timeline", "relay", "kernel")
 KEPT_SINCE = 30  # seeds from this one on keep every line of a mutant
 FIRST = 10  # the seed of the first draw
 ALIVE = ("survived", "left")  # left: only the corpus was asked
+BY_CHAOS = "by chaos"
 CAUGHT = ("killed", "broke down", "dialect")
 
 HEAD = """# How many faults that nobody chose does `check` find?
@@ -33,7 +34,8 @@ first, then everything else. Play it again, or further: `tox run -e mutation`; w
 INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect* broke only rows where the
 specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are argued one by one below.
 What is *open* is not caught: by the corpus alone where its line says `left`, for the rest of `check` takes long and was
-not asked yet; so these scores are lower bounds.
+not asked yet; so these scores are lower bounds. What `check` does not play (errors of a disk, crashes, a NATS server
+that ends) is asked of `chaos`: *by chaos*. The *score* is that of `check` alone.
 
 Each draw has a seed, and no site is drawn twice. The kit is mended after the survivors of a draw, which are then judged
 again. So only *at first* is unbiased: the score of a draw when it was asked for the first time (of seed 30 on that is
@@ -91,6 +93,7 @@ def figures(
         "broke": count["broke down"],
         "dialect": count["dialect"],
         "equivalent": equivalent,
+        "chaos": count[BY_CHAOS],
         "open": count["survived"] + count["left"] - equivalent,
     }
 
@@ -104,8 +107,8 @@ def text() -> str:
 
 
 def _table() -> list[str]:
-    head = "mutants of | judged | caught | by the corpus | broke down | dialect | equivalent | open"
-    lines = [f"| {head} | score | score of others | at first |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+    head = "mutants of | judged | caught | by the corpus | broke down | dialect | equivalent | by chaos | open"
+    lines = [f"| {head} | score | score of others | at first | with chaos |", "|---" * 13 + "|"]
     for group in GROUPS:
         draws = seeds(group)
         parts: list[tuple[str, bool | None, int | None]] = [(group, None, None), (f"{group}: SQL alone", True, None)]
@@ -113,11 +116,13 @@ def _table() -> list[str]:
         for name, is_sql, seed in parts:
             got = figures(group, is_sql=is_sql, seed=seed)
             if got["judged"]:
-                cells = [got[one] for one in ("judged", "caught", "corpus", "broke", "dialect", "equivalent", "open")]
-                alive = _share(got["caught"] - got["broke"], got["open"])
+                named = ("judged", "caught", "corpus", "broke", "dialect", "equivalent", "chaos", "open")
+                cells, missed = [got[one] for one in named], got["chaos"] + got["open"]
                 first = figures(group, is_sql=is_sql, seed=seed, at_first=True)
                 at_first = _share(first["caught"], first["open"]) if (seed or 0) >= KEPT_SINCE else ""
-                shares = [_share(got["caught"], got["open"]), alive, at_first]
+                others = _share(got["caught"] - got["broke"], missed)
+                whole = _share(got["caught"] + got["chaos"], got["open"])
+                shares = [_share(got["caught"], missed), others, at_first, whole]
                 lines.append(f"| {name} | {' | '.join([*map(str, cells), *shares])} |")
     return lines
 

@@ -4,7 +4,8 @@ cosmic-ray makes them; a bus with one is judged as a stranger's would be: the co
 all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
 mutant counts; what has one is not judged again, so a run can be broken off, and several can share the work (`--shard
 1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest. `--again` asks once more what was
-not killed. A `--seed` draws other sites: what the kit was mended after is no measure of it any more.
+not killed; `--chaos` asks `busproof chaos` what survived all of `check`. A `--seed` draws other sites: what the kit was
+mended after is no measure of it any more.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import page
+from by_chaos import broken_by_chaos
 from mutate import REFBUS, Mutation, drawn
 from reach import Reach
 
@@ -60,6 +63,7 @@ SEED = 10
 SCRIPT = "corpus "  # what a script's name begins with, where scenarios stand beside it
 DIED = ("INTERNAL", "LOST")
 LEFT = "left"
+BY_CHAOS = "by chaos"
 
 
 def main() -> int:
@@ -68,7 +72,9 @@ def main() -> int:
     number, shards = map(int, args.shard.split("/"))
 
     def is_final(line: dict[str, Any] | None) -> bool:
-        alive = (LEFT, "survived") if args.again else () if args.corpus_only else (LEFT,)
+        alive = (
+            ("survived",) if args.chaos else (LEFT, "survived") if args.again else () if args.corpus_only else (LEFT,)
+        )
         return line is not None and line["outcome"] not in alive
 
     for group in args.group or JUDGES:
@@ -78,13 +84,18 @@ def main() -> int:
         elsewhere = {_place(line) for line in done.values() if line.get("seed", SEED) != args.seed}
         fresh = (one for one in drawn(group, args.seed) if _place(vars(one)) not in elsewhere)
         todo = [one for one in itertools.islice(fresh, args.sample) if not is_final(done.get(one.key))]
+        if args.chaos:
+            todo = [one for one in todo if one.key in done and one.key not in _equivalent()]
         if not todo[number - 1 :: shards]:
             continue
         with Warm(_imports()) as warm, tempfile.TemporaryDirectory() as folder:
             judge = Judge(warm, Path(folder), is_whole=not args.corpus_only)
             for mutation in todo[number - 1 :: shards]:
-                is_left = mutation.key in done and not args.again
-                told = judge.told(group, mutation, is_left=is_left) | {"seed": args.seed}
+                if args.chaos:
+                    told = done[mutation.key] | judge.told_by_chaos(group, mutation)
+                else:
+                    is_left = mutation.key in done and not args.again
+                    told = judge.told(group, mutation, is_left=is_left) | {"seed": args.seed}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(told) + "\n")
                 print(group, told["mutant"], told["outcome"], told["by"], file=sys.stderr, flush=True)
@@ -102,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, metavar="N", help="the first N sites of the draw (default: all)")
     parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="which draw (default: %(default)s)")
     parser.add_argument("--again", action="store_true", help="judge once more what is left or survived")
+    parser.add_argument("--chaos", action="store_true", help="ask chaos what survived all of check")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th of those that are left")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--corpus-only", action="store_true", help="do not play what comes after the corpus")
@@ -110,6 +122,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _equivalent() -> set[str]:
+    """Mutants of which reasons.toml says why no bus that differs so breaks any sentence."""
+    return {mutant for mutant, why in page.reasons().items() if "equivalent" in why}
 
 
 def _imports() -> list[str]:
@@ -171,6 +188,15 @@ class Judge:
             "rows": rows,
         }
 
+    def told_by_chaos(self, group: str, mutation: Mutation) -> dict[str, Any]:
+        """What becomes of a line of the results when chaos is asked, too."""
+        for bench in JUDGES[group]:
+            if mutation.module in MODULES.get(bench, (mutation.module,)):
+                rows = broken_by_chaos(_system(bench), self._bus(bench, mutation.module, mutation.source))
+                if rows:
+                    return {"outcome": BY_CHAOS, "by": f"{bench} chaos", "rows": rows}
+        return {"chaos": "found nothing"}
+
     def _judged(self, bench: str, mutation: Mutation, *, is_left: bool) -> tuple[str, str, list[str]]:
         """killed, broke down (no answer, or INTERNAL), dialect (only warnings), survived or left; by what; rows."""
         names = [one for one in self._known(bench).those(mutation) if not (is_left and one.startswith(SCRIPT))]
@@ -188,7 +214,8 @@ class Judge:
         except (DoorError, OSError) as error:
             return "broke down", f"{bench} start: {error!s:.80}", []
 
-    def _fleet(self, bench: str, module: str, source: str) -> Fleet:
+    def _bus(self, bench: str, module: str, source: str) -> str:
+        """How a bus with this module is started: a program of its own."""
         file = self._folder / "mutated.py"
         file.write_text(source, encoding="utf-8")
         contract = CONTRACTS[_system(bench)]
@@ -200,8 +227,12 @@ class Judge:
             contract.reference,
             *ENVIRONMENT.get(bench, ()),
         ]
-        spec = self._warm.spec(f"{contract.scheme}:{shlex.join(argv)}")
-        return Fleet([DOORS.get(bench, "") + spec], system=_system(bench))
+        return DOORS.get(bench, "") + f"{contract.scheme}:{shlex.join(argv)}"
+
+    def _fleet(self, bench: str, module: str, source: str) -> Fleet:
+        door = DOORS.get(bench, "")
+        spec = self._warm.spec(self._bus(bench, module, source).removeprefix(door))
+        return Fleet([door + spec], system=_system(bench))
 
     def _verdicts(self, fleet: Fleet, bench: str, names: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         """Of scripts first, then of scenarios; what killed before comes first."""

@@ -116,7 +116,7 @@ def _matrix(system: str) -> str:
 
 
 def _score(got: dict[str, int]) -> str:
-    counted = got["caught"] + got["open"]
+    counted = got["caught"] + got["chaos"] + got["open"]
     if not counted:
         return ""
     return (
