@@ -4,7 +4,7 @@ cosmic-ray makes them; a bus with one is judged as a stranger's would be: the co
 all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
 mutant counts; what has one is not judged again, so a run can be broken off, and several can share the work (`--shard
 1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest. `--again` asks once more what was
-not killed; `--chaos` asks `busproof chaos` what survived all of `check`. A `--seed` draws other sites: what the kit was
+not killed; `--chaos` asks `busproof chaos` of it. A `--seed` draws other sites: what the kit was
 mended after is no measure of it any more.
 """
 
@@ -84,6 +84,8 @@ def main() -> int:
         elsewhere = {_place(line) for line in done.values() if line.get("seed", SEED) != args.seed}
         fresh = (one for one in drawn(group, args.seed) if _place(vars(one)) not in elsewhere)
         todo = [one for one in itertools.islice(fresh, args.sample) if not is_final(done.get(one.key))]
+        if args.mutant:
+            todo = [one for one in todo if one.key in args.mutant]
         if args.chaos:
             todo = [one for one in todo if one.key in done and one.key not in _equivalent()]
         if not todo[number - 1 :: shards]:
@@ -111,9 +113,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Judge mutants of the reference by busproof check.")
     parser.add_argument("group", nargs="*", choices=[*JUDGES, []], help="kernel, or a face (default: all)")
     parser.add_argument("--sample", type=int, metavar="N", help="the first N sites of the draw (default: all)")
+    parser.add_argument("--mutant", action="append", metavar="KEY", help="this one of the draw alone; again for more")
     parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="which draw (default: %(default)s)")
     parser.add_argument("--again", action="store_true", help="judge once more what is left or survived")
-    parser.add_argument("--chaos", action="store_true", help="ask chaos what survived all of check")
+    parser.add_argument("--chaos", action="store_true", help="ask chaos what is left or survived")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th of those that are left")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--corpus-only", action="store_true", help="do not play what comes after the corpus")
