@@ -72,7 +72,7 @@ class System:
     oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
     notes: tuple[Look, ...] = ()  # what is worth a look
     model: Specification | None = None  # the whole system, executable, and what the search must know of it
-    processes_a_core: int = 2  # of `check`: as many as wait for their buses at a time
+    processes_a_core: int = 2  # of `check`: they wait for their buses, some systems longer than others
 
 
 SYSTEMS: dict[str, System] = {}

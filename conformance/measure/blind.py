@@ -20,7 +20,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from by_chaos import broken_by_chaos
+from by_chaos import asked_of_chaos
 
 from busproof.catalogue import CORPUS
 from busproof.explore import corpus
@@ -45,10 +45,8 @@ def main() -> int:
         return 0
     for diff in sorted(args.trial.glob("*.diff")):
         if not args.fault or diff.stem in args.fault:
-            print(
-                json.dumps({"fault": diff.stem} | _of(diff.resolve(), asks_chaos=args.chaos, is_on_nats=args.nats)),
-                flush=True,
-            )
+            judged = _of(diff.resolve(), asks_chaos=args.chaos, is_on_nats=args.nats)
+            print(json.dumps({"fault": diff.stem} | judged), flush=True)
     return 0
 
 
@@ -66,8 +64,8 @@ def _of(diff: Path, *, asks_chaos: bool, is_on_nats: bool) -> dict[str, Any]:
         judged = subprocess.run(argv, env=environment, stdout=subprocess.PIPE, check=True)
         found: dict[str, Any] = json.loads(judged.stdout)
         if asks_chaos and found["by"] is None:
-            rows = broken_by_chaos(system, "nats:" * is_on_nats + reference(system), environment)
-            found |= {"by": "chaos", "rows": rows} if rows else {"chaos": "found nothing"}
+            verdict, rows = asked_of_chaos(system, "nats:" * is_on_nats + reference(system), environment)
+            found |= {"by": "chaos", "rows": rows} if verdict == "invalid" else {"chaos": verdict}
         return found
 
 

@@ -1,4 +1,4 @@
-"""What `busproof chaos` finds in a bus that `busproof check` did not refuse: both measures ask it of a survivor."""
+"""What `busproof chaos` says of a bus that `busproof check` did not refuse: both measures ask it of a survivor."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from pathlib import Path
 
 # As the bus declares itself, and as one that promises to survive a power cut: what this forgets to sync is seen there.
 ASKED = ([], ["--power", "300", "--option", "synchronous=FULL", "--durability", "power-loss"])
+VERDICTS = {0: "valid", 1: "invalid"}  # by exit code; any other: unknown
 
 
-def broken_by_chaos(system: str, bus: str, environment: dict[str, str] | None = None) -> list[str]:
-    """The rows of the first problem; none where chaos finds none, or cannot be played. Minutes."""
+def asked_of_chaos(system: str, bus: str, environment: dict[str, str] | None = None) -> tuple[str, list[str]]:
+    """(valid, invalid or unknown; the MUST rows of the first problem). Minutes."""
+    verdicts = set[str]()
     for options in ASKED:
         with tempfile.TemporaryDirectory() as folder:
             argv = [sys.executable, "-m", "buschaos.cli", system, "--bus", bus, "--seed", "1", "--out", folder]
-            subprocess.run([*argv, "--stop-after", "1", *options], env=environment, stdout=sys.stderr, check=False)
-            report = Path(folder) / "report.jsonl"
-            lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
-            told = [json.loads(line) for line in lines]
-            if rows := sorted({one["requirement"] for one in told if one.get("outcome") == "fail"}):
-                return rows
-    return []
+            argv += ["--stop-after", "1", *options]
+            code = subprocess.run(argv, env=environment, stdout=sys.stderr, check=False).returncode
+            verdicts.add(VERDICTS.get(code, "unknown"))
+            if code == 1:
+                lines = (Path(folder) / "report.jsonl").read_text(encoding="utf-8").splitlines()
+                told = [json.loads(line) for line in lines]
+                return "invalid", sorted({one["requirement"] for one in told if one.get("outcome") == "fail"})
+    return "unknown" if "unknown" in verdicts else "valid", []

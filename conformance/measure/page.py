@@ -35,7 +35,8 @@ INTERNAL: easy to find, so the score is told without those, too (*of others*). A
 specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are argued one by one below.
 What is *open* is not caught: by the corpus alone where its line says `left`, for the rest of `check` takes long and was
 not asked yet; so these scores are lower bounds. What `check` does not play (errors of a disk, crashes, a NATS server
-that ends) is asked of `chaos`: *by chaos*. The *score* is that of `check` alone.
+that ends) can be asked of `chaos`, which takes minutes each: *by chaos* counts what it found of those it was asked. The
+*score* is that of `check` alone.
 
 Each draw has a seed, and no site is drawn twice. The kit is mended after the survivors of a draw, which are then judged
 again. So only *at first* is unbiased: the score of a draw when it was asked for the first time (of seed 30 on that is

@@ -4,8 +4,8 @@ cosmic-ray makes them; a bus with one is judged as a stranger's would be: the co
 all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
 mutant counts; what has one is not judged again, so a run can be broken off, and several can share the work (`--shard
 1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest. `--again` asks once more what was
-not killed; `--chaos` asks `busproof chaos` of it. A `--seed` draws other sites: what the kit was
-mended after is no measure of it any more.
+not killed; `--chaos` asks `busproof chaos` of it. A `--seed` draws other sites: what the kit was mended after is no
+measure of it any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from by_chaos import broken_by_chaos
+from by_chaos import asked_of_chaos
 from mutate import REFBUS, Mutation, drawn
 from reach import Reach
 
@@ -63,7 +63,6 @@ SEED = 10
 SCRIPT = "corpus "  # what a script's name begins with, where scenarios stand beside it
 DIED = ("INTERNAL", "LOST")
 LEFT = "left"
-BY_CHAOS = "by chaos"
 
 
 def main() -> int:
@@ -72,9 +71,7 @@ def main() -> int:
     number, shards = map(int, args.shard.split("/"))
 
     def is_final(line: dict[str, Any] | None) -> bool:
-        alive = (
-            ("survived",) if args.chaos else (LEFT, "survived") if args.again else () if args.corpus_only else (LEFT,)
-        )
+        alive = page.ALIVE if args.chaos or args.again else () if args.corpus_only else (LEFT,)
         return line is not None and line["outcome"] not in alive
 
     for group in args.group or JUDGES:
@@ -192,13 +189,16 @@ class Judge:
         }
 
     def told_by_chaos(self, group: str, mutation: Mutation) -> dict[str, Any]:
-        """What becomes of a line of the results when chaos is asked, too."""
+        """What becomes of a line of the results when chaos is asked, too; unknown where it could not be played."""
+        verdicts = set[str]()
         for bench in JUDGES[group]:
             if mutation.module in MODULES.get(bench, (mutation.module,)):
-                rows = broken_by_chaos(_system(bench), self._bus(bench, mutation.module, mutation.source))
-                if rows:
-                    return {"outcome": BY_CHAOS, "by": f"{bench} chaos", "rows": rows}
-        return {"chaos": "found nothing"}
+                bus = self._bus(bench, mutation.module, mutation.source)
+                verdict, rows = asked_of_chaos(_system(bench), bus)
+                if verdict == "invalid":
+                    return {"outcome": page.BY_CHAOS, "by": f"{bench} chaos", "rows": rows, "chaos": verdict}
+                verdicts.add(verdict)
+        return {"chaos": "unknown" if "unknown" in verdicts else "valid"}
 
     def _judged(self, bench: str, mutation: Mutation, *, is_left: bool) -> tuple[str, str, list[str]]:
         """killed, broke down (no answer, or INTERNAL), dialect (only warnings), survived or left; by what; rows."""
