@@ -1,8 +1,8 @@
 """A closer look at what is suspect: its facts come to this process, and the check itself says what they are.
 
-Small runs come together, so that hundreds of them cost one query a stream. Of a large one only what can matter comes
-(`narrow`), where its streams are files of this machine. Where they are not, of leases the suspect keys come, and of
-other checks the streams that they look at.
+Small runs come together, so that hundreds of them cost one query a stream. Of a large one's leases the suspect keys
+come. Of other checks only what can matter comes (`narrow`), where its streams are files of this machine; where they are
+not, the streams that they look at.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from busproof.checks import (
@@ -32,7 +32,7 @@ from busproof.checks.facts import FACTS, About, Malformed
 from busspark.narrow.database import opened
 from busspark.narrow.judge import can_judge, look
 from busspark.screen import rows as r
-from busspark.screen.edges import KEYS_MAX, Suspicion
+from busspark.screen.edges import Suspicion
 from busspark.screen.rows import Streams
 
 EVENTS_AT_ONCE = 1_000_000
@@ -82,37 +82,31 @@ class Closer:
     def look(self, run: str, check: Check) -> Verdict:
         """What the check says."""
         about, suspicion = self._runs[run]
+        of_keys = check in (lease.check, lease.check_deliveries) and suspicion.knows(r.HOLD, r.ADDRESSEE)
         if run in self._small:
             facts = self._facts.get(run, Facts())
-        elif self._here is not None and can_judge([check]):
+        elif self._here is not None and can_judge([check]) and not of_keys:
             with opened(self._here, run, about) as db:
                 return look(db, check)
         else:
             streams = {name: self._streams[name].where(F.col("run") == run) for name in LOOKS_AT.get(check, _ALL)}
-            if check in (lease.check, lease.check_deliveries):
-                streams = _of_keys(streams, suspicion)
-            facts = _by_run(streams).get(run, Facts())
+            facts = _by_run(_of_keys(streams, suspicion) if of_keys else streams).get(run, Facts())
         facts.about = [about]
         return check(facts)
 
 
 def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str, DataFrame]:
     """Only what is of a suspect key: no other has to do with it."""
-    held, to = sorted(suspicion.keys[r.HOLD]), sorted(suspicion.keys[r.ADDRESSEE])
-    if max(len(held), len(to)) > KEYS_MAX:
-        return dict(streams)
+    held, to = suspicion.keys[r.HOLD], suspicion.keys[r.ADDRESSEE]
     found = dict(streams)
-    of_hold, of_claim = (
-        F.expr(f"xxhash64({kind}, run, {key})") for kind, key in ((r.HOLD, "lane, key"), (r.ADDRESSEE, "key"))
-    )
-    found["holds"] = streams["holds"].where(_among(of_hold, held) | _among(of_claim, to))
+    found["holds"] = streams["holds"].where(f"{_among(r.HOLD, 'lane, key', held)} OR {_among(r.ADDRESSEE, 'key', to)}")
     if "appended" in streams:
-        found["appended"] = streams["appended"].where(_among(F.expr(f"xxhash64({r.ADDRESSEE}, run, id)"), to))
+        found["appended"] = streams["appended"].where(_among(r.ADDRESSEE, "id", to))
     return found
 
 
-def _among(column: Column, keys: list[int]) -> Column:
-    return column.isin(keys) if keys else F.lit(False)
+def _among(kind: int, key: str, keys: set[int]) -> str:
+    return f"xxhash64({kind}, run, {key}) IN ({', '.join(map(str, sorted(keys)))})" if keys else "FALSE"
 
 
 def _by_run(streams: Mapping[str, DataFrame]) -> dict[str, Facts]:

@@ -32,6 +32,7 @@ from busspark.closer import Closer
 from busspark.compact import current
 from busspark.counted import of_all
 from busspark.schema import fact_schema
+from busspark.screen import window
 from busspark.screen.edges import Suspicion, suspicions
 from busspark.screen.rows import (
     ACKS,
@@ -47,7 +48,6 @@ from busspark.screen.rows import (
     rows_of,
     sums_of,
 )
-from busspark.screen.window import and_sums, screened
 
 Run = tuple[str, str]  # system, run
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -124,7 +124,7 @@ def _judge_system(
     events = sum(about.lines for about in known.values())
     say(f"spark: one pass over {events:,} events of {len(known)} runs")
     cut(spark, events)
-    found = _screened(streams, set(checks.values()))
+    found = screened(streams, set(checks.values()))
     suspected = {run: found[hashed] for run, hashed in hashes.items()}
     exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}
     whole_runs = {run: (about, suspected[run]) for run, about in known.items() if not about.damage}
@@ -154,10 +154,12 @@ def screen_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
     rows = rows_of(streams, checks)
     if rows is None:
         return None
-    return and_sums(screened(rows, may_repeat=lease.check_deliveries not in checks), sums_of(streams, checks))
+    seen = window.screened(rows, may_repeat=lease.check_deliveries not in checks)
+    return window.and_sums(seen, sums_of(streams, checks))
 
 
-def _screened(streams: Streams, checks: set[Check]) -> Mapping[int, Suspicion]:
+def screened(streams: Streams, checks: set[Check]) -> Mapping[int, Suspicion]:
+    """What is suspect, by the hash of the run."""
     frame = screen_of(streams, checks)
     if frame is None:
         return defaultdict(Suspicion)

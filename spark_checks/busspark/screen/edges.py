@@ -23,6 +23,10 @@ class Suspicion:
     bits: int = 0
     keys: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # kind → keys
 
+    def knows(self, *kinds: int) -> bool:
+        """Are the keys of these kinds few enough to be looked at alone?"""
+        return all(len(self.keys[kind]) <= KEYS_MAX for kind in kinds)
+
     def suspect(self, row: Row, bits: int) -> None:
         """This row's key, of these bits."""
         self.bits |= bits

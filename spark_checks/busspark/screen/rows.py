@@ -9,7 +9,7 @@ has nothing to say:
     h    what a stored message is, as a hash; in a dense log, its seq; of a message the seq under which it stands, above
          STANDING, and what had been told before each attempt, below it
     u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
-    hold of a hold when it returned (e) and began (b), negated, when a release was granted (released), and what it is:
+    hold of a hold the bus's time (ms), when it began (b, negated), when a granted release began (released), what it is:
         (at, who, until) of a lease (held), of a claim (claimed), of a release that may have happened (freed), of a
         claim that nobody answered (unsure), of a lease from when it was asked for (coming)
 
@@ -32,7 +32,7 @@ from busproof.checks import Check, acks, dead_letters, durable, export, lease, o
 LONGS = ("f", "n", "h", "u", "v")
 HANDS = ("held", "claimed", "freed", "unsure", "coming")
 OF_HOLD = {
-    **dict.fromkeys(("e", "b", "released"), "LONG"),
+    **dict.fromkeys(("ms", "b", "released"), "LONG"),
     **dict.fromkeys(HANDS, "STRUCT<at: LONG, who: LONG, until: LONG>"),
 }
 MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER = range(1, 11)
@@ -200,9 +200,11 @@ def _receives(streams: Streams) -> list[DataFrame]:
 
 
 def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
-    """Each key's claims, renewals and releases in the order in which they were answered.
+    """Each key's claims in the order in which they were answered, held against what may have come before.
 
-    Where a refusal means that somebody holds the key, that may be one who was answered later.
+    Where a holder may claim again and give back (`may_repeat`), renewals and releases are asked when they begin, for a
+    key may be given to the next one before its last holder reads the answer; and a refusal means that somebody holds
+    the key, who may be answered later.
     """
     is_ok = "outcome = 'ok' AND granted"
     held = f"{is_ok} AND op <> 'release'"
@@ -211,12 +213,8 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
     unsure = "outcome <> 'fail' AND granted IS NULL AND op = 'claim'"
     place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
     hand = f"named_struct('at', {{}}, 'who', xxhash64(holder), 'until', coalesce(until_ms, {NEVER}))"
-    bits = {
-        CLAIMED: claimed,
-        REFUSED: "outcome = 'ok' AND op = 'claim' AND NOT granted",
-        KEPT: f"{is_ok} AND op <> 'claim'",
-        DONE: "is_final",
-    }
+    bits = {CLAIMED: claimed, REFUSED: "outcome = 'ok' AND op = 'claim' AND NOT granted", DONE: "is_final"}
+    kept = {KEPT: f"{is_ok} AND op <> 'claim'"}
 
     def of(condition: str, value: str) -> str:
         return f"CASE WHEN {condition} THEN {value} END"
@@ -224,17 +222,25 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
     def told(**said: str) -> str:
         return f"struct({', '.join(said.get(name, 'NULL') for name in OF_HOLD)})"
 
-    hands = {"held": held, "claimed": claimed, "freed": freed, "unsure": unsure}
+    hands = {"held": held, "claimed": claimed, "unsure": unsure}
+    at_begin = {"coming": held, "freed": freed}
+    if not may_repeat:
+        bits, hands = bits | kept, hands | {"freed": freed}
     hold = told(
-        e=of(held, "-end"),
-        b=of(claimed, "-begin"),
-        released=of(f"{is_ok} AND op = 'release'", place),
+        ms=of(held, "at_ms"),
+        b=of("op = 'claim'", "-begin"),
+        released=of(f"{is_ok} AND op = 'release'", "begin"),
         **{name: of(condition, hand.format(place)) for name, condition in hands.items()},
     )
-    said = {"f": _bits(bits), "n": "at_ms", "h": "at_ms_min", "u": "xxhash64(holder)", "v": of(claimed, "-token")}
+    who = "xxhash64(holder)"
+    said = {"f": _bits(bits), "n": "at_ms", "h": "at_ms_min", "u": who, "v": of(claimed, "-token")}
     holds, where = streams["holds"], ("lane, key", "0")
-    coming = _rows(holds.where(held), HOLD, *where, "begin", hold=told(coming=hand.format("begin")))
-    return [_rows(holds, HOLD, *where, place, **said, hold=hold), *([coming] if may_repeat else [])]
+    answered = _rows(holds, HOLD, *where, place, **said, hold=hold)
+    if not may_repeat:
+        return [answered]
+    begun = told(**{name: of(condition, hand.format("begin")) for name, condition in at_begin.items()})
+    asked = holds.where(" OR ".join(f"({condition})" for condition in at_begin.values()))
+    return [answered, _rows(asked, HOLD, *where, "begin", f=_bits(kept), u=who, hold=begun)]
 
 
 def _addressees(streams: Streams) -> list[DataFrame]:

@@ -36,13 +36,14 @@ def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
 
     seen = rows.withColumns(
         {
-            "b_e": F.min("hold.e").over(before),
+            "b_ms": F.max("hold.ms").over(before),
             "b_v": F.min("v").over(before),
             "b_h": F.min("h").over(before),
             "b_n": F.sum("n").over(before),
             "b_f": F.bit_or("f").over(before),
             "b_u": last("u"),
-            **{f"b_{name}": last(f"hold.{name}") for name in ("released", *HANDS)},
+            "b_released": F.max("hold.released").over(before),
+            **{f"b_{name}": last(f"hold.{name}") for name in HANDS},
         }
     )
     # A message that was acknowledged under this seq already is the same, and was appended then.
@@ -98,7 +99,8 @@ def _of_keys() -> str:
         " AND NOT coalesce(u0 = v0 AND u = v AND u0 = u, FALSE)"
     )
     # Nobody was told where it stands, and that is below what had been told before its first attempt.
-    below = f"{_has('f', r.POSSIBLE)} AND NOT {_has('f', r.TOLD)} AND h0 < h - {r.STANDING}"
+    stands_low = f"h >= {r.STANDING} AND h - {r.STANDING} < h0"
+    below = f"{_has('f', r.POSSIBLE)} AND NOT {_has('f', r.TOLD)} AND {stands_low}"
     of_message = _sum_of(
         {
             DURABLE: f"({lost}) OR {moved} OR {twice} OR (s = 0 AND {nobodys})",
@@ -123,12 +125,14 @@ def _of_holds(may_repeat: bool) -> str:
     released = "coalesce(b_released, -1)"
     other = "b_held.who <> u AND" if may_repeat else ""
     early = f"{other} b_held.until > n AND NOT coalesce(b_freed.who = b_held.who AND b_freed.at > b_held.at, FALSE)"
-    granted = f"{_has('f', r.CLAIMED)} AND coalesce(hold.b > b_e OR ({early}) OR v >= b_v, FALSE)"
+    shorter = "b_held.who = u AND hold.held.until < b_held.until"
+    granted = f"{_has('f', r.CLAIMED)} AND coalesce(({early}) OR v >= b_v OR ({shorter}), FALSE)"
     held = " OR ".join(f"(b_{one}.until >= h AND {released} < b_{one}.at)" for one in ("held", "coming"))
-    is_held = f"{held} OR {released} < b_unsure.at"
+    given_back_meanwhile = f"(b_held.until >= h AND {released} > -hold.b)"
+    is_held = f"{held} OR {given_back_meanwhile} OR {released} < b_unsure.at"
     refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
     unanswered = f"b_unsure.who = u AND {released} < b_unsure.at AND coalesce(b_claimed.at, -1) < b_unsure.at"
     is_claimed = f"b_claimed.who = u AND {released} < b_claimed.at"
     kept = f"{_has('f', r.KEPT)} AND NOT coalesce(({is_claimed}) OR ({unanswered}), FALSE)"
     third = refused if may_repeat else f"{_has('f', r.CLAIMED)} AND {_has('b_f', r.DONE)}"
-    return f"({granted}) OR ({kept}) OR ({third})"
+    return f"coalesce(hold.ms < b_ms, FALSE) OR ({granted}) OR ({kept}) OR ({third})"

@@ -1,0 +1,152 @@
+"""What the screen suspects: never too little, and of a sound bus hardly anything."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from busproof.checks import Check, Facts, lease
+from busproof.checks.facts import FACTS, About, Hold
+from busproof.systems import SYSTEMS
+from busspark.compact import compact
+from busspark.generate.logs import Logs
+from busspark.generate.relay import Relay
+from busspark.generate.stage import UNTOLD, generate
+from busspark.generate.timeline import Timeline
+from busspark.generate.topics import Topics
+from busspark.generate.worker import Worker
+from busspark.judge import screened, streams_of
+from busspark.schema import fact_schema
+from busspark.screen import rows as r
+from busspark.screen.edges import Suspicion
+
+BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Worker)  # that promise an order
+HOLDERS = ("ada", "bob", "cyd")
+KEYS, ALTERED, LEASE_MS = 6_000, 0.7, 15
+RUN = "a run"
+STREAMS = ("holds", "appended")
+ABOUT = About(is_whole=True, dump_at=None, newest_ms=None)
+
+
+def _suspicion(streams: Mapping[str, DataFrame], checks: set[Check]) -> Suspicion:
+    """Of their only run."""
+    return next(iter(screened(streams, checks).values()), Suspicion())
+
+
+# -- logs
+
+
+@pytest.mark.parametrize("make", BUSES)
+def test_one_send_that_stands_too_low_is_all_that_is_suspect_of_an_order(
+    spark: SparkSession, tmp_path: Path, make: type[Logs | Topics | Worker]
+) -> None:
+    """Nobody answered it, as others of the same history, which stand where they may."""
+    system = make.system
+    checks = set(SYSTEMS[system].checks.values())
+    bits = []
+    for lies in ((), ("order_reversed" + UNTOLD,)):
+        bus = make()
+        bus.lies = lies
+        history = tmp_path / f"{len(lies)}.jsonl"
+        generate(bus, 8_000, history, faults=3 * len(lies), seed=4)
+        compact([history], tmp_path / str(len(lies)))
+        bits.append(_suspicion(streams_of(spark, str(tmp_path / str(len(lies))), system), checks).bits)
+    sound, too_low = bits
+    assert not sound & r.ORDER
+    assert too_low & r.ORDER
+
+
+# -- leases
+
+
+def _calls(rng: random.Random, key: str) -> list[Hold]:
+    """Calls on one key that overlap, the same agent's too, as a sound bus answers them; one in ten has no answer."""
+    moment, calls = 0, []
+    for number in range(rng.randint(3, 9)):
+        moment += rng.randint(1, 12)
+        end = moment + rng.randint(1, 12)
+        calls.append((rng.uniform(moment, end), moment, end, number))
+    at_once = len(calls)  # so many calls can share a moment: each is an event of its own
+    holder, until, token, found = "", 0, 0, []
+    for at, begin, end, number in sorted(calls):
+        who, op = rng.choice(HOLDERS), rng.choice(("claim", "claim", "renew", "release"))
+        is_held = bool(holder) and until > at
+        is_granted = is_held and holder == who if op != "claim" else not is_held or holder == who
+        if is_granted and op == "release":
+            holder = ""
+        elif is_granted:
+            token += op == "claim"
+            holder, until = who, int(at) + LEASE_MS
+        is_told = rng.random() > 0.1
+        says = is_told and is_granted
+        found.append(
+            Hold(
+                lane="",
+                begin=2 * (begin * at_once + number),
+                end=2 * (end * at_once + number) + 1,
+                outcome="ok" if is_told else "info",
+                op=op,
+                key=key,
+                holder=who,
+                granted=is_granted if is_told else None,
+                token=token if says and op == "claim" else None,
+                until_ms=until if says and op != "release" else None,
+                at_ms_min=begin,
+                at_ms=end,
+                is_final=False,
+            )
+        )
+    return found
+
+
+def _altered(rng: random.Random, holds: list[Hold]) -> list[Hold]:
+    """One of them is answered, timed or done otherwise."""
+    place = rng.choice((rng.randrange(len(holds)), -1 % len(holds)))  # nothing that follows gives the last one away
+    one = holds[place]
+    change: dict[str, object] = rng.choice(
+        (
+            {"granted": not one.granted, "until_ms": None if one.granted else one.at_ms + 15},
+            {"holder": rng.choice(HOLDERS)},
+            {"until_ms": one.until_ms and one.until_ms + rng.choice((-30, -4, 30))},
+            {"at_ms": one.at_ms + 30, "at_ms_min": one.at_ms_min + 30},
+            {"token": one.token and max(one.token - rng.randint(1, 2), 0)},
+            {"op": rng.choice(("claim", "renew", "release"))},
+            {"outcome": "info", "granted": None, "token": None, "until_ms": None},
+        )
+    )
+    return [*holds[:place], msgspec.structs.replace(one, **change), *holds[place + 1 :]]
+
+
+def _streams(spark: SparkSession, of_key: Mapping[str, list[Hold]]) -> dict[str, DataFrame]:
+    schema = {name: StructType([StructField("run", StringType()), *fact_schema(FACTS[name])]) for name in STREAMS}
+    holds = [(RUN, *msgspec.structs.astuple(hold)) for holds in of_key.values() for hold in holds]
+    return {name: spark.createDataFrame(holds if name == "holds" else [], of) for name, of in schema.items()}
+
+
+def _hashes(spark: SparkSession, keys: Iterable[str]) -> dict[str, int]:
+    frame = spark.createDataFrame([(key,) for key in keys], "key STRING")
+    hashed = frame.selectExpr("key", f"xxhash64({r.HOLD}, '{RUN}', '', key) AS hashed").collect()
+    return {row.key: row.hashed for row in hashed}
+
+
+@pytest.mark.parametrize("check", [lease.check, lease.check_deliveries])
+def test_every_key_that_the_check_blames_is_suspect(spark: SparkSession, check: Check) -> None:
+    """Of thousands of small histories, sound and altered; and of the sound ones hardly any is suspect."""
+    rng = random.Random(1)
+    of_key = {f"key-{n}": _calls(rng, f"key-{n}") for n in range(KEYS)}
+    altered = {key: _altered(rng, holds) for key, holds in of_key.items() if rng.random() < ALTERED}
+    sound, of_key = of_key.keys() - altered.keys(), of_key | altered
+    blamed = {key for key, holds in of_key.items() if check(Facts(about=[ABOUT], holds=holds)).witnesses}
+    keys = _suspicion(_streams(spark, of_key), {check}).keys[r.HOLD]
+    suspects = {key for key, hashed in _hashes(spark, of_key).items() if hashed in keys}
+    assert len(blamed) > KEYS / 10
+    assert blamed <= suspects
+    if check is lease.check:
+        assert not sound & blamed
+        assert len(sound & suspects) < len(sound) / 5
