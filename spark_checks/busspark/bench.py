@@ -5,15 +5,16 @@ CPU seconds are those of all processes that took part: on a busy machine they ar
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from statistics import median
 
 from pyspark.sql import SparkSession
 
@@ -22,10 +23,16 @@ from busspark.compact import compact
 from busspark.judge import judge
 from busspark.session import spark_session
 
+WARM = 5
+
 
 def main() -> None:
     """Print a line for each."""
-    history, is_twin = Path(sys.argv[1]), "--no-twin" not in sys.argv
+    parser = argparse.ArgumentParser(description="Measure all engines on one history of a worker bus.")
+    parser.add_argument("history", type=Path)
+    parser.add_argument("--no-twin", action="store_true", help="Spark and DuckDB alone")
+    args = parser.parse_args()
+    history, is_twin = args.history, not args.no_twin
     with tempfile.TemporaryDirectory() as scratch:
         with _measured("compact"):
             (about,) = compact([history], Path(scratch))
@@ -35,9 +42,14 @@ def main() -> None:
             with _measured("twin"):
                 in_python = dict(twin.judge(Path(scratch)))
         spark = spark_session(master="local[2]")
-        for name in ("spark, cold", "spark, warm", "spark, third"):
-            with _measured(name, spark):
+        with _measured("spark, cold", spark):
+            judge(spark, scratch)
+        warm = []
+        for _ in range(WARM):
+            with _measured("spark, warm", spark) as used:
                 in_spark = judge(spark, scratch)
+            warm += used
+        print(f"{'median, warm':14} {median(warm):7.1f} s CPU")
         spark.stop()
         print("verdicts:", [verdict.verdict for verdict in next(iter(in_spark.values()))])
         if in_python is not None:
@@ -60,10 +72,13 @@ def _duckdb(streams: Path) -> None:
 
 
 @contextmanager
-def _measured(name: str, spark: SparkSession | None = None) -> Iterator[None]:
+def _measured(name: str, spark: SparkSession | None = None) -> Iterator[list[float]]:
+    """Tells; and what it yields holds the CPU seconds in the end."""
     wall, cpu = time.monotonic(), _cpu_s(spark)
-    yield
+    kept: list[float] = []
+    yield kept
     used, took = _cpu_s(spark) - cpu, time.monotonic() - wall
+    kept.append(used)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{name:14} {used:7.1f} s CPU {took:7.1f} s wall, Python's peak {peak_mb} MB", flush=True)
 
