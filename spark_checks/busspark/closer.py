@@ -14,21 +14,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from busproof.checks import (
-    Check,
-    Facts,
-    Verdict,
-    acks,
-    dead_letters,
-    durable,
-    export,
-    lease,
-    order,
-    polls,
-    receives,
-    syncs,
-)
+from busproof.checks import Check, Facts, Verdict, lease
 from busproof.checks.facts import FACTS, About, Malformed
+from busspark.known import KNOWN
 from busspark.narrow.database import opened
 from busspark.narrow.judge import can_judge, look
 from busspark.screen import rows as r
@@ -37,20 +25,6 @@ from busspark.screen.rows import Streams
 
 EVENTS_AT_ONCE = 1_000_000
 _ALL = tuple(name for name in FACTS if name not in ("about", "malformed"))
-_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
-LOOKS_AT: dict[Check, tuple[str, ...]] = {
-    order.check: ("appended", "stored"),
-    order.check_dense: ("appended", "stored"),
-    durable.check: ("appended", "stored"),
-    polls.check: _READS,
-    syncs.check: _READS,
-    receives.check: ("reads", "delivered", "appended"),
-    acks.check: ("reads", "delivered", "stored", "appended", "acked", "jumps", "positions"),
-    lease.check: ("holds",),
-    lease.check_deliveries: ("holds", "appended", "redriven"),
-    export.check: ("exported", "exports", "stored"),
-    dead_letters.check: ("failed", "holds", "stored", "redriven"),
-}
 
 
 class Closer:
@@ -74,9 +48,9 @@ class Closer:
     @cached_property
     def _facts(self) -> dict[str, Facts]:
         """All facts of the small runs that anything is suspect in."""
-        is_blind = any(check not in LOOKS_AT for check in self._checks.values())
+        is_blind = any(check not in KNOWN for check in self._checks.values())
         runs = [run for run in self._small if is_blind or self._runs[run][1].bits]
-        wanted = {name for check in self._checks.values() for name in LOOKS_AT.get(check, _ALL)}
+        wanted = {name for check in self._checks.values() for name in _looks_at(check)}
         return _by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
 
     def look(self, run: str, check: Check) -> Verdict:
@@ -89,10 +63,14 @@ class Closer:
             with opened(self._here, run, about) as db:
                 return look(db, check)
         else:
-            streams = {name: self._streams[name].where(F.col("run") == run) for name in LOOKS_AT.get(check, _ALL)}
+            streams = {name: self._streams[name].where(F.col("run") == run) for name in _looks_at(check)}
             facts = _by_run(_of_keys(streams, suspicion) if of_keys else streams).get(run, Facts())
         facts.about = [about]
         return check(facts)
+
+
+def _looks_at(check: Check) -> tuple[str, ...]:
+    return KNOWN[check].looks_at if check in KNOWN else _ALL
 
 
 def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str, DataFrame]:

@@ -10,62 +10,21 @@ from types import SimpleNamespace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from busproof.checks import (
-    Check,
-    Facts,
-    Verdict,
-    acks,
-    dead_letters,
-    durable,
-    export,
-    integrity,
-    lease,
-    order,
-    polls,
-    receives,
-    syncs,
-    untold,
-)
+from busproof.checks import Check, Facts, Verdict, export, integrity, lease, order, untold
 from busproof.checks.facts import FACTS, About, Export, Fact
 from busproof.systems import SYSTEMS
 from busspark.closer import Closer
 from busspark.compact import current
 from busspark.counted import of_all
+from busspark.known import KNOWN
 from busspark.schema import fact_schema
 from busspark.screen import window
 from busspark.screen.edges import Suspicion, suspicions
-from busspark.screen.rows import (
-    ACKS,
-    DURABLE,
-    EXPORT,
-    LEASE,
-    LETTERS,
-    ORDER,
-    READS,
-    RUN,
-    UNINVITED,
-    Streams,
-    rows_of,
-    sums_of,
-)
+from busspark.screen.rows import RUN, Streams, rows_of, sums_of
 
 Run = tuple[str, str]  # system, run
 PARTITIONS = "spark.sql.shuffle.partitions"
 EVENTS_OF_A_PARTITION = 1_000_000
-# check → the suspicions that call for it
-CALLED_BY: dict[Check, int] = {
-    order.check: ORDER,
-    order.check_dense: ORDER,
-    durable.check: DURABLE | UNINVITED,
-    polls.check: READS,
-    syncs.check: READS,
-    receives.check: READS,
-    acks.check: ACKS,
-    lease.check: LEASE,
-    lease.check_deliveries: LEASE,
-    export.check: EXPORT,
-    dead_letters.check: LETTERS,
-}
 
 
 def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda _: None) -> dict[Run, list[Verdict]]:
@@ -136,11 +95,12 @@ def _judge_system(
             continue
         verdicts = [whole]
         for name, check in checks.items():
-            if check not in CALLED_BY:  # of this the screen knows nothing
+            if check not in KNOWN:  # of this the screen knows nothing
                 verdicts.append(closer.look(run, check))
                 continue
             # Without an export there is nothing to compare.
-            is_suspect = suspected[run].bits & CALLED_BY[check] and not (check is export.check and run not in exports)
+            is_called = suspected[run].bits & KNOWN[check].called_by
+            is_suspect = is_called and not (check is export.check and run not in exports)
             if is_suspect:
                 say(f"spark: {name}: something is suspect in {run}")
             looked = [exports[run]] if run in exports else []

@@ -22,6 +22,7 @@ from busspark.generate.timeline import Timeline
 from busspark.generate.topics import Topics
 from busspark.generate.worker import Worker
 from busspark.judge import screened, streams_of
+from busspark.known import ORDER
 from busspark.schema import fact_schema
 from busspark.screen import rows as r
 from busspark.screen.edges import Suspicion
@@ -58,8 +59,8 @@ def test_one_send_that_stands_too_low_is_all_that_is_suspect_of_an_order(
         compact([history], tmp_path / str(len(lies)))
         bits.append(_suspicion(streams_of(spark, str(tmp_path / str(len(lies))), system), checks).bits)
     sound, too_low = bits
-    assert not sound & r.ORDER
-    assert too_low & r.ORDER
+    assert not sound & ORDER
+    assert too_low & ORDER
 
 
 # -- leases

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from types import SimpleNamespace
 
+from busspark.known import ACKS, ORDER, READS, UNINVITED
 from busspark.screen import rows as r
-from busspark.screen.rows import ACKS, ORDER, READS, UNINVITED
 from busspark.screen.window import SLICED
 
 Row = SimpleNamespace  # of window.screened

@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busspark.known import ACKS, EXPORT, READS
 
 LONGS = ("f", "n", "h", "u", "v")
 HANDS = ("held", "claimed", "freed", "unsure", "coming")
@@ -41,8 +42,6 @@ HALF = 2**32
 STANDING = 2**61
 NEVER = 2**62
 
-# What a suspect is suspected of: one bit a group of checks.
-ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED = (1 << n for n in range(8))
 # Bits of MESSAGE
 DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED = (1 << n for n in range(7))
 # Bits of HOLD

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from busspark.known import DURABLE, LEASE, LETTERS, ORDER, READS, UNINVITED
 from busspark.screen import rows as r
-from busspark.screen.rows import DURABLE, HALF, HANDS, LEASE, LETTERS, ORDER, READS, UNINVITED
+from busspark.screen.rows import HALF, HANDS
 
 # Kinds whose slices are stitched, so each comes back as one small row.
 SLICED = (r.SEQ, r.VIEW)

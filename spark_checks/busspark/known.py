@@ -1,0 +1,55 @@
+"""What both engines know of each check: a new one is a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busspark.narrow import acks as narrow_acks
+from busspark.narrow import durable as narrow_durable
+from busspark.narrow import export as narrow_export
+from busspark.narrow import order as narrow_order
+from busspark.narrow import polls as narrow_polls
+from busspark.narrow import receives as narrow_receives
+from busspark.narrow.database import Database
+
+# What the screen suspects: one bit a group of checks.
+ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED = (1 << n for n in range(8))
+_OF_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
+
+
+class Known(NamedTuple):
+    """One check."""
+
+    counts: str  # what it counts, of the counts of streams
+    called_by: int  # the suspicions that call for it
+    looks_at: tuple[str, ...]  # streams
+    # How a large run is shown to it in less than everything: by the queries of the rows that can matter, a stream each;
+    narrowed: Callable[[Database], dict[str, str]] | None = None
+    # or part by part, where it looks at every key, or lane, alone: stream → the column that holds that.
+    parted: dict[str, str] | None = None
+
+
+KNOWN: dict[Check, Known] = {
+    order.check: Known("acknowledged", ORDER, ("appended", "stored"), narrow_order.narrowed),
+    order.check_dense: Known("acknowledged", ORDER, ("appended", "stored"), narrow_order.narrowed_dense),
+    durable.check: Known("appended", DURABLE | UNINVITED, ("appended", "stored"), narrow_durable.narrowed),
+    polls.check: Known("reads", READS, _OF_READS, narrow_polls.narrowed),
+    syncs.check: Known(
+        "reads", READS, _OF_READS, parted=dict.fromkeys(("reads", "delivered", "jumps", "stored", "appended"), "lane")
+    ),
+    receives.check: Known("reads", READS, ("reads", "delivered", "appended"), narrow_receives.narrowed),
+    acks.check: Known("acked", ACKS, (*_OF_READS, "positions"), narrow_acks.narrowed),
+    lease.check: Known("holds", LEASE, ("holds",), parted={"holds": "key"}),
+    lease.check_deliveries: Known(
+        "claims", LEASE, ("holds", "appended", "redriven"), parted={"holds": "key", "appended": "id", "redriven": "key"}
+    ),
+    export.check: Known("exported", EXPORT, ("exported", "exports", "stored"), narrow_export.narrowed),
+    dead_letters.check: Known(
+        "failed",
+        LETTERS,
+        ("failed", "holds", "stored", "redriven"),
+        parted={"failed": "key", "holds": "key", "stored": "id", "redriven": "key"},
+    ),
+}
