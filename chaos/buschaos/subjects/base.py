@@ -123,6 +123,12 @@ class Truth:
     pieces: Callable[[Evidence], list[Problem]] | None = None
 
 
+# Every system goes through these.
+ACTS = frozenset(
+    f"chaos.{act}" for act in ("random_kills", "kill_points", "power_loss", "holds", "disk_full", "damage")
+)
+
+
 @dataclass(frozen=True)
 class Subject:
     """A system, as chaos sees it."""
@@ -159,7 +165,7 @@ class Subject:
     end_spared: Callable[[Path], None] = lambda _: None
     # What others do to a store between a death and the survivor's coming.
     meanwhile: Callable[[Path], None] | None = None
-    acts: frozenset[str] = frozenset({"chaos.random_kills", "chaos.kill_points", "chaos.power_loss", "chaos.disk_full"})
+    acts: frozenset[str] = ACTS
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point

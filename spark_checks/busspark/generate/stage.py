@@ -28,6 +28,18 @@ class Fault:
     is_of_the_end: bool = False  # it shows in the final state alone
 
 
+MISTOLD = ("skipped", "unordered")
+
+
+def mistold(kind: str, rows: list[dict[str, Any]]) -> Fault:
+    """An answer of three messages or more leaves the middle one out, or tells them backwards."""
+    if kind == "unordered":
+        rows.reverse()
+        return Fault(kind, 0, 0)
+    middle = rows.pop(len(rows) // 2)
+    return Fault(kind, 0, middle["seq"], ("stale",))  # with room left, it also hides the newest
+
+
 class Bus(Protocol):
     """A correct bus in memory, which lies when told to."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from busspark.generate.stage import UNTOLD, Call, Fault
+from busspark.generate.stage import MISTOLD, UNTOLD, Call, Fault, mistold
 
 TOPICS = 5
 LIMIT = 20
@@ -170,15 +170,11 @@ class Topics:
         rows = reply["received"]
         if len(rows) < 3:
             return None
+        if kind in MISTOLD:
+            return mistold(kind, rows)
         middle = rows[len(rows) // 2]
         seq: int = middle["seq"]
-        if kind == "skipped":
-            rows.remove(middle)
-            return Fault(kind, 0, seq, ("stale",))  # with room left, it also hides the newest
-        elif kind == "unordered":
-            rows.reverse()
-            seq = 0
-        elif kind == "own_message":
+        if kind == "own_message":
             middle["sender"] = agent
             return Fault(kind, 0, seq, ("delivered_otherwise",))
         elif kind == "delivered_otherwise":

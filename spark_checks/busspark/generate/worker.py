@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from busspark.generate.stage import AGENTS, UNTOLD, Call, Fault
+from busspark.generate.stage import AGENTS, MISTOLD, UNTOLD, Call, Fault, mistold
 
 LEASE_MS = 300
 LIMIT = 20
@@ -239,15 +239,11 @@ class Worker:
     def _lie_of_poll(self, kind: str, agent: str, rows: list[dict[str, Any]]) -> Fault | None:
         if len(rows) < 3:
             return None
+        if kind in MISTOLD:
+            return mistold(kind, rows)
         middle = rows[len(rows) // 2]
         seq: int = middle["seq"]
-        if kind == "skipped":
-            rows.remove(middle)
-            return Fault(kind, 0, seq, ("stale",))  # with room left, it also hides the newest
-        elif kind == "unordered":
-            rows.reverse()
-            return Fault(kind, 0, 0)
-        elif kind == "misdelivered":
+        if kind == "misdelivered":
             middle["to_agent"] = "somebody else"
             return Fault(kind, 0, seq, ("delivered_otherwise",))
         elif kind == "delivered_otherwise":

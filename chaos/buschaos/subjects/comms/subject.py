@@ -76,7 +76,6 @@ SUBJECT = Subject(
     read_all=read_all,
     settle_ms=120_000,
     meanwhile=append_as_a_hook,
-    acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(
         Epilogue("send_message", {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}),
         Epilogue("receive_messages", {"agent_id": "bob", "channels": ["general"]}),

@@ -38,16 +38,6 @@ SUBJECT = Subject(
     meanwhile=take_and_link,
     spares=NAME,
     end_spared=end_agents,
-    acts=frozenset(
-        {
-            "chaos.random_kills",
-            "chaos.kill_points",
-            "chaos.power_loss",
-            "chaos.holds",
-            "chaos.disk_full",
-            "chaos.damage",
-        }
-    ),
     id="message_id",
     table="ledger",
 )

@@ -72,16 +72,6 @@ SUBJECT = Subject(
     id="subject",
     read_all=read_all,
     settle_ms=120_000,
-    acts=frozenset(
-        {
-            "chaos.random_kills",
-            "chaos.kill_points",
-            "chaos.power_loss",
-            "chaos.holds",
-            "chaos.disk_full",
-            "chaos.damage",
-        }
-    ),
     epilogue=(
         Epilogue("send", {"key": request("epilogue"), "payload": "on"}),
         Epilogue("fetch", {"filter": wanted("epilogue")}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buschaos.subjects.base import Repertoire, Subject, Truth
+from buschaos.subjects.base import ACTS, Repertoire, Subject, Truth
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
@@ -36,5 +36,5 @@ SUBJECT = Subject(
     names_full_disk=False,
     consumer=CONSUMER,
     is_slow_to_start=True,
-    acts=Subject.acts | {"chaos.holds", "chaos.damage", "chaos.gone_callers"},
+    acts=ACTS | {"chaos.gone_callers"},
 )

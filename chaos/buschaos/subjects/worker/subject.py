@@ -68,7 +68,6 @@ SUBJECT = Subject(
     ahead=ahead,
     shown=shown,
     read_all=read_all,
-    acts=Subject.acts | {"chaos.holds", "chaos.damage"},
     epilogue=(
         Epilogue("publish", {"agent_id": "alice", "message": {"id": "epilogue", "to": "bob", "type": "note"}}),
         Epilogue("poll", {"agent_id": "bob"}),
