@@ -11,14 +11,15 @@ from busproof.history import scan
 from busproof.systems import run_checks
 from busspark import closer, twin
 from busspark.compact import compact
+from busspark.generate import stage
 from busspark.generate.comms import Comms
 from busspark.generate.relay import Relay
-from busspark.generate.stage import UNTOLD, Bus, generate
+from busspark.generate.stage import UNTOLD, Bus, Fault, generate
 from busspark.generate.timeline import Timeline
 from busspark.generate.topics import Topics
 from busspark.generate.truth import missed, unexplained
 from busspark.generate.worker import Worker
-from busspark.judge import judge
+from busspark.judge import Run, judge
 
 OTHERS: tuple[type[Bus], ...] = (Topics, Comms, Relay, Timeline)
 
@@ -59,6 +60,24 @@ def test_so_it_is_in_python_of_the_others(tmp_path: Path, bus: type[Bus]) -> Non
     verdicts = run_checks(scan(tmp_path / "faulty.jsonl"))
     assert missed(verdicts, truth) == []
     assert unexplained(verdicts, truth) == []
+
+
+def test_spark_finds_each_kind_by_itself(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One fault a history, every call answered: nothing else in it makes the screen look there."""
+    monkeypatch.setattr(stage, "UNANSWERED", 0)
+    truth: dict[Run, list[Fault]] = {}
+    for make in (Worker, *OTHERS):
+        for kind in (kind for kind in make().lies if not kind.endswith(UNTOLD)):
+            bus = make()
+            monkeypatch.setattr(bus, "lies", (kind,), raising=False)
+            monkeypatch.setattr(bus, "last_lies", (), raising=False)
+            path = tmp_path / f"{bus.system}-{kind}.jsonl"
+            truth[bus.system, path.stem] = generate(bus, 8_000, path, faults=1, seed=1)
+    compact(sorted(tmp_path.glob("*.jsonl")), tmp_path / "streams")
+    judged = judge(spark, str(tmp_path / "streams"))
+    assert [run for run, planted in truth.items() if not planted] == []
+    assert [(run, planted) for run, planted in truth.items() if missed(judged[run], planted)] == []
+    assert [run for run, planted in truth.items() if unexplained(judged[run], planted)] == []
 
 
 @pytest.mark.nightly
