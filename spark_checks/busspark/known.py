@@ -25,10 +25,9 @@ class Known(NamedTuple):
     counts: str  # what it counts, of the counts of streams
     called_by: int  # the suspicions that call for it
     looks_at: tuple[str, ...]  # streams
-    # How a large run is shown to it in less than everything: by the queries of the rows that can matter, a stream each;
-    narrowed: Callable[[Database], dict[str, str]] | None = None
-    # or part by part, where it looks at every key, or lane, alone: stream → the column that holds that.
-    parted: dict[str, str] | None = None
+    # What a large run shows it, which is less than everything: the rows that can matter, by a query a stream; or all,
+    # part by part, where it looks at each key, or lane, alone: stream → the column that holds that.
+    shown: Callable[[Database], dict[str, str]] | dict[str, str]
 
 
 KNOWN: dict[Check, Known] = {
@@ -37,19 +36,19 @@ KNOWN: dict[Check, Known] = {
     durable.check: Known("appended", DURABLE | UNINVITED, ("appended", "stored"), narrow_durable.narrowed),
     polls.check: Known("reads", READS, _OF_READS, narrow_polls.narrowed),
     syncs.check: Known(
-        "reads", READS, _OF_READS, parted=dict.fromkeys(("reads", "delivered", "jumps", "stored", "appended"), "lane")
+        "reads", READS, _OF_READS, dict.fromkeys(("reads", "delivered", "jumps", "stored", "appended"), "lane")
     ),
     receives.check: Known("reads", READS, ("reads", "delivered", "appended"), narrow_receives.narrowed),
     acks.check: Known("acked", ACKS, (*_OF_READS, "positions"), narrow_acks.narrowed),
-    lease.check: Known("holds", LEASE, ("holds",), parted={"holds": "key"}),
+    lease.check: Known("holds", LEASE, ("holds",), {"holds": "key"}),
     lease.check_deliveries: Known(
-        "claims", LEASE, ("holds", "appended", "redriven"), parted={"holds": "key", "appended": "id", "redriven": "key"}
+        "claims", LEASE, ("holds", "appended", "redriven"), {"holds": "key", "appended": "id", "redriven": "key"}
     ),
     export.check: Known("exported", EXPORT, ("exported", "exports", "stored"), narrow_export.narrowed),
     dead_letters.check: Known(
         "failed",
         LETTERS,
         ("failed", "holds", "stored", "redriven"),
-        parted={"failed": "key", "holds": "key", "stored": "id", "redriven": "key"},
+        {"failed": "key", "holds": "key", "stored": "id", "redriven": "key"},
     ),
 }

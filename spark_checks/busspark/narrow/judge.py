@@ -28,13 +28,13 @@ def judge(folder: Path, run: str, about: About, checks: Mapping[str, Check]) -> 
 
 def look(db: Database, check: Check) -> Verdict:
     """One check."""
-    narrowed = KNOWN[check].narrowed
-    said = check(_facts(db, narrowed(db))) if narrowed else _in_parts(db, check)
+    shown = KNOWN[check].shown
+    said = _in_parts(db, check, shown) if isinstance(shown, dict) else check(_facts(db, shown(db)))
     return of_all(said, check, db.about, has_export=db.count("exports") > 0)
 
 
-def _in_parts(db: Database, check: Check) -> Verdict:
-    said = [check(facts) for facts in parts(db, KNOWN[check].parted or {})]
+def _in_parts(db: Database, check: Check, by: Mapping[str, str]) -> Verdict:
+    said = [check(facts) for facts in parts(db, by)]
     witnesses = sorted({witness for one in said for witness in one.witnesses})
     verdict = next((one for one in said if one.verdict == "invalid"), said[0])
     return replace(verdict, witnesses=witnesses)

@@ -123,6 +123,12 @@ def _sum_of(suspicions: dict[int, str]) -> str:
 
 
 def _of_holds(may_repeat: bool) -> str:
+    """Of a claim, renewal or release, against the last one that returned before it.
+
+    That is enough for claims that overlap: if each may follow the one answered before it, each may follow all of them,
+    as long as the bus's time rises and no holder's second claim makes its lease shorter. Where either does, it is
+    suspect.
+    """
     released = "coalesce(b_released, -1)"
     other = "b_held.who <> u AND" if may_repeat else ""
     early = f"{other} b_held.until > n AND NOT coalesce(b_freed.who = b_held.who AND b_freed.at > b_held.at, FALSE)"
