@@ -47,6 +47,13 @@ BROKEN = {
         hold("renew", "a", 3, 100, end=6),
         hold("claim", "b", 7, LEASE_MS - 1),
     ),
+    "granted to who held it before, and renewed it while another was granted it": (
+        {"overlap"},
+        A_CLAIMS,
+        hold("claim", "b", 3, LEASE_MS, end=9),
+        hold("renew", "a", 4, LEASE_MS - 1, end=10),
+        hold("claim", "a", 11, LEASE_MS + 2),
+    ),
     "both told at once": ({"overlap"}, replace(A_CLAIMS, end=9), hold("claim", "b", 3, 1)),
     "refused 1 ms after its end": (
         {"refused_though_free"},
@@ -145,6 +152,14 @@ ALLOWED = {
         hold("claim", "b", 4, LEASE_MS + 500),
         hold("release", "b", 6, LEASE_MS + 501),
         hold("claim", "c", 10, 600),
+    ),
+    "granted again to who may have claimed it after another, by a clock that was ahead, and renewed it": (
+        A_CLAIMS,
+        hold("release", "a", 3, 1),
+        hold("claim", "b", 5, 2, end=12),
+        hold("claim", "a", 6, LEASE_MS + 2, None, end=NEVER),
+        hold("renew", "a", 7, LEASE_MS + 2, end=14),
+        hold("claim", "a", 15, 600),
     ),
     "a time that is not told": (A_CLAIMS, replace(hold("claim", "b", 3, 900, granted=False), at_ms=1_100)),
 }

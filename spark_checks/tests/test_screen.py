@@ -124,6 +124,23 @@ def _altered(rng: random.Random, holds: list[Hold]) -> list[Hold]:
     return [*holds[:place], msgspec.structs.replace(one, **change), *holds[place + 1 :]]
 
 
+def _held_before(key: str) -> list[Hold]:
+    """A fault too rare for chance: who renewed while another was granted the key claims it again, and is granted it.
+
+    The renewal is answered last.
+    """
+
+    def granted(op: str, holder: str, begin: int, end: int, at_ms: int) -> Hold:
+        return Hold("", begin, end, "ok", op, key, holder, True, None, at_ms + LEASE_MS, at_ms, at_ms, False)
+
+    return [
+        granted("claim", "ada", 1, 2, 0),
+        granted("claim", "bob", 3, 9, LEASE_MS),
+        granted("renew", "ada", 4, 10, LEASE_MS),
+        granted("claim", "ada", 11, 12, LEASE_MS + 2),
+    ]
+
+
 def _streams(spark: SparkSession, of_key: Mapping[str, list[Hold]]) -> dict[str, DataFrame]:
     schema = {name: StructType([StructField("run", StringType()), *fact_schema(FACTS[name])]) for name in STREAMS}
     holds = [(RUN, *msgspec.structs.astuple(hold)) for holds in of_key.values() for hold in holds]
@@ -142,11 +159,12 @@ def test_every_key_that_the_check_blames_is_suspect(spark: SparkSession, check: 
     rng = random.Random(1)
     of_key = {f"key-{n}": _calls(rng, f"key-{n}") for n in range(KEYS)}
     altered = {key: _altered(rng, holds) for key, holds in of_key.items() if rng.random() < ALTERED}
-    sound, of_key = of_key.keys() - altered.keys(), of_key | altered
+    sound, of_key = of_key.keys() - altered.keys(), of_key | altered | {"held before": _held_before("held before")}
     blamed = {key for key, holds in of_key.items() if check(Facts(about=[ABOUT], holds=holds)).witnesses}
     keys = _suspicion(_streams(spark, of_key), {check}).keys[r.HOLD]
     suspects = {key for key, hashed in _hashes(spark, of_key).items() if hashed in keys}
     assert len(blamed) > KEYS / 10
+    assert "held before" in blamed
     assert blamed <= suspects
     if check is lease.check:
         assert not sound & blamed

@@ -65,8 +65,10 @@ def _is_possible(hold: Hold) -> bool:
 def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
     """Grants against what had returned before they began: merges both by event, returns first.
 
-    Of what overlapped in time any may have come last, and one that a grant may follow excuses it.
+    Of what overlapped in time any may have come last, and one that a grant may follow excuses it. A renewal cannot
+    have come last if another claim was granted meanwhile and its holder claimed nothing since: it came before that.
     """
+    claims = _Latest([hold for hold in holds if hold.op == "claim" and _is_possible(hold)])
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
     ends = _Ends(holds)
     witnesses = []
@@ -81,9 +83,20 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token or 0, hold.token))
         elif not is_begin:
             lasts = [*(last for last in lasts if last.end > hold.begin), hold]
+            if len(lasts) > 1:
+                lasts = [one for one in lasts if not any(_came_before(one, other, claims) for other in lasts)]
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
     return witnesses + _at_once([hold for hold in held if hold.op == "claim"], ends, may_repeat=may_repeat)
+
+
+def _came_before(renewal: Hold, grant: Hold, claims: _Latest) -> bool:
+    """Only who has claimed the key after the grant can renew it after it."""
+    return (
+        (renewal.op, grant.op) == ("renew", "claim")
+        and renewal.holder != grant.holder
+        and claims.latest(renewal.holder, renewal.end) <= grant.begin
+    )
 
 
 def _moments(held: list[Hold]) -> list[tuple[int, bool, Hold]]:
