@@ -136,7 +136,7 @@ def _jobs(args: argparse.Namespace) -> str:
 def _options(args: argparse.Namespace, out: Path) -> list[str]:
     is_one_item = args.only and len(args.only) == 1 and "." in args.only[0]
     return [
-        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
+        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider", "-p", "no:unraisableexception"),
         *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
         *("-n", "0" if is_one_item else _jobs(args), "--dist", "load", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),

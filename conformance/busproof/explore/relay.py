@@ -75,7 +75,18 @@ EDGES = (
         for what in ("settle", "malformed", "orphan", "retry", "time-out", "rate", "size")
         for at in NEAR
     ),
-    *("clock forward", "clock back", "future", "restart", "reopen", "second orchestrator", "not open", "claimed"),
+    *(
+        "clock forward",
+        "clock back",
+        "future",
+        "restart",
+        "reopen",
+        "archive",
+        "no archive",
+        "second orchestrator",
+        "not open",
+        "claimed",
+    ),
     *("rewritten", "reused name", "file gone", "twin", "empty", "symlink", "not_regular", "hard_link", "bad file name"),
     *("other file", "bad agent name", "linked agent", "late agent", "half file", "linked half file", "bad file"),
     *("to *", "to #", "to Lead", "to __orchestrator__", "to nobody", "to oneself", "bad address", "misdirected"),
@@ -429,7 +440,7 @@ class RelayGenerator(Drawing):
         if what < 0.5:
             return Step("restart", 0, params={"kill": True}, tags=("restart",))
         if what < 0.7:
-            return Step("open", 1, params={"options": self._with_its_archive({})}, tags=("second orchestrator",))
+            return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
         self.queue = [self._reopened(pending)]
         if self.r.random() < 0.3:
             self.queue.insert(0, call(0, "scan", ("not open",)))
@@ -437,21 +448,14 @@ class RelayGenerator(Drawing):
 
     def _reopened(self, pending: list[Row]) -> Step:
         """With other options; a limit may forbid what waits already."""
-        options, tags = self._options(), ["reopen"]
+        options, tags = dict(self.r.choice(OPTIONS)), ["reopen"]
+        if options.get("archive", True) != self.model.settings["archive"]:
+            tags.append("archive" if self.model.settings["archive"] is False else "no archive")
         if pending and self.r.random() < 0.5:
             row, near = self.r.choice(pending), self.r.choice(NEAR)
             options["message_bytes_max"] = max(1, row.size - near)
             tags.append(f"later limit{near:+}")
         return Step("open", 0, params={"options": options}, tags=tuple(tags))
-
-    def _options(self) -> dict[str, Any]:
-        """Others than before."""
-        return self._with_its_archive(self.r.choice(OPTIONS))
-
-    def _with_its_archive(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Without an archive at first, then never: old files would move at an opening, at a time nobody has told."""
-        kept = {key: value for key, value in options.items() if key != "archive"}
-        return kept | {key: value for key, value in self.options.items() if key == "archive"}
 
 
 def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:

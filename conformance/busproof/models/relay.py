@@ -16,6 +16,7 @@ from typing import Any
 from busproof.models.relay_state import (
     EVENT_ROWS,
     SOME_NUMBER,
+    UNTOLD,
     Agent,
     Around,
     Copy,
@@ -111,6 +112,8 @@ class RelayModel(Model):
         self.counts = dict.fromkeys(COUNTS, 0)
         self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it what it is
         self.handled: list[str] = []  # files, in the last pass
+        self.doubtful: set[str] = set()  # paths of pending files that are not what was read, by the last pass
+        self.has_rest = False  # may there be a file that an earlier orchestrator handled and left?
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Every call of an orchestrator lets it see the time."""
@@ -150,12 +153,14 @@ class RelayModel(Model):
         self.opened_by = self.at
         self.settings = DEFAULTS | self.config_file | options
         self.monotonic_ms, self.clock_ms, self.pass_ms, self.seen = 0, self.now_ms, 0, {}
+        self.doubtful, self.has_rest = set(), True
         if self.limited and self.choice("relay.limit.04: a restart", "is recorded again", "is not") != "is not":
             self.limited = set()
         for row in self.rows:
             if isinstance(row, Row) and row.status == "processing":
                 with self.about(row.path):
                     self.take_up(row)
+        self.archive_the_rest("at its opening")
         return {}
 
     def take_up(self, row: Row) -> None:
@@ -205,7 +210,9 @@ class RelayModel(Model):
         self.is_first_pass, self.pass_ms = self.pass_ms == 0, self.now_ms
         self.look_at_agents()
         self.clean_up()
-        found = [one for name in sorted(self.agents) for one in self.found(name)]
+        self.archive_the_rest("in its first pass")
+        doubtful, self.doubtful = self.doubtful, set()
+        found = [one for name in sorted(self.agents) for one in self.found(name, doubtful)]
         self.row(*IN_ORDER)
         for _, row in sorted(found, key=self.rank):
             self.enter(row)
@@ -285,7 +292,7 @@ class RelayModel(Model):
                         self.record("orphan_removed", path)
         self.row("relay.export.05", "relay.export.06")
         days = self.settings["retention_days"]
-        for day in list(self.archive):
+        for day in self.archive.keys() - {UNTOLD}:
             age_days = (self.today() - date.fromisoformat(day)).days
             if age_days > days or (
                 age_days == days and self.choice("relay.export.06", "stays at that age", "goes") == "goes"
@@ -349,7 +356,7 @@ class RelayModel(Model):
 
     # -- what is found
 
-    def found(self, name: str) -> list[tuple[int, Row]]:
+    def found(self, name: str, doubtful: set[str]) -> list[tuple[int, Row]]:
         """Rows for an agent's new files, with their priority, as many as its rate allows."""
         found: list[tuple[int, Row]] = []
         recent = sum(
@@ -360,7 +367,7 @@ class RelayModel(Model):
         room, waits = max(0, self.settings["rate_per_min"] - recent), False
         for file in sorted(self.folders[name].outbox):
             with self.about(f"agents/{name}/outbox/{file}"):
-                if not self.is_candidate(name, file):
+                if not self.is_candidate(name, file, doubtful):
                     continue
                 self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
                 if len(found) < room or self.takes_turns() != "every new file":
@@ -383,7 +390,7 @@ class RelayModel(Model):
             "relay.limit.04: waits", "every new file", "what is ready, by name", "what is ready, by priority"
         )
 
-    def is_candidate(self, name: str, file: str) -> bool:
+    def is_candidate(self, name: str, file: str, doubtful: set[str]) -> bool:
         """Is it a new file that may be a message? Refuses what is odd, and reads again what changed."""
         one, path = self.folders[name].outbox[file], f"agents/{name}/outbox/{file}"
         if not file.endswith(".msg"):
@@ -400,7 +407,7 @@ class RelayModel(Model):
         known = self.by_path.get(path)
         if known is None:
             return True
-        if known.looks == one.looks and not self.is_forbidden(known):
+        if self.is_as_known(known, one) and path not in doubtful and not self.is_forbidden(known):
             self.row("relay.cursor.02")
         elif known.status != "pending":
             if self.has_settled(path, one) or self.choice("relay.cursor.14: young", "at once", "waits") == "at once":
@@ -408,6 +415,14 @@ class RelayModel(Model):
         elif (found := self.judged(name, file)) is not None:
             self.read_again(known, found[1])
         return False
+
+    def is_as_known(self, known: Row, one: File) -> bool:
+        """The same size and time; on another bus the same inode, too."""
+        if (known.size, known.mtime_ns) != (len(one.data), one.mtime_ns):
+            return False
+        if known.inode.name == one.inode.name:
+            return True
+        return self.choice("relay.log.24: another inode", "the same file", "another file") == "the same file"
 
     def has_settled(self, path: str, file: File) -> bool:
         """Is it old enough to be read?"""
@@ -529,8 +544,9 @@ class RelayModel(Model):
             self.row("relay.lease.09")
             self.give_up(row, Failure("file_disappeared"))
             return
-        if file.looks != row.looks:
+        if not self.is_as_known(row, file) or sha256(file.data) != row.checksum:
             self.row("relay.cursor.13")
+            self.doubtful.add(row.path)
             return
         try:
             if self.is_too_large(row):  # it came in under one who took more (R4)
@@ -580,8 +596,8 @@ class RelayModel(Model):
         row.retry_count += 1
         self.counts["failed"] += 1
 
-    def put_away(self, row: Row) -> None:
-        """Its file goes to the archive."""
+    def put_away(self, row: Row, day: str = "") -> None:
+        """Its file goes to the archive: today, or on a day that is said."""
         if not self.settings["archive"]:
             self.row("relay.export.04")
             return
@@ -595,8 +611,33 @@ class RelayModel(Model):
                 return
         of = self.choice("relay.export.03", "of processing", "of discovery")
         today = self.today() if of == "of processing" else self.today(row.discovered_at)
-        day = self.archive.setdefault(today.isoformat(), {}).setdefault(row.agent, {})
-        day[row.file] = self.folders[row.agent].outbox.pop(row.file).data
+        files = self.archive.setdefault(day or today.isoformat(), {}).setdefault(row.agent, {})
+        files[row.file] = self.folders[row.agent].outbox.pop(row.file).data
+
+    def archive_the_rest(self, when: str) -> None:
+        """What was handled while the archive was off goes there as soon as it is on, and anybody knows the day."""
+        if not (self.settings["archive"] and self.has_rest):
+            return
+        rest = [row for row in self.rows if isinstance(row, Row) and (row.status == "completed" or self.is_left(row))]
+        if not rest or when != self.choice(
+            "relay.export.04: what was left", "in its first pass", "at its opening", "stays for ever"
+        ):
+            return
+        self.has_rest = False
+        for row in rest:
+            with self.about(row.path):
+                self.row("relay.export.04")
+                if self.is_left(row):
+                    self.put_away(row, UNTOLD if when == "at its opening" else "")
+                else:
+                    row.status = "archived"  # who is killed between the two has not said so
+
+    def is_left(self, row: Row) -> bool:
+        """Was it handled, and is its file where it was?"""
+        file = self.folders[row.agent].outbox.get(row.file)
+        if row.status not in ("completed", "failed") or file is None or self.odd(file):
+            return False
+        return self.is_as_known(row, file)
 
     def today(self, now_ms: int | None = None) -> date:
         """In UTC."""

@@ -297,6 +297,9 @@ class Listed(Part):
         return repr([one for _, one in self.members])
 
 
+UNTOLD = "a day that nobody has told"
+
+
 @dataclass(frozen=True)
 class Kept(Part):
     """The archive: agent/file → day and content."""
@@ -309,7 +312,7 @@ class Kept(Part):
         seen = {one["path"].partition("/")[2]: (one["path"].partition("/")[0], one["data"]) for one in actual}
         for name in sorted(self.files.keys() | seen.keys()):
             one, other = self.files.get(name), seen.get(name)
-            if one == other:
+            if one == other or (one and other and (one[0], one[1]) == (UNTOLD, other[1])):
                 continue
             agent, _, file = name.rpartition("/")
             why = self.why.get(f"agents/{agent}/outbox/{file}", self.handled)

@@ -87,15 +87,21 @@ class Audit:
             raise Unsynced(f"the log of the database cannot be synced: {error}", definite=False) from error
 
     def holds(self, exported: Any) -> int | None:
-        """The audit_seq of a line of ours, if the table has given that number out."""
+        """The audit_seq of a line that tells this table's event, or one that is older than all it still has."""
         seq = exported.get("audit_seq") if isinstance(exported, dict) else None
         if type(seq) is not int or not 0 < seq < 2**63:
             return None
-        row = self.store.db.row("SELECT seq FROM sqlite_sequence WHERE name = 'audit_log'")
-        return seq if row is not None and seq <= row[0] else None
+        row = self.store.db.row(_EVENT, (seq,))
+        if row is not None:
+            return seq if json.loads(_line(row)) == exported else None
+        (oldest,) = self.store.db.row("SELECT min(audit_seq) FROM audit_log")
+        return seq if oldest is None or seq < oldest else None
 
 
 def _line(row: tuple[Any, ...]) -> str:
     seq, at, event, agent_id, message_id, details = row
     line = {"audit_seq": seq, "timestamp": at, "event": event, "agent_id": agent_id, "message_id": message_id}
     return json.dumps({**line, **json.loads(details)}) + "\n"
+
+
+_EVENT = "SELECT audit_seq, at, event, agent_id, message_id, details FROM audit_log WHERE audit_seq = ?"

@@ -46,7 +46,8 @@ class Source(Protocol):
 class JsonlFile:
     """The file at `path`; `lock_path` is never deleted.
 
-    With `own_start`, others append to the file, too: what does not begin so is theirs, whatever it holds, and stays.
+    With `own_start`, others append to the file, too: what does not begin so is theirs, whatever it holds, and stays. So
+    does a whole line that begins so and is not in the table: another table wrote it, whose file this was before.
     """
 
     def __init__(self, path: Path, lock_path: Path, source: Source, *, own_start: bytes = b"") -> None:
@@ -122,11 +123,12 @@ class JsonlFile:
         while end:
             start, line = _last_line(fd, end)
             if self._is_ours(line):
-                seq = self._source.holds(_value_of(line))
+                value = _value_of(line)
+                seq = self._source.holds(value)
                 if seq is not None:
                     last_seq = seq
                     break
-                if keep == end:
+                if keep == end and (value is None or not self._own_start):
                     keep = start
             end = start
         if keep < present:

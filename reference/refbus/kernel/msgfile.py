@@ -36,6 +36,10 @@ class Stat(NamedTuple):
     mtime_ns: int
     inode: int
 
+    def is_as(self, known: Stat) -> bool:
+        """The same size and time. Not by its inode: a folder that was copied to another disk has others."""
+        return self[:2] == known[:2]
+
 
 class Message(NamedTuple):
     """What a file says. `others` are headers that the seed does not know, in their order."""

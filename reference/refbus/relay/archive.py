@@ -28,21 +28,32 @@ class Archive:
 
     def move(self, agent: str, name: str, stat: Stat) -> bool:
         """Move a file out of its outbox, if it is there and still the one that was processed. False: not now."""
-        date = self._today().isoformat()
+        path = f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}"
         try:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 found = tree.look(name, outbox)
-                if tree.refusal(found) is not None or tree.stat_of(found) != stat:
-                    return True
-                with tree.folder(self._store.root, tree.ARCHIVE, date, agent, make=True) as fd:
-                    kept = _free_name(name, fd)
-                    self._unsynced |= {(), (date,), (date, agent)}
-                    os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
-                    os.chmod(kept, FILE_MODE, dir_fd=fd)
+                if tree.refusal(found) is None and tree.stat_of(found) == stat:
+                    return self._moved(agent, name, outbox, path)
         except OSError as error:
             if error.errno not in tree.GONE:
-                self._store.troubles.add(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}", error)
+                self._store.troubles.add(path, error)
                 return False
+        return True
+
+    def _moved(self, agent: str, name: str, outbox: int, path: str) -> bool:
+        """A link or file in the place of one of the archive's folders is in the way: the file is not gone for that."""
+        date = self._today().isoformat()
+        try:
+            with tree.folder(self._store.root, tree.ARCHIVE, date, agent, make=True) as fd:
+                kept = _free_name(name, fd)
+                self._unsynced |= {(), (date,), (date, agent)}
+                os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
+                os.chmod(kept, FILE_MODE, dir_fd=fd)
+        except FileNotFoundError:
+            raise  # taken away meanwhile
+        except OSError as error:
+            self._store.troubles.add(path, error)
+            return False
         return True
 
     def settle(self) -> None:

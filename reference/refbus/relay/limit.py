@@ -34,8 +34,11 @@ class Rate:
 
     def news(self, limited: set[str]) -> set[str]:
         """Those of this pass's limited agents that were not in the last pass."""
-        news, self._limited = limited - self._limited, limited
-        return news
+        return limited - self._limited
+
+    def told(self, limited: set[str]) -> None:
+        """It is in the audit log, or nobody waits any more: only now, for the transaction may have failed."""
+        self._limited = limited
 
     def tell(self, tx: Transaction, agents: set[str]) -> None:
         """One record for each."""

@@ -56,6 +56,7 @@ class Passes:
         self._archive, self._metrics, self._export = archive, metrics, Export(store)
         self._last_ms: int | None = None
         self._is_interrupted = False
+        self._has_rest = True  # of an earlier orchestrator's, or of a pass that was interrupted
 
     def scan(self) -> Pass:
         """Find new files, deliver, archive. Returns when nothing is left to do for now.
@@ -90,14 +91,16 @@ class Passes:
             self._recovery.recover()
         except OSError as error:
             raise _told(error) from error
-        self._is_interrupted = self._store.troubles.first is not None
+        self._is_interrupted, self._has_rest = self._store.troubles.first is not None, True
 
     def restore(self, path: str) -> Done:
         """Put a copy of the ledger in its place, and bring it and the files together.
 
         Errors: INVALID_ARGUMENT, IO_ERROR.
         """
+        running = self._spawns.running()
         done = self._export.restore(path)
+        self._spawns.adopt(running)
         self.recover()
         return done
 
@@ -107,12 +110,16 @@ class Passes:
         agents = self._presence.refresh()
         self._archive.watch_disk()
         self._archive.rotate()
+        if self._store.config.archive and self._has_rest:
+            self._recovery.archive_the_rest()
+            self._has_rest = False
         scanned = self._scanner.scan(agents)
         if self._store.config.archive:
             for entry in scanned.rejected:
                 self._archive.move(entry.agent, entry.name, entry.stat)
             self._archive.settle()
         counts = self._processing.process(scanned.held)
+        self._scanner.doubtful = counts.changed
         failed = counts.failed + len(scanned.rejected)
         return {
             "discovered": scanned.new,

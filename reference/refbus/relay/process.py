@@ -24,7 +24,7 @@ from refbus.relay.ledger import Row
 from refbus.relay.requests import Requests
 from refbus.relay.route import Route
 from refbus.relay.store import Store
-from refbus.relay.trouble import Later
+from refbus.relay.trouble import Changed, Later
 
 log = logging.getLogger("refbus.relay.process")
 BATCH = 100
@@ -49,6 +49,7 @@ class Counts:
     completed: int = 0
     failed: int = 0
     retried: int = 0
+    changed: set[str] = field(default_factory=set)  # paths of files that are not what came into the ledger
 
 
 class Processing:
@@ -83,7 +84,7 @@ class Processing:
         batch = Batch()
         for row in rows:
             try:
-                message, data = self._read(row)
+                row, message, data = self._read(row)
                 self._route.refuse_bad_address(message.to)
                 if message.kind in _ORCHESTRATORS and message.to != names.ORCHESTRATOR:
                     raise Failure("misdirected", message.kind)
@@ -103,12 +104,18 @@ class Processing:
                 batch.done.append(row)
             except Failure as failure:
                 batch.failed.append((row, failure))
+            except Changed:
+                counts.changed.add(row.path)
+                batch.held.append(row)
             except Later:
                 batch.held.append(row)
         self._finish(batch, counts)
 
-    def _read(self, row: Row) -> tuple[Message, bytes]:
-        """The message, as it was when it came into the ledger. Raises Later if its file is another one now (R3)."""
+    def _read(self, row: Row) -> tuple[Row, Message, bytes]:
+        """The message, as it was when it came into the ledger. Raises Changed if its file is another one now (R3).
+
+        The row has the stat of the file that was read: no other one is put away for it.
+        """
         try:
             with tree.folder(self._store.root, tree.AGENTS, row.agent, tree.OUTBOX) as outbox:
                 before, data, after = tree.read(row.name, outbox, self._store.config.message_bytes_max)
@@ -120,15 +127,16 @@ class Processing:
             raise Failure("file_disappeared") from error
         if tree.refusal(before) is not None:
             raise Failure("file_disappeared")
-        is_same = tree.stat_of(before) == tree.stat_of(after) == row.stat
+        stat = tree.stat_of(before)
+        is_same = stat == tree.stat_of(after) and stat.is_as(row.stat)
         config = self._store.config
         if is_same and before.st_size > config.message_bytes_max:
             # It came in under an orchestrator that took more (R4).
             raise Failure("too_large", f"{before.st_size} bytes, more than {config.message_bytes_max}")
         if not is_same or hashlib.sha256(data).hexdigest() != row.checksum:
-            raise Later
+            raise Changed
         try:
-            return msgfile.parse(data), data
+            return row._replace(stat=stat), msgfile.parse(data), data
         except FormatError as error:
             raise Failure(error.reason, str(error)) from error
 

@@ -28,13 +28,11 @@ class Recovery:
         self._store, self._delivery, self._spawns, self._archive = store, delivery, spawns, archive
 
     def recover(self) -> None:
-        """Operations, then interrupted messages, then rubbish, then what is not in the archive yet."""
+        """Operations, then interrupted messages, then rubbish."""
         self._finish_operations()
         self._spawns.bury()
         self._release_claims()
         self._sweep()
-        if self._store.config.archive:
-            self._archive_the_rest()
 
     def _finish_operations(self) -> None:
         rows = self._store.db.rows(
@@ -77,7 +75,11 @@ class Recovery:
                 else:
                     os.unlink(entry.path)
 
-    def _archive_the_rest(self) -> None:
+    def archive_the_rest(self) -> None:
+        """What was handled and is not in the archive: nobody could move it, or the archive was off. A pass does it.
+
+        Not before: only then does anybody know which day it is.
+        """
         with self._store.snapshot() as tx:
             done, failed = self._rows(tx, "completed"), self._rows(tx, "failed")
         moved = [row for row in done if self._move(row)]
@@ -91,8 +93,7 @@ class Recovery:
 
     def _move(self, row: Row) -> bool:
         found = self._stat(row)
-        # Not by its inode: a folder that was copied to another disk has others.
-        if found is None or found[:2] != row.stat[:2]:
+        if found is None or not found.is_as(row.stat):
             return True
         return self._archive.move(row.agent, row.name, found)
 

@@ -80,6 +80,9 @@ class Scanner:
         self._forbidden: set[str] = set()  # and in this one
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
+        self.doubtful: set[str] = (
+            set()
+        )  # paths of pending files that are not what was read, whatever their size and time
 
     def scan(self, agents: Iterable[str]) -> Scanned:
         """Bring the ledger up to date."""
@@ -97,6 +100,7 @@ class Scanner:
         if any(news[:2]) or refusals or orphans or told:
             with self._store.transaction() as tx:
                 self._write(tx, news, told)
+        self._rate.told(news.limited)
         rejected = [entry for _, entry in news.new + news.changed if entry.reason]
         return Scanned(len(news.new), rejected, news.held)
 
@@ -206,9 +210,9 @@ class Scanner:
                     room -= 1
                     news.new.append(judged)
             elif row.status != "pending":
-                if row.stat != file.stat:
+                if not file.stat.is_as(row.stat):
                     news.refusals.append(Refusal("name_reused", file.path, file.stat))
-            elif row.stat != file.stat:
+            elif not file.stat.is_as(row.stat) or file.path in self.doubtful:
                 judged = self._judged(file, outbox)
                 if judged is None:
                     news.held.add(row.id)

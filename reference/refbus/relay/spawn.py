@@ -101,6 +101,16 @@ class Spawns:
             for name in agents:
                 terminate(tx, name)
 
+    def running(self) -> list[tuple[str, Target]]:
+        """Agents whose process lives, and what it is known by."""
+        return [(name, target) for name, target in self._targets() if self._processes.is_alive(target)]
+
+    def adopt(self, running: list[tuple[str, Target]]) -> None:
+        """A ledger that was put in the place of another knows these processes, too: nothing of ours outlives us."""
+        with self._store.transaction() as tx:
+            for name, target in running:
+                _enter(tx, name, target)
+
     def bury(self) -> None:
         """Agents whose process is gone are terminated, and what it left behind is ended."""
         dead = [name for name, target in self._targets() if not self._processes.is_alive(target)]
@@ -203,15 +213,7 @@ class Spawns:
         meta = {"name": name, "pid": target.pid, "started_at": self._store.clock.now_ms()}
         atomic_write(self._store.root / tree.AGENTS / name / "meta.json", json.dumps(meta).encode())
         with self._store.transaction() as tx:
-            tx.execute(
-                "INSERT INTO agents (name, registered_at, pid, status) VALUES (?, ?, ?, 'active') "
-                "ON CONFLICT (name) DO UPDATE SET pid = excluded.pid, status = 'active'",
-                (name, tx.now_ms, target.pid),
-            )
-            tx.execute(
-                "INSERT OR REPLACE INTO processes (agent_name, pid, started, token) VALUES (?, ?, ?, ?)",
-                (name, *target),
-            )
+            _enter(tx, name, target)
 
     def _undo(self, operation: int, name: str) -> None:
         with self._store.transaction() as tx:
@@ -221,6 +223,18 @@ class Spawns:
 
     def _ticket(self, token: str) -> Path:
         return self._store.root / tree.TMP / f"{token}.ticket"
+
+
+def _enter(tx: Transaction, name: str, target: Target) -> None:
+    """An agent is this process."""
+    tx.execute(
+        "INSERT INTO agents (name, registered_at, pid, status) VALUES (?, ?, ?, 'active') "
+        "ON CONFLICT (name) DO UPDATE SET pid = excluded.pid, status = 'active'",
+        (name, tx.now_ms, target.pid),
+    )
+    tx.execute(
+        "INSERT OR REPLACE INTO processes (agent_name, pid, started, token) VALUES (?, ?, ?, ?)", (name, *target)
+    )
 
 
 def terminate(tx: Transaction, name: str) -> None:

@@ -15,6 +15,10 @@ class Later(Exception):
     """Nothing can be said of a message now. Its row stays as it is, and the next pass looks again."""
 
 
+class Changed(Later):
+    """A pending file is not what came into the ledger: the next look reads it again."""
+
+
 class Troubles:
     """Of one pass, and the paths of those of the last one."""
 

@@ -136,6 +136,30 @@ def test_what_is_torn_of_ours_is_written_again(bus: CommsBus, send: Send, trail:
     assert [json.loads(line)["audit_seq"] for line in trail.read_bytes().splitlines()] == [1, 2]
 
 
+def test_a_trail_that_outlives_its_database_keeps_all(open_bus: OpenBus, store: Path, trail: Path) -> None:
+    """A project is cloned with its trail and without its database, whose numbers begin again: nothing is lost (C23)."""
+    for count in (10, 3):
+        with open_bus() as bus:
+            for number in range(count):
+                bus.send_message("alice", "bob", "note", {"n": number})
+            assert bus.export_audit_trail()["exported"] == count
+        for path in (store / ".claude" / "communications").iterdir():
+            path.unlink()
+    assert [event["audit_seq"] for event in events(trail)] == [*range(1, 11), *range(1, 4)]
+
+
+def test_a_line_of_others_may_begin_as_ours(bus: CommsBus, send: Send, trail: Path) -> None:
+    """It is whole, and tells no event of this table."""
+    others = '{"audit_seq": 4711, "tool": "x"}\n{"audit_seq": "x"}\n{"audit_seq": 1}\n'
+    trail.parent.mkdir(exist_ok=True)
+    trail.write_text(others)
+    for _ in range(2):
+        send()
+        bus.export_audit_trail()
+    text = trail.read_text()
+    assert text.startswith(others) and text.count("\n") == 5
+
+
 def test_more_than_a_handful_is_exported(open_bus: OpenBus, trail: Path) -> None:
     """In several reads."""
     bus = open_bus()

@@ -161,6 +161,38 @@ def test_a_copied_folder_goes_on_where_it_was(
     assert list(copy.outbox("ann").glob("*.msg")) == []
 
 
+def test_a_copied_folder_without_an_archive_reuses_no_name(
+    open_relay: OpenRelay, agents: Agents, tmp_path: Path, clock: Clock
+) -> None:
+    """Size and time tell a file, not the inode that another disk gives it."""
+    relay = open_relay(archive=False)
+    agents.send("ann", "ann", "done")
+    relay.scan()
+    relay.close()
+    shutil.copytree(agents.root, tmp_path / "copy")
+    with RelayBus(tmp_path / "copy", clock=clock, archive=False) as bus:
+        assert bus.scan()["refused"] == 0
+
+
+@pytest.mark.parametrize("in_the_way", ["DATE", "DATE/ann"])
+def test_what_stands_in_the_archives_place_is_told(open_relay: OpenRelay, agents: Agents, in_the_way: str) -> None:
+    """The message is delivered, its file waits in the outbox, and is archived when there is room (disk errors)."""
+    relay = open_relay()
+    agents.send("ann", "ann", "hello")
+    place = agents.root / "archive" / in_the_way.replace("DATE", "2026-01-10")
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("a file")
+    for _ in range(2):
+        with pytest.raises(IoError):
+            relay.scan()
+        assert [row["status"] for row in rows(relay).values()] == ["completed"]
+    place.unlink()
+    relay = open_relay()
+    relay.scan()
+    assert agents.bodies("ann") == ["hello"] and [row["status"] for row in rows(relay).values()] == ["archived"]
+    assert not list(agents.outbox("ann").glob("*.msg"))
+
+
 def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
     """While it runs; what happened since is found again in the folder."""
     agents.send("ann", "ann", "one")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.relay import names
 from refbus.relay.bus import RelayBus
 
@@ -384,6 +384,18 @@ def test_a_message_that_became_none_fails(relay: RelayBus, agents: Agents, clock
     assert (row["status"], row["last_error"][:9], row["target"]) == ("failed", "malformed", None)
 
 
+def test_a_message_that_changed_unseen_is_read_again(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """Its size and time are as they were, so no look sees it: it is seen when its message is due (R3, R4)."""
+    path = agents.put("ann", b"TO: late\n\nhello")
+    relay.scan()
+    agents.put("ann", b"TO: late\n\nHELLO", name=path.name)
+    agents.join("late")
+    for _ in range(2):
+        clock.set(clock.now_ms() + 1_000)
+        relay.scan()
+    assert agents.bodies("late") == ["HELLO"] and events(relay) == []
+
+
 def test_a_message_that_a_later_limit_forbids_fails(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
     """It waits for its next try when an orchestrator opens that takes less: no row stays pending for ever (R4)."""
     data = b"TO: nobody\n\n" + b"x" * 100
@@ -418,7 +430,7 @@ def test_a_used_name_is_not_used_again(open_relay: OpenRelay, agents: Agents, ar
     relay.scan()
     assert (agents.outbox("ann") / NAME).exists() != archive
     assert relay.scan()["refused"] == 0
-    agents.put("ann", GOOD, name=NAME)
+    agents.put("ann", GOOD, name=NAME, age_ms=900)
     assert (relay.scan()["refused"], relay.scan()["refused"]) == (1, 0)
     assert events(relay) == [("name_reused", f"agents/ann/outbox/{NAME}")]
     assert agents.bodies("ann") == ["hello"] and (agents.outbox("ann") / NAME).exists()
@@ -473,6 +485,19 @@ def test_who_sends_too_much_waits(open_relay: OpenRelay, agents: Agents, clock: 
     assert relay.scan()["discovered"] == 2
     assert agents.bodies("ann") == ["0", "1", "2", "3", "4"]
     assert set(events(relay)) == {("rate_limited", "agents/ann")}
+
+
+def test_who_waits_is_told_when_the_ledger_can_be_written(open_relay: OpenRelay, agents: Agents) -> None:
+    """A pass that failed has recorded nothing: the next one does."""
+    relay = open_relay(rate_per_min=1)
+    for number in range(2):
+        agents.send("ann", "ann", str(number))
+    relay.store.db.write("CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT raise(ABORT, 'full'); END")
+    with pytest.raises(BusError):
+        relay.scan()
+    relay.store.db.write("DROP TRIGGER full")
+    relay.scan()
+    assert events(relay) == [("rate_limited", "agents/ann")]
 
 
 def test_a_clock_that_goes_back_limits_nobody(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:

@@ -189,6 +189,19 @@ def test_a_clean_end_leaves_no_process(relay: RelayBus, agents: Agents, open_rel
     assert agent(again, "w") == ("terminated", None)
 
 
+def test_a_restored_ledger_knows_the_processes_that_run(
+    relay: RelayBus, agents: Agents, open_relay: OpenRelay, tmp_path: Path
+) -> None:
+    """Those that were started after the backup, too: they are ended with all others."""
+    relay.backup(str(tmp_path / "copy.db"))
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    said(agents, "env")
+    relay.restore(str(tmp_path / "copy.db"))
+    assert agent(relay, "w")[0] == "active"
+    open_relay()  # closes the first
+    assert started(agents.root) == []
+
+
 words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]))
 
 

@@ -199,6 +199,7 @@ def test_an_outbox_that_may_not_be_written_to_loses_nothing(open_relay: OpenRela
     assert agents.bodies("bob") == ["hello", "again"] and again.exists()
     assert sorted(row["status"] for row in rows(relay).values()) == ["archived", "completed"]
     relay = open_relay()
+    relay.scan()
     assert not again.exists() and {row["status"] for row in rows(relay).values()} == {"archived"}
 
 

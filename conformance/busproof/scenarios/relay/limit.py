@@ -90,11 +90,11 @@ def links(ctx: Ctx) -> None:
         (ctx.store / "attachments" / right[:2] / right).symlink_to(outside / SECRET)
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{right}\n\nwhich is a link")
         for _ in range(2):
-            bus.call("scan")
+            bus.refusal("scan")  # it may tell that a file cannot be archived
             ctx.advance(40_000)
         (ctx.store / "tmp" / "left-over").symlink_to(outside)
         ctx.crash(bus)
-        ctx.agent("orchestrator").call("scan")
+        ctx.agent("orchestrator").refusal("scan")
         ctx.expect(
             "relay.limit.15",
             _told(outside) == before and bodies(agents, "ann") == [],

@@ -293,7 +293,8 @@ def orphans(ctx: Ctx) -> None:
             ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
         ann, bob = said(ctx, "ann")[4], said(ctx, "bob")[4]
         ctx.crash(bus)
-        os.kill(int(bob), signal.SIGKILL)
+        for pid in said(ctx, "bob")[4:6]:  # and all that it had started: nobody can say that it lives
+            os.kill(int(pid), signal.SIGKILL)
         until(lambda: not is_alive(bob))
         bus = ctx.agent("orchestrator")
         bus.call("scan")
@@ -305,8 +306,13 @@ def orphans(ctx: Ctx) -> None:
             states == ("active", "terminated") and ended in ("archived", "completed") and not is_alive(ann),
             f"after a restart ann and bob are {states}; ann's release ended {ended}, alive: {is_alive(ann)}",
         )
-        ask(ctx, agents, bus, "spawn", "NAME: cas\nCLI: claude\n")
-        cas = said(ctx, "cas")[4]
+        for name in ("cas", "dee"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
+        cas, (dee, child) = said(ctx, "cas")[4], said(ctx, "dee")[4:6]
+        os.kill(int(dee), signal.SIGKILL)
+        until(lambda: not is_alive(dee))
+        bus.call("scan")
         bus.call("close")
-        until(lambda: not is_alive(cas))
+        until(lambda: not is_alive(cas) and not is_alive(child))
         ctx.expect("relay.presence.32", not is_alive(cas), "an agent outlives a clean end")
+        ctx.expect("relay.presence.32", not is_alive(child), "what an agent had started, which was killed, outlives it")
