@@ -10,7 +10,7 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.cursor.14",)
 ITEM = "corpus:changes"
 
-WAS = "if row.stat != file.stat:\n                    news.refusals"
+WAS = "if not file.stat.is_as(row.stat):\n                    news.refusals"
 IS = "if row.stat.size < 0:\n                    news.refusals"
 SOURCE = inspect.getsource(scan.Scanner._sift)
 assert WAS in SOURCE

@@ -10,8 +10,8 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.cursor.02",)
 ITEM = "corpus:no_archive"
 
-WAS = "if row.stat != file.stat:\n                    news.refusals"
-IS = 'if row.stat != file.stat or row.status == "completed":\n                    news.refusals'
+WAS = "if not file.stat.is_as(row.stat):\n                    news.refusals"
+IS = 'if not file.stat.is_as(row.stat) or row.status == "completed":\n                    news.refusals'
 SOURCE = inspect.getsource(scan.Scanner._sift)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(scan))

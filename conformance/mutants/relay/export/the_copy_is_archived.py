@@ -11,11 +11,12 @@ KILLED_BY = ("relay.export.07",)
 ITEM = "corpus:the_archive"
 
 WAS = "os.chmod(kept, FILE_MODE, dir_fd=fd)"
-IS = "os.truncate(file := os.open(kept, os.O_RDWR, dir_fd=fd), max(0, stat.size - 1))\n                os.close(file)"
-SOURCE = inspect.getsource(archive.Archive.move)
+IS = """with open(kept, "r+b", opener=lambda path, flags: os.open(path, flags, dir_fd=fd)) as file:
+                    file.truncate(max(0, os.fstat(file.fileno()).st_size - 1))"""
+SOURCE = inspect.getsource(archive.Archive._moved)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(archive))
-archive.Archive.move = archive.move
+archive.Archive._moved = archive._moved
 
 if __name__ == "__main__":
     serve({"relay": RelayBus})

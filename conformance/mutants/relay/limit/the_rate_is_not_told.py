@@ -10,7 +10,7 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.limit.04",)
 ITEM = "corpus:limits"
 
-WAS = "return news"
+WAS = "return limited - self._limited"
 IS = "return set()"
 SOURCE = inspect.getsource(limit.Rate.news)
 assert WAS in SOURCE
