@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
+from functools import partial
 
 import pytest
 
 from busproof.explore import corpus
 from busproof.explore.script import Step, call, to_line
-from busproof.explore.vary import LOOK_ALIKE, renamed, there_and_back
+from busproof.explore.vary import LOOK_ALIKE, interrupted, renamed, there_and_back
 from busproof.systems import SYSTEMS
 
 T0_MS = 1_768_053_600_000
-SUFFIX = ".there_and_back"
-VARIED = [(system, name) for system in SYSTEMS for name in corpus.scripts(system) if name.endswith(SUFFIX)]
+VARIATIONS = {"there_and_back": partial(there_and_back, start_ms=T0_MS), "interrupted": interrupted}
+VARIED = [
+    (system, *name.rsplit(".", 1))
+    for system in SYSTEMS
+    for name in corpus.scripts(system)
+    if name.rpartition(".")[2] in VARIATIONS
+]
 
 
 def test_names_are_replaced_wherever_a_story_says_them() -> None:
@@ -45,9 +51,21 @@ def test_a_clock_goes_back_before_a_call_and_is_right_again_before_the_next() ->
     assert min(clocks) < T0_MS - 50_000 and any(before > now for before, now in itertools.pairwise(clocks))
 
 
-@pytest.mark.parametrize(("system", "name"), VARIED)
-def test_a_story_there_and_back_is_the_story_of_that_name(system: str, name: str) -> None:
+def test_between_two_calls_somebody_opens_the_store_or_begins_anew() -> None:
+    story = [
+        Step("open", 0, params={"options": {"lease_ms": 5}}),
+        *(call(0, "poll") for _ in range(6)),
+        call("hand", "look"),
+    ]
+    told = interrupted(story)
+    assert [step.do for step in told] == ["open", *["open", "call", "restart", "call", "open", "call"] * 2, "call"]
+    assert {step.params["options"]["lease_ms"] for step in told if step.do == "open"} == {5}
+    assert [step for step in told if step.do == "call"] == story[1:]
+
+
+@pytest.mark.parametrize(("system", "name", "how"), VARIED)
+def test_a_varied_story_is_the_story_of_that_name(system: str, name: str, how: str) -> None:
     """So whoever changes the story makes its variant anew."""
     scripts = corpus.scripts(system)
-    made = there_and_back(scripts[name.removesuffix(SUFFIX)], T0_MS)
-    assert [to_line(step) for step in made] == [to_line(step) for step in scripts[name]]
+    made = VARIATIONS[how](scripts[name])
+    assert [to_line(step) for step in made] == [to_line(step) for step in scripts[f"{name}.{how}"]]

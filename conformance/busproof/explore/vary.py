@@ -1,7 +1,9 @@
-"""What a script becomes under names that look alike, and with clocks that go back and forth between its steps.
+"""What a script becomes under names that look alike, with clocks that go back and forth, and with sessions that end
+and begin between its steps.
 
-A script is data, and the model judges whatever is played. So one story tells more than once: whoever confuses two names
-or reckons with a clock that only goes on gives another answer somewhere on the way.
+A script is data, and the model judges whatever is played. So one story tells more than once: whoever confuses two
+names, reckons with a clock that only goes on, or keeps in a process what belongs into the store, gives another answer
+somewhere on the way.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from busproof.explore.script import Step
 # Only every byte tells them apart: not LIKE or GLOB, not without case, not by a part beside a colon, not in NFC.
 LOOK_ALIKE = ("a_b:c\u00e9", "A_B:c\u00e9", "aXb:c\u00e9", "a_b:ce\u0301", "a_b", "c\u00e9", "a_b:c\u00e9 ", "a%")
 BACK_MS = (0, -60_000, 0, -1, 0, 0, -1_000)  # seven, so that a story with a beat of its own meets them in any order
+VISITOR = 8  # a process that no story has
+INTERRUPTIONS = ("visit", "restart", "visit")
 
 
 def renamed(steps: Iterable[Step], names: Mapping[str, str]) -> list[Step]:
@@ -47,5 +51,25 @@ def there_and_back(steps: Iterable[Step], start_ms: int) -> list[Step]:
             told.append(Step("clock", params={"now_ms": max(0, now_ms + next(offsets))}, name=f"{step.name}.clock"))
             told.append(dataclasses.replace(step, tags=()))
             continue
+        told.append(dataclasses.replace(step, tags=()))
+    return told
+
+
+def interrupted(steps: Iterable[Step]) -> list[Step]:
+    """The same story, where between two steps a newcomer opens the store, or the next caller is killed and begins anew.
+
+    The newcomer does nothing more: opening a store changes nothing for those who have it open.
+    """
+    told, kinds, options = list[Step](), itertools.cycle(INTERRUPTIONS), dict[str, Any]()
+    for step in steps:
+        if step.do == "open":
+            options = step.params
+        elif step.do in ("call", "race", "wait"):
+            callers = [one.at for one in step.calls or [step] if one.at != "hand"]
+            name = f"{step.name}.interrupted"
+            if callers and next(kinds) == "visit":
+                told.append(Step("open", VISITOR, params=options, name=name))
+            elif callers:
+                told.append(Step("restart", callers[0], params={"kill": True}, name=name))
         told.append(dataclasses.replace(step, tags=()))
     return told
