@@ -165,7 +165,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         where = " on a server" if server.is_on_a_server(settings.specs) else ""
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}{where}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "damage", "gone", "store"):
+    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "damage", "gone", "kills"):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
@@ -213,7 +213,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         drawn = plan.with_server_deaths(drawn)
     readers = {role.name for role in subject.roles if role.reads}
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
-    (store := out / "store").mkdir()
+    # In a folder of its own, with what agents keep beside their store: a later run must not take that for its own.
+    (store := out / "kills" / "store").mkdir(parents=True)
     manual, name = hello.clock == "manual", f"chaos-{settings.seed}"
     with contextlib.ExitStack() as lasts:
         scratch = Path(lasts.enter_context(tempfile.TemporaryDirectory(prefix="busproof-chaos-")))

@@ -31,6 +31,12 @@ def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> N
     assert played.acts[0].counts["kills"] == 6
 
 
+def test_a_second_run_in_the_same_folder_knows_nothing_of_the_first(tmp_path: Path) -> None:
+    """What its agents had sent and read is not missed (a stranger's report: the reference was INVALID)."""
+    for seed in (1, 2):
+        assert told(play(tmp_path, kills=2, seed=seed)) == []
+
+
 @pytest.mark.parametrize("at", ["20:kill", "110:kill", "150:EIO", "190:ENOSPC", "220:kill"])
 def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: str) -> None:
     """All points are played at night; these are spread over scan, delivery and archive."""

@@ -215,6 +215,11 @@ class RelayGenerator(Drawing):
         """A message, or seldom what is none."""
         sender = self._sender()
         file, mtime_ns, what = self._file(), self._mtime_ns(), self.r.random()
+        inbox = self.model.folders[sender].inbox if sender in self.model.folders else []
+        if inbox and self.r.random() < 0.03:
+            # Who forwards a file may keep its name.
+            self.tags.append("name of the inbox")
+            return self._written(sender, self.r.choice(inbox).name, self._text(sender), mtime_ns)  # type: ignore[arg-type]
         if what < VOLUMES:
             return self._volume(sender)
         if what < 0.02:

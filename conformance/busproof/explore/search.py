@@ -126,11 +126,24 @@ def search(
     each: Callable[[Program], bool] = lambda program: program.mismatch is None,
     dialects: dict[str, str] | None = None,
 ) -> Iterator[Program]:
-    """Programs one after the other, as long as `each` says so and time, calls or programs are left."""
+    """Programs one after the other, as long as `each` says so and time, calls or programs are left.
+
+    A difference that is none without what earlier programs taught of the bus's choices shows that one of those was no
+    choice, but an accident that a choice explained, too. That is believed once: a bus of two minds differs again.
+    """
     began, done, upto = time.monotonic(), 0, math.inf if programs is None else seed + programs
+    is_corrected = False
     while (seconds is None or time.monotonic() - began < seconds) and (calls is None or done < calls) and seed < upto:
+        has_learnt = bool(dialects)
         program = invent(fleet, specification, seed, length, dialects)
         done += program.seen.calls
+        if program.mismatch is not None and has_learnt and dialects is not None and not is_corrected:
+            afresh: dict[str, str] = {}
+            again = play(fleet, specification, program.steps, afresh)
+            if again.mismatch is None:
+                dialects.clear()
+                dialects.update(afresh)
+                program, is_corrected = replace(again, seed=seed), True
         seed += 1
         yield program
         if not each(program):

@@ -271,14 +271,15 @@ class CommsModel(Model):
 
     def post(self, new: Message) -> Any:
         """Its id."""
+        faults = self.faults_of_vote(new)
         if self.tokens(new.sender) < 1:
-            self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03")
+            self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03", also=tuple(faults))
+        if faults:
+            code, *also = faults
+            self.refuse(code, "comms.log.61" if code == "VOTE_CLOSED" else "comms.log.59", also=tuple(also))
         if new.id is None:
             new.id = self.born(AnyUuid, "id")
-        if new.type == "vote.initiate":
-            self.open_vote(new)
-        elif new.type == "vote.cast":
-            self.cast_vote(new)
+        self.heed(new)
         self.buckets[new.sender] = self.spent(self.buckets.get(new.sender))
         own = new.sender, self.at
         self.own_buckets[own] = self.spent(self.own_buckets.get(own))
@@ -309,19 +310,19 @@ class CommsModel(Model):
         passed_us = self.now_us - at_us
         if passed_us < 0:
             self.row("comms.limit.07")
-            passed_us = -passed_us if self.refills_backwards() else 0
+            passed_us = -passed_us if self.of_a_clock_set_back() == "gives as much as forward" else 0
         return min(CAPACITY, held + Fraction(passed_us, S) * REFILL_PER_S)
 
     def spent(self, bucket: tuple[Fraction, int] | None) -> tuple[Fraction, int]:
         """The bucket without one token more."""
         at_us = self.now_us
-        if bucket is not None and at_us < bucket[1] and not self.refills_backwards():
+        if bucket is not None and at_us < bucket[1] and self.of_a_clock_set_back() == "gives none":
             at_us = bucket[1]
         return self.grown(bucket) - 1, at_us
 
-    def refills_backwards(self) -> bool:
-        """Does a clock that is set back fill a bucket as one that goes on?"""
-        return self.choice("comms.limit.07", "gives none", "gives as much as forward") != "gives none"
+    def of_a_clock_set_back(self) -> str:
+        """What a bucket gets of time that goes back, and of time that comes again."""
+        return self.choice("comms.limit.07", "gives none", "gives as much as forward", "what comes again gives")
 
     def expiry(self, channel: str, ttl_seconds: Any = UNSAID) -> int | None:
         """An hour, five minutes on `urgent`, never only when asked (C13)."""
@@ -394,30 +395,37 @@ class CommsModel(Model):
 
     # -- votes (C15)
 
-    def open_vote(self, new: Message) -> None:
-        options, deadline_us = new.payload["options"], us_of(new.payload["deadline"]) or 0
-        if len(set(options)) < max(2, len(options)):
-            self.refuse("INVALID_ARGUMENT", "comms.log.59", why="a vote has two options or more, each once")
-        if deadline_us <= self.now_us:
-            self.refuse("INVALID_ARGUMENT", "comms.log.59", why="the deadline is over")
-        self.row("comms.log.47")
-        self.votes.append(Vote(new.id, options, deadline_us))
-
-    def cast_vote(self, new: Message) -> None:
-        vote = next((v for v in self.votes if plain(v.id) == new.payload["vote_id"]), None)
+    def faults_of_vote(self, new: Message) -> list[str]:
+        """Codes of all that is wrong with a message that opens a vote (two options or more, each once) or casts one."""
+        if new.type == "vote.initiate":
+            options, deadline_us = new.payload["options"], us_of(new.payload["deadline"]) or 0
+            is_bad = len(set(options)) < max(2, len(options)) or deadline_us <= self.now_us
+            return ["INVALID_ARGUMENT"] if is_bad else []
+        if new.type != "vote.cast":
+            return []
+        vote = self.vote(new.payload["vote_id"])
         if vote is None:
-            self.refuse("NOT_FOUND", "comms.log.59")
-        if new.payload["option"] not in vote.options:
-            self.refuse("INVALID_ARGUMENT", "comms.log.59")
-        if self.now_us >= vote.deadline_us:
-            self.refuse("VOTE_CLOSED", "comms.log.61")
-        self.row("comms.log.50", "comms.log.60")
-        vote.casts[new.sender] = new.payload["option"]
+            return ["NOT_FOUND"]
+        is_strange, is_closed = new.payload["option"] not in vote.options, self.now_us >= vote.deadline_us
+        return ["INVALID_ARGUMENT"] * is_strange + ["VOTE_CLOSED"] * is_closed
+
+    def heed(self, new: Message) -> None:
+        """What a message without such a fault does to votes."""
+        if new.type == "vote.initiate":
+            self.row("comms.log.47")
+            self.votes.append(Vote(new.id, new.payload["options"], us_of(new.payload["deadline"]) or 0))
+        elif new.type == "vote.cast" and (vote := self.vote(new.payload["vote_id"])):
+            self.row("comms.log.50", "comms.log.60")
+            vote.casts[new.sender] = new.payload["option"]
+
+    def vote(self, vote_id: Any) -> Vote | None:
+        """The vote that a message opened."""
+        return next((vote for vote in self.votes if plain(vote.id) == vote_id), None)
 
     def tally(self, vote_id: Any) -> dict[str, Any]:
         """How the vote stands; final from its deadline on."""
         self.text(vote_id)
-        vote = next((v for v in self.votes if plain(v.id) == vote_id), None)
+        vote = self.vote(vote_id)
         if vote is None:
             self.refuse("NOT_FOUND", "comms.log.59")
         self.row("comms.log.60", "comms.log.62")
@@ -586,7 +594,7 @@ class CommsModel(Model):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery_count not in (None, delivery.count):
             self.refuse("NOT_CLAIMED", "comms.lease.17")
-        if delivery.status == "pending" and delivery.is_strangers:
+        if delivery.is_strangers and (delivery.status == "pending" or self.is_nobodys()):
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         if delivery.kept() == "failed" and (delivery.status == "pending" or delivery.there(self.now_us) is not False):
             choice = self.choice("completing what is due again", "as it is kept", "is refused", "changes nothing")
@@ -613,11 +621,15 @@ class CommsModel(Model):
         whose = broadcast if message.to is None else nobody if agent_id is None else named
         return self.choice(f"comms.lease.23: {whose}", "refused", "claimed by it") == "claimed by it"
 
+    def is_nobodys(self) -> bool:
+        """What a stranger has claimed by the seed's tables alone: on another bus nobody can complete it."""
+        return self.choice("comms.lease.23: a stranger's claim", "its agent's", "nobody's") == "nobody's"
+
     def owner(self, message: Message, agent_id: Any) -> str:
         """Whose delivery is completed."""
         if message.to is None:
             if agent_id is None:
-                self.refuse("INVALID_ARGUMENT", "comms.lease.20")
+                self.refuse("INVALID_ARGUMENT", "comms.lease.20", also=("NOT_CLAIMED",))
             self.row("comms.lease.20", "comms.lease.21")
             return str(agent_id)
         if agent_id not in (None, message.to):
@@ -768,14 +780,16 @@ class CommsModel(Model):
         to = original_message.get("to_agent")
         if to is None and agent_id is None:  # nothing is said, and nobody has claimed it
             self.refuse("INVALID_ARGUMENT", "comms.route.30", also=("NOT_CLAIMED",))
+        is_path = artifact_path is None or (
+            is_text(artifact_path) and artifact_path.startswith(ARTIFACTS) and ".." not in artifact_path
+        )
+        is_bad = not is_path or type(response_payload) is not dict
         if to is not None and agent_id not in (None, to):
-            self.refuse("NOT_CLAIMED", "comms.route.42", also=("INVALID_ARGUMENT",) * (not is_name(agent_id)))
-        if type(response_payload) is not dict:
-            self.refuse("INVALID_ARGUMENT", "comms.log.31")
+            is_bad |= not is_name(agent_id)
+            self.refuse("NOT_CLAIMED", "comms.route.42", also=("INVALID_ARGUMENT",) * is_bad)
+        if is_bad:
+            self.refuse("INVALID_ARGUMENT", "comms.route.31" if not is_path else "comms.log.31")
         if artifact_path is not None:
-            self.text(artifact_path, "comms.route.31")
-            if not artifact_path.startswith(ARTIFACTS) or ".." in artifact_path:
-                self.refuse("INVALID_ARGUMENT", "comms.route.31")
             self.row("comms.route.27")
             response_payload = {**response_payload, "artifact_path": artifact_path}
         self.row("comms.route.24", "comms.route.25", "comms.route.26", "comms.route.28", "comms.route.29")
@@ -800,7 +814,9 @@ class CommsModel(Model):
 
     def type_of_answer(self, kind: str) -> str:
         """X.response for X.query (C17)."""
-        of_query = kind.endswith(".query") and self.choice("comms.route.28: type", "X.response", "X.query.response")
+        is_bare = kind == ".query" and self.choice("comms.route.28: .query", "is a query", "is none") == "is none"
+        is_query = kind.endswith(".query") and not is_bare
+        of_query = is_query and self.choice("comms.route.28: type", "X.response", "X.query.response")
         return (kind.removesuffix(".query") if of_query == "X.response" else kind) + ".response"
 
     def as_asked(self, asked: dict[str, Any], member: str, default: Any) -> Any:

@@ -90,7 +90,7 @@ class Delivery:
 
     def is_looked_at(self, now_us: int) -> None:
         """By some call, with this clock."""
-        if self.count and self.was_due is False and self.there(now_us):
+        if (self.count or self.is_strangers) and self.was_due is False and self.there(now_us):
             self.was_due = None
 
     def shows(self, there: bool, now_us: int) -> None:

@@ -43,13 +43,14 @@ from busproof.models.relay_text import (
     SPAWN,
     USUAL_PRIORITY,
     Message,
+    has_twice,
     is_address,
     is_agent_name,
     parsed,
     request,
     subscriptions,
 )
-from busproof.models.spec import ANY_CODE, Cited, Fits, Model
+from busproof.models.spec import ANY_CODE, Cited, Fits, Model, plain
 from busproof.protocol import CONTRACTS
 
 RATE_WINDOW_MS = 60_000
@@ -106,7 +107,7 @@ class RelayModel(Model):
         self.config_file: dict[str, Any] = {}
         self.settings: dict[str, Any] = dict(DEFAULTS)
         self.opened_by: int | str | None = None
-        self.monotonic_ms, self.clock_ms, self.pass_ms = 0, 0, 0
+        self.monotonic_ms, self.clock_ms, self.pass_ms, self.last_pass_ms = 0, 0, 0, 0
         self.is_first_pass = True
         self.seen: dict[str, tuple[Any, int]] = {}  # path → its looks, and since when
         self.counts = dict.fromkeys(COUNTS, 0)
@@ -166,9 +167,14 @@ class RelayModel(Model):
     def take_up(self, row: Row) -> None:
         """What a dead orchestrator had in hand."""
         there = self.folders[row.agent].outbox.get(row.file)
-        if there is not None and (not there.odd or self.is_taken_for_a_file()):
+        if there is not None and (not there.odd or self.is_taken_for_a_file(there.odd)):
             self.row("relay.lease.05")
             row.status = "pending"
+            if (
+                row.tried_at is not None
+                and self.choice("a claimed row's pause, at a start", "goes on", "ends") == "ends"
+            ):
+                row.tried_at = None
         else:
             self.row("relay.lease.06")
             self.fail(row, "file_disappeared")
@@ -176,11 +182,9 @@ class RelayModel(Model):
                 row.retry_count -= 1
             row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
 
-    def is_taken_for_a_file(self) -> bool:
+    def is_taken_for_a_file(self, odd: str) -> bool:
         """At a start, what stands under a file's name and is none, until the next pass looks at it."""
-        return self.choice("a link or a fifo in a file's place, at a start", "the file is gone", "it is there") != (
-            "the file is gone"
-        )
+        return self.choice(f"{odd} in a file's place, at a start", "the file is gone", "it is there") == "it is there"
 
     def close(self) -> dict[str, Any]:
         """Ends the agents that it started."""
@@ -204,10 +208,14 @@ class RelayModel(Model):
         before = len(self.refused)
         if self.pass_ms == 0:
             self.row("relay.lease.11")
-        if self.now_ms < self.pass_ms:
+        if self.is_set_back():
             self.row("relay.log.52")
             self.record("clock_back", "")
-        self.is_first_pass, self.pass_ms = self.pass_ms == 0, self.now_ms
+            waits = [row for row in self.rows if isinstance(row, Row) and row.status == "pending" and row.tried_at]
+            if waits and self.choice("what waits, once the clock went back", "as it did", "is due") == "is due":
+                for row in waits:  # on another bus
+                    row.tried_at = None
+        self.is_first_pass, self.pass_ms, self.last_pass_ms = self.pass_ms == 0, self.now_ms, self.now_ms
         self.look_at_agents()
         self.clean_up()
         self.archive_the_rest("in its first pass")
@@ -226,6 +234,13 @@ class RelayModel(Model):
         return {name: Cited(count, rows) for name, count in self.counts.items()} | {
             "refused": Cited(len(self.refused) - before, (*refused, "relay.limit.16"))
         }
+
+    def is_set_back(self) -> bool:
+        """Has the clock gone back since the last pass? Of another orchestrator's only another bus knows."""
+        if self.pass_ms == 0 and self.now_ms < self.last_pass_ms:
+            who = self.choice("relay.log.52: between two orchestrators", "is not noticed", "is noticed")
+            return who == "is noticed"
+        return self.now_ms < self.pass_ms
 
     def rank(self, found: tuple[int, Row]) -> tuple[int, str, str]:
         """By priority; what is alike, by name."""
@@ -406,7 +421,7 @@ class RelayModel(Model):
         self.age_ns(path, one)
         known = self.by_path.get(path)
         if known is None:
-            return True
+            return not self.is_name_of_a_copy(name, file, one)
         if self.is_as_known(known, one) and path not in doubtful and not self.is_forbidden(known):
             self.row("relay.cursor.02")
         elif known.status != "pending":
@@ -415,6 +430,15 @@ class RelayModel(Model):
         elif (found := self.judged(name, file)) is not None:
             self.read_again(known, found[1])
         return False
+
+    def is_name_of_a_copy(self, agent: str, file: str, one: File) -> bool:
+        """Is it the name of a file that was delivered to this agent, and refused for that?"""
+        if not any(isinstance(row, CopyRow) and (row.recipient, plain(row.name)) == (agent, file) for row in self.rows):
+            return False
+        how = self.choice("relay.cursor.14: a name of the inbox", "is used", "is free")
+        if how == "is used":
+            self.refuse_file("name_reused", f"agents/{agent}/outbox/{file}", one.looks)
+        return how == "is used"
 
     def is_as_known(self, known: Row, one: File) -> bool:
         """The same size and time; on another bus the same inode, too."""
@@ -645,15 +669,7 @@ class RelayModel(Model):
 
     def handle(self, row: Row, message: Message, data: bytes) -> None:
         """What a message asks for; raises Failure."""
-        if not is_address(message.to):
-            if self.choice("relay.route.13", "bad_address", "unknown_agent") == "unknown_agent":
-                raise Failure("unknown_agent", "relay.route.13", may_come=True)
-            raise Failure("bad_address", "relay.route.13")
-        if message.kind in REQUESTS and message.to != ORCHESTRATOR:
-            self.row("relay.route.12")
-            if self.choice("relay.route.12", "misdirected", "a message") == "misdirected":
-                raise Failure("misdirected")
-        self.look_at_attachment(message)
+        self.refuse_faulty(message)
         if message.to == ORCHESTRATOR:
             self.row("relay.route.10")
             self.answer(row, message)
@@ -667,6 +683,37 @@ class RelayModel(Model):
             head = b""
         for name in recipients:
             self.deliver(row.path, name, head + data, message.kind, message.to)
+
+    def refuse_faulty(self, message: Message) -> None:
+        """What is wrong with a message by itself. Of several reasons a bus may tell any: no sentence gives an order."""
+        failures = list[Failure]()
+        for look in (self.look_at_address, self.look_at_kind, self.look_at_attachment):
+            try:
+                look(message)
+            except Failure as failure:
+                failures.append(failure)
+        if not failures:
+            return
+        told = failures[0].reason
+        if len(failures) > 1:
+            reasons = [failure.reason for failure in failures]
+            told = self.choice(f"which reason is told: {' or '.join(reasons)}", *reasons)
+        raise next(failure for failure in failures if failure.reason == told)
+
+    def look_at_address(self, message: Message) -> None:
+        """It must be one."""
+        if is_address(message.to):
+            return
+        if self.choice("relay.route.13", "bad_address", "unknown_agent") == "unknown_agent":
+            raise Failure("unknown_agent", "relay.route.13", may_come=True)
+        raise Failure("bad_address", "relay.route.13")
+
+    def look_at_kind(self, message: Message) -> None:
+        """What is the orchestrator's to do is sent to it."""
+        if message.kind in REQUESTS and message.to != ORCHESTRATOR:
+            self.row("relay.route.12")
+            if self.choice("relay.route.12", "misdirected", "a message") == "misdirected":
+                raise Failure("misdirected")
 
     def recipients(self, sender: str, to: str) -> Iterator[str]:
         """Who gets it, by name."""
@@ -701,12 +748,13 @@ class RelayModel(Model):
         """A broadcast is for who is active, a channel for all its subscribers; nobody reaches who has ended."""
         return self.agents[name].status in (("active", "inactive") if to == "#" else ("active",))
 
-    def reaches_the_terminated(self, name: str) -> bool:
-        """Is something delivered to an agent that has ended?"""
+    def reaches_the_terminated(self, name: str, what: str = "a message", *, reaches: bool = False) -> bool:
+        """Is something delivered to an agent that has ended? By the reference it is what it has asked for itself."""
         if name not in self.agents:
             return False
         self.row("relay.presence.30")
-        return self.choice("relay.presence.30", "nothing is delivered", "it is delivered") == "it is delivered"
+        options = ("is delivered", "is not delivered") if reaches else ("is not delivered", "is delivered")
+        return self.choice(f"relay.presence.30: {what}", *options) == "is delivered"
 
     def is_there(self, name: Any) -> bool:
         """Is it an agent to whom something can be delivered?"""
@@ -780,6 +828,10 @@ class RelayModel(Model):
             what = self.choice("relay.presence.34", "below ACTION", "the whole body")
             self.agents[row.agent].state = state if what == "below ACTION" else body
         elif action == "ACTION: load":  # or nothing, on another bus
+            if not self.is_there(row.agent) and not self.reaches_the_terminated(
+                row.agent, "a load's answer", reaches=True
+            ):
+                return
             whose = self.choice("relay.presence.33: ID", "the request's", "the orchestrator's")
             id_ = self.id_of(row) if whose == "the request's" else f"{ORCHESTRATOR}/{row.file.removesuffix('.msg')}"
             head = f"FROM: {ORCHESTRATOR}\nID: {id_}\nTO: {row.agent}\nKIND: continuity\n\n"
@@ -787,7 +839,7 @@ class RelayModel(Model):
 
     def spawn(self, message: Message) -> None:
         """Start an agent, if all that it needs is allowed (R5)."""
-        fields = request(message, SPAWN, "PROMPT") or {}
+        fields = self.fields(message, SPAWN, "PROMPT")
         name, cli, pairs = fields.get("NAME", ""), fields.get("CLI", ""), fields.get("ENV", "")
         variables = [pair.partition("=") for pair in pairs.split(",")] if pairs else []
         if not is_agent_name(name):
@@ -811,9 +863,16 @@ class RelayModel(Model):
         agent.status, agent.pid = "active", self.born(Number, "pid")
         self.folders.setdefault(name, Folder()).is_whole = True
 
+    def fields(self, message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
+        """Of a request; none where it is a bad one. Of a key that comes twice no sentence speaks."""
+        twice = "bad_request"
+        if has_twice(message.body, keys):
+            twice = self.choice("a key twice in a request", "bad_request", "the first counts", "the last counts")
+        return request(message, keys, long, twice) or {}
+
     def release(self, message: Message) -> None:
         """End an agent."""
-        name = (request(message, RELEASE, "REASON") or {}).get("NAME", "")
+        name = self.fields(message, RELEASE, "REASON").get("NAME", "")
         if not is_agent_name(name):
             raise Failure(
                 self.choice("relay.presence.25", "bad_request", "denied"), "relay.presence.25", "relay.presence.27"
@@ -873,9 +932,10 @@ class RelayModel(Model):
         """message_id: the agent and the file's stem, or, on another bus, a part of them."""
         form = self.choice("relay.log.32", "AGENT/STEM", "STEM", "UUID")
         if isinstance(row, CopyRow):
-            return (
-                Around("" if form == "STEM" else f"{row.recipient}/", row.name, ".msg") if form != "UUID" else SOME_TEXT
-            )
+            of_a_copy = self.choice("relay.log.32: of a delivered file", "as of any", "another text")
+            if form == "UUID" or of_a_copy == "another text":
+                return SOME_TEXT
+            return Around("" if form == "STEM" else f"{row.recipient}/", row.name, ".msg")
         stem = row.file.removesuffix(".msg")
         return {"AGENT/STEM": row.message_id, "STEM": stem}.get(form, stem.partition("-")[2])
 

@@ -58,7 +58,7 @@ class Around(Part):
         return Difference(path, repr(self), repr(actual), ("relay.route.18",) if is_low else rows)
 
     def __repr__(self) -> str:
-        return f"{self.before!r} and {self.name!r}"
+        return f"{self.before!r}, then {self.name!r}" + (f" without {self.cut!r}" if self.cut else "")
 
 
 def is_number(value: Any) -> bool:

@@ -164,19 +164,27 @@ def subscriptions(body: str, *, is_strict: bool = True) -> tuple[set[str], set[s
     return added, removed
 
 
-def request(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str] | None:
+def has_twice(body: str, keys: tuple[str, ...]) -> bool:
+    """Do two lines begin with the same of these keys?"""
+    found = [line.partition(":")[0] for line in body.split("\n") if ":" in line]
+    return any(found.count(key) > 1 for key in keys)
+
+
+def request(message: Message, keys: tuple[str, ...], long: str, twice: str = "") -> dict[str, str] | None:
     """The fields of a spawn or release: in the body, or as headers (R6); None where the body is not made of fields.
 
-    Lines below the field `long` belong to it.
+    Lines below the field `long` belong to it. `twice` says which of two lines with one key counts; else neither does.
     """
     fields: dict[str, str] = {}
     last = ""
     for line in message.body.split("\n"):
         key, colon, value = line.partition(":")
         if colon and key in keys:
-            if key in fields:
+            if key in fields and twice not in ("the first counts", "the last counts"):
                 return None
-            fields[key], last = value.strip(), key
+            if key not in fields or twice == "the last counts":
+                fields[key] = value.strip()
+            last = key
         elif last == long:
             fields[long] += f"\n{line}"
         elif line.strip():
