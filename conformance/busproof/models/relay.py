@@ -436,7 +436,7 @@ class RelayModel(Model):
         if not any(isinstance(row, CopyRow) and (row.recipient, plain(row.name)) == (agent, file) for row in self.rows):
             return False
         how = self.choice("relay.cursor.14: a name of the inbox", "is used", "is free")
-        if how == "is used":
+        if how == "is used":  # or not, on another bus
             self.refuse_file("name_reused", f"agents/{agent}/outbox/{file}", one.looks)
         return how == "is used"
 
@@ -653,7 +653,7 @@ class RelayModel(Model):
                 self.row("relay.export.04")
                 if self.is_left(row):
                     self.put_away(row, UNTOLD if when == "at its opening" else "")
-                else:
+                elif self.choice("relay.export.04: what was left and is gone", "is archived", "stays") == "is archived":
                     row.status = "archived"  # who is killed between the two has not said so
 
     def is_left(self, row: Row) -> bool:
@@ -933,7 +933,7 @@ class RelayModel(Model):
         form = self.choice("relay.log.32", "AGENT/STEM", "STEM", "UUID")
         if isinstance(row, CopyRow):
             of_a_copy = self.choice("relay.log.32: of a delivered file", "as of any", "another text")
-            if form == "UUID" or of_a_copy == "another text":
+            if form == "UUID" or of_a_copy == "another text":  # on another bus
                 return SOME_TEXT
             return Around("" if form == "STEM" else f"{row.recipient}/", row.name, ".msg")
         stem = row.file.removesuffix(".msg")
