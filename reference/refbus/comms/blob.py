@@ -88,5 +88,9 @@ class Artifacts:
     def refuse_links(self, path: Path) -> None:
         """Raise INVALID_ARGUMENT unless the path is what it seems to be."""
         root = self.store.artifacts.resolve()
-        if path.resolve() != root / path.relative_to(self.store.artifacts):
+        try:
+            is_itself = path.resolve() == root / path.relative_to(self.store.artifacts)
+        except (OSError, RuntimeError):  # a link to itself
+            is_itself = False
+        if not is_itself:
             raise InvalidArgument(f"a symbolic link is on the way to {path.name!r:.80}")

@@ -9,6 +9,7 @@ Everything happens in one transaction: a file that is refused stays as it was.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import sqlite3
@@ -75,16 +76,16 @@ class Schema(NamedTuple):
 
     def _refuse_strange_columns(self, tx: Transaction) -> None:
         """Older files may lack tables, not columns: a table of another shape is somebody else's."""
-        pristine = sqlite3.connect(":memory:")
-        try:
-            pristine.executescript(self.seed)
-            present = set(tx.execute(_COLUMNS).fetchall())
-            tables = {table for table, _ in present}
-            missing = sorted({pair for pair in pristine.execute(_COLUMNS) if pair[0] in tables} - present)
-        finally:
-            pristine.close()
-        if missing:
+        if missing := self.missing_columns(tx):
             raise SchemaMismatch(f"columns are missing: {', '.join('.'.join(pair) for pair in missing)}")
+
+    def missing_columns(self, db: Transaction | sqlite3.Connection) -> list[tuple[str, str]]:
+        """(table, column) of the seed that tables of a file lack."""
+        with contextlib.closing(sqlite3.connect(":memory:")) as pristine:
+            pristine.executescript(self.seed)
+            present = set(db.execute(_COLUMNS).fetchall())
+            tables = {table for table, _ in present}
+            return sorted({pair for pair in pristine.execute(_COLUMNS) if pair[0] in tables} - present)
 
 
 def version_of(tx: Transaction) -> str | None:

@@ -18,6 +18,7 @@ import json
 import os
 import secrets
 import shutil
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from refbus.kernel.files import FILE_MODE, write_all
@@ -27,8 +28,11 @@ from refbus.relay import names, tree
 from refbus.relay.presence import Presence
 from refbus.relay.store import Store
 
-# A link, a file, a folder that nobody may write to or that lies on another disk: it is the agent's doing, and stays so.
-_NO_INBOX = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EXDEV})
+# A link, a file, a folder that nobody may write to or on another disk, or a folder under the copy's name: all that is
+# the agent's doing, and stays so.
+_NO_INBOX = frozenset(
+    {errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EXDEV, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY}
+)
 
 
 class Copy(NamedTuple):
@@ -154,6 +158,11 @@ class Delivery:
                 raise
             return False
 
+    def _newest_before(self, tx: Transaction) -> int:
+        """The newest name that an inbox held when another ledger was put in the place of one that knew it."""
+        row = tx.row("SELECT inbox_newest_ns FROM restored WHERE id = 1")
+        return -1 if row is None else int(row[0])
+
     def _free_name(self, tx: Transaction, copy: Copy, newest: int | None) -> str:
         """Names in an inbox rise, also where the clock stands or goes back.
 
@@ -165,6 +174,7 @@ class Delivery:
                 (copy.recipient,),
             )
             newest = -1 if row is None else names.time_ns(row[0].rpartition("/")[2])
+            newest = max(newest, self._newest_before(tx))
         time_ns = max(tx.now_us * 1_000, newest + 1)
         while True:
             name = names.file_name(time_ns, copy.uuid)
@@ -172,6 +182,12 @@ class Delivery:
             if tx.row("SELECT 1 FROM messages WHERE message_id = ?", (id_,)) is None:
                 return name
             time_ns += 1
+
+
+def newest_in_inboxes(root: Path) -> int:
+    """The highest time in a name of a file that lies in any inbox, in nanoseconds; -1 without one."""
+    found = (path.name for path in root.glob(f"{tree.AGENTS}/*/{tree.INBOX}/*{names.SUFFIX}"))
+    return max((names.time_ns(name) for name in found if names.is_file_name(name)), default=-1)
 
 
 def begin(tx: Transaction, kind: str, payload: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from refbus.kernel.db import fault
 from refbus.kernel.errors import InvalidArgument, of_os_error
 from refbus.kernel.files import FILE_MODE, sync_folder
+from refbus.relay.deliver import newest_in_inboxes
 from refbus.relay.store import SCHEMA, Store
 
 
@@ -77,12 +78,15 @@ class Export:
         """Put a copy in the ledger's place; files stay as they are. INVALID_ARGUMENT where the file is no ledger."""
         source = _absolute(path)
         refuse_no_ledger(source)
+        newest_ns = newest_in_inboxes(self._store.root)
         try:
             with contextlib.closing(_read_only(source)) as copy:
                 copy.backup(self._store.db.connection())
         except sqlite3.Error as error:
             raise fault(error, definite=False) from error
         self._store.open(SCHEMA)
+        # The copy does not know the files that were delivered since: names go on rising behind those, too.
+        self._store.db.write("INSERT OR REPLACE INTO restored (id, inbox_newest_ns) VALUES (1, ?)", (newest_ns,))
         return {}
 
 
@@ -92,9 +96,10 @@ def refuse_no_ledger(path: Path) -> None:
         with contextlib.closing(_read_only(path)) as copy:
             tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             (said,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
+            missing = SCHEMA.missing_columns(copy)
     except sqlite3.Error as error:
         raise InvalidArgument(f"{path} is no ledger: {error}") from error
-    if said != "ok" or not {"messages", "agents", "orchestrator_state", "pending_operations"} <= tables:
+    if said != "ok" or missing or not {"messages", "agents", "orchestrator_state", "pending_operations"} <= tables:
         raise InvalidArgument(f"{path} is no ledger, or a damaged one")
 
 

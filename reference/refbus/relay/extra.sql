@@ -14,6 +14,12 @@ CREATE TABLE IF NOT EXISTS continuity (
     saved_at INTEGER NOT NULL
 );
 
+-- The newest name that any inbox held when a copy was put in this ledger's place, which may not know that file
+CREATE TABLE IF NOT EXISTS restored (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    inbox_newest_ns INTEGER NOT NULL
+);
+
 -- Processes that were started here. A pid is used again by the system: only with its start it names a process.
 CREATE TABLE IF NOT EXISTS processes (
     agent_name TEXT PRIMARY KEY,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,7 +104,7 @@ class Processing:
                     continue
                 batch.done.append(row)
             except Failure as failure:
-                batch.failed.append((row, failure))
+                batch.failed.append((self._as_it_stands(row), failure))
             except Changed:
                 counts.changed.add(row.path)
                 batch.held.append(row)
@@ -139,6 +140,14 @@ class Processing:
             return row._replace(stat=stat), msgfile.parse(data), data
         except FormatError as error:
             raise Failure(error.reason, str(error)) from error
+
+    def _as_it_stands(self, row: Row) -> Row:
+        """With the inode that its file has by now, if it is the one that is known: that one is put away."""
+        try:
+            stat = tree.stat_of(os.lstat(self._store.root / row.path))
+        except OSError:
+            return row
+        return row._replace(stat=stat) if stat.is_as(row.stat) else row
 
     def _copies(self, row: Row, message: Message, data: bytes) -> list[Copy]:
         uuid = names.uuid(row.name)

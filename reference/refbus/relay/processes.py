@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from refbus.kernel import process
 from refbus.kernel.files import FILE_MODE
-from refbus.relay import gate
+from refbus.relay import gate, tree
 from refbus.relay.failure import Failure
 
 TOKEN = "AGENT_RELAY_TOKEN"
@@ -44,10 +44,13 @@ class Started:
         status, told = os.pipe()
         self._status = os.fdopen(status, "rb")
         try:
-            output_fd = os.open(
-                output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE
-            )
+            # Without O_NONBLOCK, a fifo in its place would hold the orchestrator for ever.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            output_fd = os.open(output, flags, FILE_MODE)
             try:
+                if (odd := tree.refusal(os.fstat(output_fd))) is not None:
+                    raise OSError(f"{output} is none of its own: {odd}")
+                os.set_blocking(output_fd, True)
                 self.process = subprocess.Popen(
                     [sys.executable, "-I", "-S", gate.__file__, str(ticket), str(told), *argv],
                     stdin=subprocess.PIPE,

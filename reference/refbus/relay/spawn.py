@@ -60,6 +60,8 @@ class Spawns:
         try:
             if self._presence.make_folders(program.name):
                 raise Failure("spawn_failed", "its folder is no folder")
+            if (self._meta(program.name)).is_dir():
+                raise Failure("spawn_failed", "its meta.json is a folder")
             started = self._start(program, token)
             self._register(program.name, started.target)
             started.go()
@@ -211,9 +213,12 @@ class Spawns:
 
     def _register(self, name: str, target: Target) -> None:
         meta = {"name": name, "pid": target.pid, "started_at": self._store.clock.now_ms()}
-        atomic_write(self._store.root / tree.AGENTS / name / "meta.json", json.dumps(meta).encode())
+        atomic_write(self._meta(name), json.dumps(meta).encode())
         with self._store.transaction() as tx:
             _enter(tx, name, target)
+
+    def _meta(self, name: str) -> Path:
+        return self._store.root / tree.AGENTS / name / "meta.json"
 
     def _undo(self, operation: int, name: str) -> None:
         with self._store.transaction() as tx:

@@ -215,6 +215,8 @@ _ASTRAY = """
     SELECT CAST(timeline AS TEXT), CAST(number AS INTEGER) FROM messages
     WHERE substr(subject, 1, length(timeline || submission || type) + 11)
           <> 'vlinder.' || timeline || '.' || submission || '.' || type || '.'
+       OR 'blob' IN (typeof(timeline), typeof(submission), typeof(type), typeof(subject), typeof(nonce), typeof(state))
+       OR typeof(number) <> 'integer' OR '' IN (nonce, state)
 """
 
 _HOMELESS = """

@@ -121,6 +121,10 @@ class Search:
 
     def by_words(self, words: list[str], topic_id: str | None, limit: int, warnings: list[Warned]) -> list[Hit]:
         """Messages that hold all the words, by BM25."""
+        # FTS5 takes signs that are newer than its table of Unicode for letters, most emoji among them.
+        words = [word for word in words if any(map(str.isalnum, word))]
+        if not words:
+            return []
         if not self.has_fts():
             said = "this SQLite has no FTS5; messages were scanned for the words, the newest first"
             warnings.append({"code": "FTS_UNAVAILABLE", "message": said})

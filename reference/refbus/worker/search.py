@@ -70,7 +70,7 @@ class Search:
 def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, member in value.items():
-            yield key
+            yield from _leaves(key)
             yield from _leaves(member)
     elif isinstance(value, list):
         for item in value:

@@ -102,6 +102,17 @@ def test_symbolic_links_are_not_followed(bus: CommsBus, tmp_path: Path, at: str)
     assert (outside / "t1" / "result.json").read_text() == '"secret"'
 
 
+def test_a_link_that_leads_to_itself_is_refused(bus: CommsBus) -> None:
+    """It leads nowhere, which is no inner error."""
+    (bus.store.artifacts / "loop").symlink_to("loop")
+    for refused in (
+        lambda: bus.write_artifact("loop", "t", 1),
+        lambda: bus.read_artifact(".claude/artifacts/loop/t/r.json"),
+    ):
+        with pytest.raises(InvalidArgument):
+            refused()
+
+
 def test_what_cannot_be_read_says_why(bus: CommsBus, store: Path) -> None:
     """Not there, no JSON, no file; and no descriptor stays open."""
     with pytest.raises(NotFound):

@@ -45,6 +45,17 @@ def test_tokens_are_taken_all_or_none(tokens: float, at_us: int, now_us: int, co
     assert after == (before._replace(tokens=before.tokens - cost) if taken else before)
 
 
+@given(st.lists(st.integers(0, 100_000), max_size=30))
+def test_a_token_is_there_at_the_very_moment_that_it_is_due(steps_us: list[int]) -> None:
+    """However many refusals were asked for on the way: what doubles lose of each part is no token's worth."""
+    held, now_us = bucket.consume(bucket.full(0), 0, cost=bucket.CAPACITY)[0], 0
+    for step_us in steps_us:
+        now_us = min(now_us + step_us, 99_999)
+        held, taken = bucket.consume(held, now_us)
+        assert not taken
+    assert bucket.consume(held, 100_000)[1]
+
+
 def test_the_seeds_bucket_holds_100_and_refills_10_a_second() -> None:
     """Capacity 100, 10 tokens a second, 1 a message (seed: Rate Limiting)."""
     held = bucket.full(0)

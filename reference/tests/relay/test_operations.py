@@ -211,7 +211,25 @@ def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agen
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "store"]
 
 
-@pytest.mark.parametrize("content", [None, b"", b"garbage" * 1000, b"SQLite format 3\0" + b"x" * 4096, "other"])
+def test_after_a_restore_no_copy_takes_the_place_of_an_unread_one(
+    relay: RelayBus, agents: Agents, tmp_path: Path, clock: Clock
+) -> None:
+    """The restored ledger does not know what was delivered since; names go on rising, though the clock stands."""
+    relay.backup(str(tmp_path / "copy.db"))
+    agents.send("ann", "bob", "one")
+    agents.join("bob")
+    relay.scan()
+    relay.restore(str(tmp_path / "copy.db"))
+    clock.set(clock.now_ms() - 5_000)
+    agents.send("ann", "bob", "two")
+    relay.scan()
+    relay.scan()
+    assert agents.bodies("bob")[-1] == "two" and "one" in agents.bodies("bob")
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"garbage" * 1000, b"SQLite format 3\0" + b"x" * 4096, "other", "names"]
+)
 def test_what_is_no_ledger_is_not_put_back(
     relay: RelayBus, agents: Agents, tmp_path: Path, content: bytes | str | None
 ) -> None:
@@ -219,9 +237,11 @@ def test_what_is_no_ledger_is_not_put_back(
     agents.send("ann", "ann")
     relay.scan()
     before, path = relay.dump(), tmp_path / "copy.db"
-    if content == "other":
+    tables = {"other": ("messages",), "names": ("messages", "agents", "orchestrator_state", "pending_operations")}
+    if isinstance(content, str):
         with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE messages (id)")
+            for table in tables[content]:
+                connection.execute(f"CREATE TABLE {table} (id)")
         connection.close()
     elif isinstance(content, bytes):
         path.write_bytes(content)
@@ -297,6 +317,19 @@ def test_an_inbox_shows_what_can_be_read(open_relay: OpenRelay, agents: Agents, 
     assert [len(one["body"]) for one in mailbox.receive(take=True)] == [3 << 20]
     assert mailbox.receive() == []
     assert len(list((store / "agents" / "bob" / "inbox").iterdir())) == 1
+
+
+def test_a_folder_under_the_name_of_a_copy_stops_nobody(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
+    """That copy is lost, as where there is no inbox; all others are delivered, and the folder can be opened again."""
+    relay = open_relay()
+    agents.join("bob", "cid")
+    path = agents.put("bob", b"TO: bob\n\nto myself")
+    taken = f"{clock.now_ms() * 1_000_000}-{path.stem.partition('-')[2]}.msg"
+    (agents.root / "agents" / "bob" / "inbox" / taken).mkdir(parents=True)
+    agents.send("ann", "cid", "hello")
+    relay.scan()
+    open_relay().scan()
+    assert agents.bodies("cid") == ["hello"]
 
 
 def test_there_is_one_orchestrator(relay: RelayBus, store: Path) -> None:

@@ -189,6 +189,32 @@ def test_a_clean_end_leaves_no_process(relay: RelayBus, agents: Agents, open_rel
     assert agent(again, "w") == ("terminated", None)
 
 
+@pytest.mark.parametrize("what", ["a folder", "a fifo", "a hard link", "a folder for meta.json"])
+def test_what_stands_where_a_spawn_writes_fails_it_alone(
+    relay: RelayBus, agents: Agents, tmp_path: Path, what: str
+) -> None:
+    """Nothing hangs, nothing is written outside, and others' messages go on."""
+    (home := agents.root / "agents" / "w").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    match what:
+        case "a folder":
+            (home / "output.log").mkdir()
+        case "a fifo":
+            os.mkfifo(home / "output.log")
+        case "a hard link":
+            os.link(outside, home / "output.log")
+        case _:
+            (home / "meta.json").mkdir()
+    agents.put("boss", b"TO: __orchestrator__\nKIND: spawn\n\nNAME: w\nCLI: prog\n")
+    agents.send("boss", "boss", "after it")
+    relay.store.db.write("INSERT OR IGNORE INTO agents (name, registered_at, status) VALUES ('w', 0, 'terminated')")
+    relay.scan()
+    failed = [row["last_error"] for row in rows(relay).values() if row["status"] == "failed"]
+    assert [error.partition(":")[0] for error in failed] == ["spawn_failed"]
+    assert agents.bodies("boss") == ["after it"] and outside.read_text() == ""
+
+
 def test_a_restored_ledger_knows_the_processes_that_run(
     relay: RelayBus, agents: Agents, open_relay: OpenRelay, tmp_path: Path
 ) -> None:

@@ -157,6 +157,16 @@ def test_a_replay_is_every_byte_and_refuses_what_was_changed(bus: TimelineBus, b
         assert bus.log("main")["messages"][1]["payload"] == {"q": 2}
 
 
+@pytest.mark.parametrize("column", ["timeline", "submission", "type", "subject"])
+def test_a_column_of_another_type_is_found(column: str, tmp_path: Path) -> None:
+    """The same bytes as a BLOB are equal to nothing: the message would be missing from log, replay and fetch."""
+    with contextlib.closing(TimelineBus(tmp_path)) as bus:
+        grow(bus)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute(f"UPDATE messages SET {column} = CAST({column} AS BLOB) WHERE number = 2")
+        assert not bus.verify()["ok"]
+
+
 def test_a_damaged_message_hides_no_other(bus: TimelineBus, backend: str, store: Path) -> None:
     """It says that it is damaged."""
     grow(bus)

@@ -69,12 +69,16 @@ def test_a_result_says_where_it_is_from(join: Join) -> None:
         ("b-a", []),
         ("(a", [1]),
         ("a' --", [1]),
+        ("a \N{THINKING FACE}", [1]),
+        ("\N{THINKING FACE}", []),
+        ("\N{BITCOIN SIGN} \N{PARTY POPPER}", []),
     ],
 )
 def test_there_is_no_query_syntax(join: Join, query: str, seqs: list[int]) -> None:
     """A word is a word; what is none of letters and digits is nothing (B9)."""
     alice = join("alice")
     alice.sync("a b x")
+    alice.sync("none but \N{THINKING FACE} \N{BITCOIN SIGN} \N{PARTY POPPER}")
     assert found(alice.bus, query, mode="fts") == seqs
 
 

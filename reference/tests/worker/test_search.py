@@ -67,6 +67,10 @@ def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> N
         "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, 'nim', 'odd', ?, ?)",
         [("a", '"second"', None), ("b", "{torn second", None), ("c", None, "../x"), ("d", b"\xff", None)],
     )
+    stranger.execute(
+        "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('e', 1, 'nim', 't', ?)",
+        [r'{"\ud800 half": 1}'],
+    )
     stranger.commit()
     stranger.close()
     bus.publish("alice", {"type": "t", "payload": "third"})
@@ -75,9 +79,10 @@ def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> N
     assert found(bus, "first") == [1]
     assert found(bus, "second") == [2, 3]
     assert found(bus, "odd") == [2, 3, 4, 5]
-    bus.ack("bob", 6)
+    assert found(bus, "half") == [6]
+    bus.ack("bob", 7)
     bus.archive()
-    assert found(bus, "third") == [6]
+    assert found(bus, "third") == [7]
 
 
 def test_what_another_program_deleted_does_not_count_towards_the_limit(bus: WorkerBus) -> None:

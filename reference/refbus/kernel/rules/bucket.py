@@ -11,6 +11,7 @@ from typing import NamedTuple
 CAPACITY = 100.0
 REFILL_PER_S = 10.0
 COST = 1.0
+_PARTS = 1_000_000_000  # of a token: what doubles lose is less
 
 
 class Bucket(NamedTuple):
@@ -28,7 +29,9 @@ def full(now_us: int, capacity: float = CAPACITY) -> Bucket:
 def refilled(bucket: Bucket, now_us: int, capacity: float, refill_per_s: float) -> Bucket:
     """The bucket as it stands now."""
     elapsed_s = max(0, now_us - bucket.at_us) / 1_000_000
-    return Bucket(min(capacity, bucket.tokens + elapsed_s * refill_per_s), max(now_us, bucket.at_us))
+    # To a whole part, or a token that is due at this very moment would be a hair too small.
+    tokens = round((bucket.tokens + elapsed_s * refill_per_s) * _PARTS) / _PARTS
+    return Bucket(min(capacity, tokens), max(now_us, bucket.at_us))
 
 
 def consume(
