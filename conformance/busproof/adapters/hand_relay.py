@@ -87,11 +87,15 @@ class RelayHand(Hand):
         self._clear(self._outbox(agent, place) / file)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False, times: int = 1) -> dict[str, Any]:
-        """Put an attachment under this hash, whatever its own is; of so many times the data."""
+    def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
+        """Put an attachment under this hash, whatever its own is; of so many times the data.
+
+        `in_place`: into the file that is there, which stays the same inode.
+        """
         path = self.store / "attachments" / name[:2] / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._clear(path)
+        if not in_place:
+            self._clear(path)
         if odd:
             path.mkdir()
         else:

@@ -828,9 +828,8 @@ class RelayModel(Model):
             what = self.choice("relay.presence.34", "below ACTION", "the whole body")
             self.agents[row.agent].state = state if what == "below ACTION" else body
         elif action == "ACTION: load":  # or nothing, on another bus
-            if not self.is_there(row.agent) and not self.reaches_the_terminated(
-                row.agent, "a load's answer", reaches=True
-            ):
+            has_ended = not self.is_there(row.agent)
+            if has_ended and not self.reaches_the_terminated(row.agent, "a load", reaches=True):  # on another bus
                 return
             whose = self.choice("relay.presence.33: ID", "the request's", "the orchestrator's")
             id_ = self.id_of(row) if whose == "the request's" else f"{ORCHESTRATOR}/{row.file.removesuffix('.msg')}"
@@ -1032,7 +1031,7 @@ class RelayModel(Model):
         (folder.pending if place == "pending" else folder.outbox).pop(file, None)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False, times: int = 1) -> dict[str, Any]:
+    def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
         """An attachment under this hash, so many times the data."""
         self.attachments[name] = None if odd else data.encode() * times
         return {}

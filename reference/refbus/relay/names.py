@@ -28,8 +28,8 @@ def is_file_name(name: str) -> bool:
 
 
 def file_name(at_ns: int, of: str) -> str:
-    """The name of a message file, by its time and its uuid."""
-    return f"{at_ns}-{of}{SUFFIX}"
+    """The name of a message file, by its time and its uuid. So many digits that names sort as times, from 1970 on."""
+    return f"{at_ns:019}-{of}{SUFFIX}"
 
 
 def time_ns(name: str) -> int:

@@ -289,9 +289,9 @@ def _told(ctx: Ctx) -> set[Path]:
 def orphans(ctx: Ctx) -> None:
     """Agents outlive an orchestrator that is killed, and not one that ends."""
     with started(ctx) as (agents, bus):
-        for name in ("ann", "bob"):
+        for name in ("ann", "bob", "eve"):
             ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
-        ann, bob = said(ctx, "ann")[4], said(ctx, "bob")[4]
+        ann, bob, eve = (said(ctx, name)[4] for name in ("ann", "bob", "eve"))
         ctx.crash(bus)
         for pid in said(ctx, "bob")[4:6]:  # and all that it had started: nobody can say that it lives
             os.kill(int(pid), signal.SIGKILL)
@@ -313,6 +313,7 @@ def orphans(ctx: Ctx) -> None:
         until(lambda: not is_alive(dee))
         bus.call("scan")
         bus.call("close")
-        until(lambda: not is_alive(cas) and not is_alive(child))
-        ctx.expect("relay.presence.32", not is_alive(cas), "an agent outlives a clean end")
+        until(lambda: not any(map(is_alive, (cas, eve, child))))
+        outlive = [name for name, pid in {"cas": cas, "eve, of the orchestrator before": eve}.items() if is_alive(pid)]
+        ctx.expect("relay.presence.32", not outlive, f"an agent outlives a clean end: {outlive}")
         ctx.expect("relay.presence.32", not is_alive(child), "what an agent had started, which was killed, outlives it")

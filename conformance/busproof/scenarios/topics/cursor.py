@@ -373,6 +373,17 @@ def wait(ctx: Ctx) -> None:
         f"a wait of {WAIT_S} s with include_self, and an own message: {bodies(reply)} after {took_s:.1f} s",
     )
 
+    def unread_again() -> None:
+        reader.call("cursor_reset", topic_id=topic_id, last_seq=0)
+
+    reply, took_s = while_waiting(reader, topic_id, unread_again)
+    good = bodies(reply) == ["theirs"] and took_s < WAIT_S
+    ctx.expect(
+        "topics.cursor.27",
+        good,
+        f"a wait of {WAIT_S} s, and what was read is unread again: {bodies(reply)} after {took_s:.1f} s",
+    )
+
 
 @scenario("cursor.wait_for_others")
 def wait_for_others(ctx: Ctx) -> None:

@@ -10,9 +10,9 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.log.56", "relay.retry.08")
 ITEM = "corpus:retries"
 
-WAS = "                batch.failed.append((row, failure))"
+WAS = "                batch.failed.append((self._as_it_stands(row), failure))"
 IS = (
-    "                batch.failed.append((row, failure))\n"
+    "                batch.failed.append((self._as_it_stands(row), failure))\n"
     "                batch.held += rows[rows.index(row) + 1 :]\n"
     "                break"
 )

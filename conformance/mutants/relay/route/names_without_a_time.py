@@ -10,8 +10,8 @@ from refbus.relay.bus import RelayBus
 KILLED_BY = ("relay.route.17",)
 ITEM = "corpus:routes"
 
-WAS = 'f"{at_ns}-{of}{SUFFIX}"'
-IS = 'f"{at_ns}_{of}{SUFFIX}"'
+WAS = 'f"{at_ns:019}-{of}{SUFFIX}"'
+IS = 'f"{at_ns:019}_{of}{SUFFIX}"'
 SOURCE = inspect.getsource(names.file_name)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(names))
