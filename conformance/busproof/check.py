@@ -20,7 +20,8 @@ import pytest
 from busproof import __version__, known
 from busproof.adapters.base import DoorError
 from busproof.adapters.doors import BusSpecError
-from busproof.catalogue import catalogue
+from busproof.catalogue import CORPUS, catalogue
+from busproof.explore import corpus
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS, HelloReply
 from busproof.pytest_run import WARM, Run
@@ -159,7 +160,15 @@ def _unplayable(args: argparse.Namespace) -> str:
     if args.bus.startswith("sqlite:"):
         return f"an existing file is looked at by:  {doctor}"
     rows = catalogue(args.system).values()
-    names = {"history", "corpus", *(r.id for r in rows), *(r.noun for r in rows), *(r.check for r in rows if r.check)}
+    scripts = (f"{CORPUS}:{name}" for name in corpus.scripts(args.system))
+    names = {
+        "history",
+        CORPUS,
+        *scripts,
+        *(r.id for r in rows),
+        *(r.noun for r in rows),
+        *(r.check for r in rows if r.check),
+    }
     unknown = [name for name in args.only if name not in names]
     if unknown:
         return f"--only {unknown[0]}: no such check, noun or row; `busproof list {args.system}` shows them all"

@@ -194,7 +194,9 @@ def _parser() -> argparse.ArgumentParser:
         help="set the clock of a bus that has no clock.set, from outside: --bus faketime:exec:CMD… (extra faketime)",
     )
     check.add_argument("--profile", choices=("core", "full"), help="demand these nouns, declared or not")
-    check.add_argument("--only", action="append", default=[], metavar="NAME", help="a check, a noun or a row id")
+    check.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="a check, a noun, a row id or corpus:SCRIPT"
+    )
     check.add_argument(
         "--mixed-with",
         metavar="SPEC",

@@ -75,6 +75,7 @@ class Run:
         """(fleet, item), after --only. Each process begins with two of them: a long one, if there are any."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
         names = [part for name in wanted for part in PARTS.get(name, (name,))]
+        names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
         long = [item for item in items if self._is_long(item[1])]

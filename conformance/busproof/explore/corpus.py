@@ -22,15 +22,17 @@ from pathlib import Path
 from typing import Any
 
 from busproof.catalogue import catalogue
-from busproof.explore.script import Step, load
+from busproof.explore.script import Step, load, to_line
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Mismatch, Specification
 from busproof.fleet import Fleet
 from busproof.models.spec import Model
+from busproof.words import one_line
 
 FOLDER = Path(__file__).parent.parent / "corpus"
 PLAYED_AGAIN = 3  # a mismatch in a race counts when it comes again
 ENOUGH = 8  # scripts that broke; what is left would say the same
+STEPS_SHOWN, STEP_CHARS = 6, 200  # of those before a difference
 
 
 def scripts(system: str, folder: Path = FOLDER) -> dict[str, list[Step]]:
@@ -123,20 +125,26 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
             why[row] = f"the bus chose otherwise: {name}: {option}"
             if rows[row].level == "MUST" and name in found.learnt:
                 script, program = found.learnt[name]
-                why[row] += f"\n{_seen_again(system, script, program.learnt[name], bus)}"
+                why[row] += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
     for script, program in found.broken.items():
         assert program.mismatch is not None
         for row in program.mismatch.rows:
             if row in rows:
-                why.setdefault(row, _seen_again(system, script, program.mismatch, bus))
+                why.setdefault(row, _seen_again(system, script, program, program.mismatch, bus))
     return why
 
 
-def _seen_again(system: str, script: str, mismatch: Mismatch, bus: str) -> str:
-    """Both answers, and how to see them again."""
+def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:
+    """Both answers, what came before, and how to see them again."""
     path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
     again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
-    return f"{mismatch.told()}\nscript {script} of the corpus; play it again: {again}"
+    steps = [step.name for step in program.steps]
+    before = program.steps[: steps.index(mismatch.step.name)] if mismatch.step.name in steps else program.steps
+    led = [f"  {one_line(to_line(step)):.{STEP_CHARS}}" for step in before[-STEPS_SHOWN:]]
+    told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
+    # Beside what other scripts of the corpus were told, it is no choice of the bus; alone it is one.
+    where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
+    return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
 
 
 # -- coverage

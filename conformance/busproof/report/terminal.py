@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import textwrap
@@ -26,6 +27,8 @@ _COLOURS = {
     "warn": "33",
     "could-not-run": "33",
 }
+
+SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
 
 
 def render(report: Report, out: IO[str] | None = None, *, report_path: str = "", brief: bool = False) -> None:
@@ -132,7 +135,10 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
-    item = CORPUS if row["check"] == CORPUS else catalogue(header["system"])[row["requirement"]].item
+    item = catalogue(header["system"])[row["requirement"]].item
+    if row["check"] == CORPUS:
+        script = SCRIPT.search(row["why"])
+        item = f"{CORPUS}:{script[1]}" if script else CORPUS
     said = f"busproof check {header['system']}{_bus(header)} --only {item}"
     if row["fleet"] == "mixed":
         said += f" --mixed-with {shlex.quote(header['mixed_with'])}"
