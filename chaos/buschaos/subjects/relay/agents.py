@@ -131,8 +131,13 @@ def inboxes(store: Path) -> list[Path]:
 
 
 def take_and_link(store: Path) -> None:
-    """Then one makes its inbox a link out of the folder: what is on its way there must not be written through it."""
+    """Then one makes its inbox a link."""
     take(store)
+    link(store)
+
+
+def link(store: Path) -> None:
+    """One agent's inbox leads out of the folder: what is on its way there must not be written through it."""
     inbox = store / "agents" / LINKED / "inbox"
     if inbox.parent.is_dir() and not inbox.is_symlink():
         (store.parent / ELSEWHERE).mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
-from buschaos.subjects.relay.agents import LINKED, File, allow, join, message, put, running, until
+from buschaos.subjects.relay.agents import LINKED, File, allow, join, link, message, put, running, until
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -94,6 +94,7 @@ OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
     Operation("scan", "log", "scan", lambda _: {}),
+    Operation("scan, an inbox is a link", "route", "scan", lambda _: {}, ages=link),
     Operation("close", "lease", "close", lambda _: {}),
     Operation("spawn", "presence", "scan", lambda _: {}, ("spawn",), first=asked_to_spawn, confirm=released),
     Operation("release", "presence", "scan", lambda _: {}, ("spawn",), first=asked_to_release, confirm=released),

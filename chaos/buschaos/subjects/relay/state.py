@@ -100,6 +100,11 @@ def _copies(dump: dict[str, Any]) -> Iterator[Problem]:
             for agent in _recipients(row["agent_name"], row["target"]):
                 if not found[agent, row["message_id"]]:
                     yield Problem("log", f"lost: {row['message_id']} is {row['status']}, and {agent} has no copy")
+    told = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) == ("inbox", LINKED)]
+    told = [row for row in told if row["status"] == "completed"]
+    there = sum(times for (agent, _), times in found.items() if agent == LINKED)
+    if len(told) > there:
+        yield Problem("log", f"lost: {len(told)} copies for {LINKED} are told as delivered, and {there} were")
 
 
 def _recipients(sender: str, target: str) -> tuple[str, ...]:
