@@ -1,4 +1,6 @@
-"""`busproof check` while it runs: rows decided, failures as they come, the rate and what is left.
+"""`busproof check` while it runs: rows decided, failures as they come, and how many items are done.
+
+How long the rest will take is not told: items are of a second and of a minute, and estimates misled.
 
 The view reads what the run leaves in OUT/parts, so it needs no channel to pytest. At a terminal it is one line that
 moves, above it each row that broke; in a pipe only the rows that broke are told, and how far it is once a minute.
@@ -10,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +20,7 @@ from busproof.words import one_line
 
 DECIDED = ("fail", "warn", "pass")  # the worst first; what one item could not decide another one may
 TELL_S = 60.0  # how often a pipe hears how far the run is
-ESTIMATE_AFTER = 0.05  # of the items; before that a rate says little
-RECENT = 12  # items that the rate is of: the first ones may have been faster, or the machine less busy
+LONG_S = 5.0  # without another item: those that are played are long
 
 
 class Live:
@@ -31,7 +32,7 @@ class Live:
         self._is_terminal = self._out.isatty() and not quiet
         self._began = self._told = time.monotonic()
         self._seen: set[str] = set()
-        self._done = deque([(self._began, 0)], maxlen=RECENT + 1)  # when how many items were done
+        self._last = self._began  # when an item came
         self._rows: dict[str, str] = {}  # how each row stands
         self._status: Any = None
 
@@ -53,11 +54,10 @@ class Live:
         for path in sorted(self._parts.glob("*.json")):
             if path.name not in self._seen and (rows := _rows(path)) is not None:
                 self._seen.add(path.name)
+                self._last = time.monotonic()
                 for row in rows:
                     self._count(row)
         now = time.monotonic()
-        if len(self._seen) > self._done[-1][1]:
-            self._done.append((now, len(self._seen)))
         if self._status is not None:
             from rich.markup import escape
 
@@ -70,16 +70,9 @@ class Live:
         """How far it is, in one line."""
         rows = Counter(self._rows.values())
         told = [f"{rows['pass']} rows pass", *(f"{rows[name]} {name}" for name in ("fail", "warn") if rows[name])]
-        done, spent_s = len(self._seen) / max(self._items, 1), time.monotonic() - self._began
-        left = self._left() if ESTIMATE_AFTER < done < 1 else ""
-        return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(spent_s)}{left}"
-
-    def _left(self) -> str:
-        """At the rate of the last items; nothing once more time has passed without one than they took together."""
-        (first_at, first), (last_at, last) = self._done[0], self._done[-1]
-        if last == first or time.monotonic() - last_at > last_at - first_at:
-            return ", waiting for long items"
-        return f", about {_duration((last_at - first_at) / (last - first) * (self._items - last))} left"
+        now, left = time.monotonic(), self._items - len(self._seen)
+        waits = ", waiting for long items" if left and now - self._last > LONG_S else ""
+        return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(now - self._began)}{waits}"
 
     def _count(self, row: dict[str, Any]) -> None:
         name, outcome = row["requirement"], row["outcome"]

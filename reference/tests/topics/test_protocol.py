@@ -67,6 +67,18 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(said: bytes, co
     assert refused["error"]["code"] == code and answered["result"] == {"echo": "y"}
 
 
+def test_each_message_of_a_batch_is_answered_by_itself() -> None:
+    """Version 2025-03-26, on which we agree, lets a client send several in one line."""
+    requests = [json.loads(line(id=id_, method="echo", params={"text": id_})) for id_ in (1, "two")]
+    said = json.dumps([requests[0], json.loads(line(method="echo")), 5, requests[1]]).encode()
+    answers = answers_to(said)
+    assert {answer["id"]: answer.get("result") for answer in answers} == {
+        1: {"echo": 1},
+        None: None,
+        "two": {"echo": "two"},
+    }
+
+
 def test_what_wants_no_answer_gets_none() -> None:
     """Notifications, known or not, a cancellation of nothing, and answers to what we never asked."""
     assert not answers_to(

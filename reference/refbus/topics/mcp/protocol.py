@@ -66,6 +66,13 @@ class Connection:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
             return self._refuse(PARSE_ERROR, f"the line is no JSON: {error!s:.200}")
+        # A batch, which version 2025-03-26 lets a client send: each message in it is answered by itself.
+        for one in message if type(message) is list and message else [message]:
+            self._take(one)
+        return None
+
+    def _take(self, message: Any) -> None:
+        """One message."""
         if type(message) is not dict:
             return self._refuse(INVALID_REQUEST, "a message is an object")
         method, params = message.get("method"), message.get("params")
