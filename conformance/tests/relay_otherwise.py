@@ -69,16 +69,16 @@ changed(
     scan,
     "Scanner._sift",
     (
-        'row.status != "pending":\n            if row.stat != file.stat:',
-        'row.status != "pending":\n            if row.stat != file.stat and settled(self, file):',
+        'row.status != "pending":\n            if not file.stat.is_as(row.stat):',
+        'row.status != "pending":\n            if not file.stat.is_as(row.stat) and settled(self, file):',
     ),
     (
         "if room == 0:",
         "if room == 0 and self._judged(file, outbox) is None:\n                pass\n            elif room == 0:",
     ),
     (
-        "elif row.stat != file.stat:\n            judged",
-        "elif row.stat != file.stat or file.stat.size > self._store.config.message_bytes_max:\n            judged",
+        "elif not file.stat.is_as(row.stat) or file.path in self.doubtful:\n            judged",
+        "elif not file.stat.is_as(row.stat) or file.path in self.doubtful or large(self, file):\n            judged",
     ),
 )
 
@@ -91,6 +91,7 @@ def settled(scanner: Any, file: Any) -> bool:
 
 
 vars(scan)["settled"] = settled
+vars(scan)["large"] = lambda scanner, file: file.stat.size > scanner._store.config.message_bytes_max
 
 # relay.limit.11: what is odd in .pending is recorded, too.
 changed(scan, "Scanner._pending", ("present.add(name)", "odd(self, found, path)\n            present.add(name)"))
