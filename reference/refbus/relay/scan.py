@@ -80,9 +80,8 @@ class Scanner:
         self._forbidden: set[str] = set()  # and in this one
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
-        self.doubtful: set[str] = (
-            set()
-        )  # paths of pending files that are not what was read, whatever their size and time
+        # Paths of pending files that are not what was read, though their size and time say so.
+        self.doubtful: set[str] = set()
 
     def scan(self, agents: Iterable[str]) -> Scanned:
         """Bring the ledger up to date."""

@@ -60,7 +60,7 @@ class Spawns:
         try:
             if self._presence.make_folders(program.name):
                 raise Failure("spawn_failed", "its folder is no folder")
-            if (self._meta(program.name)).is_dir():
+            if self._meta(program.name).is_dir():
                 raise Failure("spawn_failed", "its meta.json is a folder")
             started = self._start(program, token)
             self._register(program.name, started.target)
