@@ -88,7 +88,7 @@ def crew() -> Iterator[Crew]:
             if process.exitcode is None:
                 process.kill()
         for process in members.processes + members.killed:
-            process.join()
+            process.join(JOIN_LIMIT_S)
 
 
 class Watch:

@@ -52,6 +52,8 @@ def orchestrator(root: Path) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(command)
     try:
         while not (root / tree.LEDGER).exists():
+            if process.poll() is not None:
+                raise SystemExit(f"the orchestrator did not start: it ended with {process.returncode}")
             time.sleep(0.01)
         yield process
         process.send_signal(signal.SIGTERM)

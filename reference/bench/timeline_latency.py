@@ -27,6 +27,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
         with store(folder / backend, backend) as place, TimelineBus(place) as bus, crew() as members:
             ours, theirs = context.Pipe()
             members.start(_receive, str(place), arguments.messages, theirs)
+            theirs.close()  # so that the end of its process is the end of the pipe
             ours.recv()
             for number in range(arguments.messages):
                 time.sleep(0.005 + number * 7 % 10 / 1000)  # so that the receiver sleeps in all its ways

@@ -13,7 +13,7 @@ from refbus.comms.export import Audit
 from refbus.comms.store import Store
 from refbus.kernel import jsontext
 from refbus.kernel.blob import BYTES_MAX
-from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, of_os_error
+from refbus.kernel.errors import BlobCorrupt, InvalidArgument, NotFound, after_a_part, of_os_error
 from refbus.kernel.files import atomic_write, make_folder, read_whole
 from refbus.kernel.rules import limit as limits
 
@@ -53,12 +53,8 @@ class Artifacts:
         make_folder(path.parent)
         atomic_write(path, text.encode())
         relative = "/".join((*ROOT, agent_id, task_id, name))
-        try:
-            with self.store.transaction() as tx:
-                self.audit.record(tx, "artifact", agent_id, None, path=relative, bytes=len(text))
-        except BusError as error:
-            error.definite = False  # only the record is missing: the file is there
-            raise
+        with after_a_part(), self.store.transaction() as tx:  # of the file, only the record may be missing
+            self.audit.record(tx, "artifact", agent_id, None, path=relative, bytes=len(text))
         return {"artifact_path": relative}
 
     def read_artifact(self, artifact_path: str) -> ArtifactContent:

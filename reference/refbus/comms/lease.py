@@ -98,7 +98,7 @@ class Leases:
         with self.store.transaction() as tx:
             row = tx.row(_STATE, (message_id,))
             if row is None:
-                _refuse_unknown(tx, message_id)
+                _refuse_unknown(tx, message_id, agent_id)
                 return {"status": "dead"}
             state = State(*row)
             owner = _owner(state, agent_id)
@@ -158,7 +158,7 @@ class Leases:
         """
         letter_id = message_id
         if is_broadcast or _is_anothers(tx, message_id, agent_id):
-            letter_id = f"{message_id}:{agent_id}"
+            letter_id = letter_of(message_id, agent_id)
         tx.execute(
             """
             INSERT OR REPLACE INTO dead_letter_queue (id, original_message, error, moved_at, retry_count)
@@ -204,6 +204,11 @@ class Leases:
         return after.status
 
 
+def letter_of(message_id: str, agent_id: str) -> str:
+    """The id of an agent's dead letter of a broadcast."""
+    return f"{message_id}:{agent_id}"
+
+
 def _is_abandoned(state: State, now_us: int) -> bool:
     """Is a stranger's claim over? Compared as text: the stranger may write times without zone or microseconds."""
     return str(state.last_delivered_at or "") <= iso.text(max(0, now_us - delivery.VISIBILITY_MS * 1_000))
@@ -242,9 +247,10 @@ def _is_anothers(tx: Transaction, letter_id: str, agent_id: str) -> bool:
     return row is not None and row[0] != agent_id
 
 
-def _refuse_unknown(tx: Transaction, message_id: str) -> None:
-    """A message that is gone is a dead letter, or was never there: NOT_CLAIMED."""
-    if tx.row("SELECT 1 FROM dead_letter_queue WHERE id = ?", (message_id,)) is None:
+def _refuse_unknown(tx: Transaction, message_id: str, agent_id: str | None) -> None:
+    """A message that is gone is a dead letter (of a broadcast, this agent's), or was never there: NOT_CLAIMED."""
+    letters = (message_id, message_id if agent_id is None else letter_of(message_id, agent_id))
+    if tx.row("SELECT 1 FROM dead_letter_queue WHERE id IN (?, ?)", letters) is None:
         raise NotClaimed(f"there is no message {message_id!r:.80}")
 
 

@@ -126,8 +126,7 @@ class Database:
 
     def _gone(self) -> IoError:
         return IoError(
-            f"{self.path} or the log beside it was removed or replaced while it was open. "
-            "Nothing was done; open the store again",
+            f"{self.path} or the log beside it was removed or replaced while it was open; open the store again",
             definite=True,
         )
 

@@ -34,7 +34,9 @@ BusError
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Callable, Iterator
 
 
 class BusError(Exception):
@@ -219,6 +221,16 @@ class Corrupt(BusError):
 
 class Internal(BusError):
     """A fault of this program."""
+
+
+@contextlib.contextmanager
+def after_a_part(is_done: Callable[[], object] = lambda: True) -> Iterator[None]:
+    """Around a later step of a call: once a part is done, no error of this step promises that nothing happened."""
+    try:
+        yield
+    except BusError as error:
+        error.definite = error.definite and not is_done()
+        raise
 
 
 def of_os_error(error: OSError, *, definite: bool) -> BusError:

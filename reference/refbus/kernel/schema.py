@@ -20,6 +20,7 @@ from refbus.kernel.errors import SchemaMismatch
 from refbus.kernel.transaction import Transaction
 
 _CREATES = re.compile(r"CREATE (?:VIRTUAL |UNIQUE )?(?:TABLE|INDEX|VIEW|TRIGGER) (?:IF NOT EXISTS )?(\w+)")
+_COUNTS = "AUTOINCREMENT"
 _VERSION = re.compile("[0-9]{1,9}")
 _COLUMNS = "SELECT m.name, p.name FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
 
@@ -40,13 +41,15 @@ class Schema(NamedTuple):
 
     def is_current(self, tx: Transaction) -> bool:
         """Is everything there, and the version ours?"""
-        is_complete = _created(self.seed) | _created(self.extra) <= _names(tx)
+        is_complete = _created(self.seed) | _created(self.extra) <= _names(tx) and not self._uncounted(tx)
         return is_complete and version_of(tx) == (None if self.version is None else str(self.version))
 
     def bring_up_to_date(self, tx: Transaction) -> None:
         """Make what is missing. Raises SCHEMA_MISMATCH for a version beyond ours and for a table of another shape."""
         self.refuse_version(tx)
         self._refuse_strange_columns(tx)
+        for table in self._uncounted(tx):
+            self._count(tx, table)
         self.create_missing(tx)
         if self.version is not None:
             tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('schema_version', ?)", (str(self.version),))
@@ -70,6 +73,25 @@ class Schema(NamedTuple):
                 tx.execute(re.sub(r"\bINSERT INTO\b", "INSERT OR IGNORE INTO", statement, count=1))
             elif created[1] not in present:
                 tx.execute(statement)
+
+    def _uncounted(self, tx: Transaction) -> list[str]:
+        """Tables of an older file whose numbers may be given twice, where the seed has AUTOINCREMENT."""
+        stand: dict[str, str] = dict(tx.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
+        names = [_CREATES.search(text)[1] for text in statements(self.seed) if _COUNTS in text]  # type: ignore[index]
+        return [name for name in names if _COUNTS not in stand.get(name, _COUNTS).upper()]
+
+    def _count(self, tx: Transaction, table: str) -> None:
+        """The same rows in the seed's table."""
+        create = next(text for text in statements(self.seed) if f"CREATE TABLE {table} " in text)
+        tx.execute(f"CREATE TABLE {table}_older AS SELECT * FROM {table}")
+        tx.execute(f"DROP TABLE {table}")
+        tx.execute(create)
+        ours, theirs = (_columns_of(tx, name) for name in (table, f"{table}_older"))
+        if theirs - ours:
+            raise SchemaMismatch(f"{table} has no {_COUNTS}, and columns of others: {min(theirs - ours)!a:.40}")
+        columns = ", ".join(sorted(ours))
+        tx.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {table}_older")
+        tx.execute(f"DROP TABLE {table}_older")
 
     def _statements(self) -> tuple[str, ...]:
         return statements(self.seed) + statements(self.extra)
@@ -114,6 +136,10 @@ def statements(text: str) -> tuple[str, ...]:
 @functools.cache
 def _created(text: str) -> frozenset[str]:
     return frozenset(_CREATES.findall(text))
+
+
+def _columns_of(tx: Transaction, table: str) -> set[str]:
+    return {name for _, name, *_ in tx.execute(f"PRAGMA table_info({table})").fetchall()}
 
 
 def _names(tx: Transaction) -> set[str]:

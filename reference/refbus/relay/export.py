@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from refbus.kernel.db import fault
 from refbus.kernel.errors import InvalidArgument, of_os_error
 from refbus.kernel.files import FILE_MODE, sync_folder
+from refbus.kernel.rules import limit as limits
 from refbus.relay.deliver import newest_in_inboxes
 from refbus.relay.store import SCHEMA, Store
 
@@ -86,6 +87,7 @@ class Export:
             raise fault(error, definite=False) from error
         self._store.open(SCHEMA)
         # The copy does not know the files that were delivered since: names go on rising behind those, too.
+        newest_ns = min(newest_ns, limits.INT64_MAX)  # an agent may give a file in its own inbox any name
         self._store.db.write("INSERT OR REPLACE INTO restored (id, inbox_newest_ns) VALUES (1, ?)", (newest_ns,))
         return {}
 

@@ -13,7 +13,7 @@ import time
 from typing import TypedDict
 
 from refbus.kernel import iso
-from refbus.kernel.errors import BusError, DiskFull, of_os_error
+from refbus.kernel.errors import BusError, DiskFull, after_a_part, of_os_error
 from refbus.relay.archive import Archive
 from refbus.relay.audit import Audit
 from refbus.relay.export import Done, Export
@@ -72,12 +72,10 @@ class Passes:
             self.recover()
         self._is_interrupted = True
         try:
-            done = self._scan()
+            with after_a_part():  # of its own step alone an error knows
+                done = self._scan()
         except OSError as error:
             raise _told(error) from error
-        except BusError as error:
-            error.definite = False  # of this step alone it was true
-            raise
         done["refused"] = self._audit.added - refused
         self._count(done, time.perf_counter() - began)
         if self._store.troubles.first is not None:

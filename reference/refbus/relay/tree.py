@@ -22,6 +22,7 @@ ATTACHMENTS, ARCHIVE, TMP, LEDGER, CONFIG, LOCK = "attachments", "archive", "tmp
 # What a call says where nothing stands, or something else than the file or folder that was expected.
 GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+CHUNK_BYTES = 2**20  # of one read: its buffer is made before it is known how much there is
 _LAST_NS = 2**63 - 1
 # Without O_NONBLOCK, a fifo that is put in a file's place would hold its reader for ever.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -106,7 +107,7 @@ def read(name: str, fd: int, bytes_max: int) -> tuple[os.stat_result, bytes, os.
         if refusal(before) is not None or before.st_size > bytes_max:
             return before, b"", before
         data = b""
-        while chunk := os.read(file, bytes_max + 1 - len(data)):
+        while chunk := os.read(file, min(bytes_max + 1 - len(data), CHUNK_BYTES)):
             data += chunk
         return before, data, os.fstat(file)
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import Corrupt, IdConflict, InvalidArgument, TimedOut
+from refbus.kernel.errors import Corrupt, IdConflict, InvalidArgument, TimedOut, after_a_part
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Delegate, Invoke, Key, Request
@@ -120,7 +120,8 @@ class Calls:
             return known
         self.log.append(request)
         subject = keys.subject(keys.reply_key(key, nonce))
-        node = self.store.queue.find(subject, wait_s=timeout_ms / 1000)
+        with after_a_part():  # the request is recorded
+            node = self.store.queue.find(subject, wait_s=timeout_ms / 1000)
         if node is None:
             raise TimedOut(f"no answer on {subject:.200} within {timeout_ms} ms")
         return _answer(node, replayed=False)

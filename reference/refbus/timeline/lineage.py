@@ -6,7 +6,7 @@ main     1 ── 2 ── 3 ── 4 ── 5
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,9 +31,9 @@ class Span(NamedTuple):
 class Lineage:
     """Reading through to the parents."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, known: Mapping[str, Branch] | None = None) -> None:
         self.store = store
-        self._origins: dict[str, Branch] = {}  # where a timeline began never changes
+        self._origins = dict(known or {})  # where a timeline began never changes
 
     def spans(self, timeline: str) -> list[Span]:
         """The stretches that a timeline (a name) sees, oldest first. Raises NOT_FOUND for an unknown one."""

@@ -142,6 +142,7 @@ class SqliteQueue:
                 *((*row, "a column is not what the subject says") for row in tx.rows(_ASTRAY)),
                 *((*row, "it arrived before the one it follows") for row in tx.rows(_OUT_OF_ORDER)),
                 *((*row, "its timeline is not there") for row in tx.rows(_HOMELESS)),
+                *((*row, "of its parent and its fork point one is missing") for row in tx.rows(_HALF_BEGUN)),
             ]
 
     def integrity(self) -> str:
@@ -163,7 +164,8 @@ def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
     """The oldest message whose worker did not acknowledge it in time, and how often it was delivered."""
     found: tuple[int, int] | None = tx.row(
         "SELECT position, delivery_count FROM deliveries WHERE consumer = ? AND visible_at_us <= ?"
-        " ORDER BY position LIMIT 1",
+        # What another program deleted meanwhile comes to nobody, and hides nothing behind it.
+        " AND position IN (SELECT position FROM messages) ORDER BY position LIMIT 1",
         (consumer, tx.now_us),
     )
     return found
@@ -222,6 +224,11 @@ _ASTRAY = """
 _HOMELESS = """
     SELECT CAST(timeline AS TEXT), CAST(min(number) AS INTEGER) FROM messages
     WHERE timeline NOT IN (SELECT timeline FROM timelines) GROUP BY timeline
+"""
+
+_HALF_BEGUN = """
+    SELECT CAST(timeline AS TEXT), CAST(number AS INTEGER) FROM timelines
+    WHERE (parent IS NULL) <> (at IS NULL)
 """
 
 _OUT_OF_ORDER = """

@@ -57,7 +57,7 @@ class Verify:
                 raise NotFound(f"there is no timeline {timeline!r:.100}")
             while (origin := branches[wanted[-1]].origin) and origin.parent in branches and len(wanted) < len(branches):
                 wanted.append(origin.parent)
-        lineage = Lineage(self.store)  # its own: one that has read before would not see a parent that was changed
+        lineage = Lineage(self.store, branches)  # as they stand now: what was read before may have changed since
         checked, faults = 0, []
         for name in wanted:
             count, found = self.examine(branches[name], lineage)
@@ -94,6 +94,8 @@ class Verify:
         last = -1  # a number that was changed may be any
         while page := self.store.queue.read(branch.timeline, last, PAGE):
             yield from page
+            if len(page) < PAGE:
+                break
             last = page[-1].number
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, cast
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
-from refbus.topics.message import Message, as_messages, readable
+from refbus.topics.message import Message, as_messages, moment, readable
 from refbus.topics.route import no_topic
 
 
@@ -55,6 +55,8 @@ class Browse:
             rows = tx.dicts(_OVERVIEW, {"topic": topic_id})
         if topic_id is not None and not rows:
             raise no_topic(topic_id)
+        for row in rows:
+            row["active_at"] = moment(row["active_at"])
         return cast(list[Overview], rows)
 
     def page(

@@ -19,10 +19,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from refbus.kernel.errors import BusError, Busy, InvalidArgument
+from refbus.kernel.errors import Busy, InvalidArgument, after_a_part
 from refbus.kernel.rules import cursor as rule
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import sync as sync_rule
@@ -196,7 +195,7 @@ class SyncCall:
 
     def has_news(self) -> bool:
         """Is there anything to receive? Looks, and changes nothing."""
-        with self._not_definite_any_more(), self.cursor.store.snapshot() as tx:
+        with self._after_sending(), self.cursor.store.snapshot() as tx:
             self.cursor.store.db.refuse_another_file()  # nobody writes there any more
             return self.sees_news(tx)
 
@@ -236,7 +235,7 @@ class SyncCall:
         if self.cursor.notifier.is_closed:
             return
         try:
-            with self._not_definite_any_more(), self.cursor.store.transaction() as tx:
+            with self._after_sending(), self.cursor.store.transaction() as tx:
                 lane, before, _ = self.cursor.standing(tx, self.me)
                 # Asked with the lock in hand: it may have been long in coming.
                 page = Page([], False, before) if self.is_over else self._page(tx, before, lane.next_seq - 1)
@@ -272,14 +271,9 @@ class SyncCall:
         move(tx, self.me, after)
         return after
 
-    @contextlib.contextmanager
-    def _not_definite_any_more(self) -> Iterator[None]:
+    def _after_sending(self) -> contextlib.AbstractContextManager[None]:
         """What fails after the first transaction has not undone what that one sent."""
-        try:
-            yield
-        except BusError as error:
-            error.definite = error.definite and not self.reply["sent"]
-            raise
+        return after_a_part(lambda: self.reply["sent"])
 
 
 def standing(tx: Transaction, reader: Identity) -> Standing:

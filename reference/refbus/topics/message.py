@@ -15,6 +15,7 @@ OUTBOX_MAX = 50
 BODY_CHARS_MAX = 65_536
 TYPE_CHARS_MAX = 32
 CLIENT_ID_CHARS_MAX = 128
+YEAR_1_S, YEAR_10000_S = -62_135_596_800, 253_402_300_800  # Unix seconds
 
 COLUMNS = (
     "message_id",
@@ -114,16 +115,16 @@ def as_message(row: Row) -> Message:
     message_id, topic_id, seq, sender, type_, reply_to, body, metadata_json, client_id, created_at = row
     metadata = None if metadata_json is None else metadata_value(metadata_json)
     return {
-        "message_id": message_id,
+        "message_id": "" if message_id is None else message_id,  # SQLite lets a key of text be NULL
         "topic_id": topic_id,
         "seq": seq,
         "sender": sender,
         "message_type": type_,
         "reply_to": reply_to,
-        "content_markdown": body,
+        "content_markdown": "" if body is None else body,  # where another program's table allows it
         "metadata": metadata,
         "client_message_id": client_id,
-        "created_at": created_at,
+        "created_at": moment(created_at),
     }
 
 
@@ -151,6 +152,14 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
     except (ValueError, TypeError):
         return None
     return value if type(value) is dict else None
+
+
+def moment(cell: Any) -> float:
+    """Unix seconds; 0 where a stranger stored what is no time, for a client may end a session over a text there.
+
+    What lies outside the years 1 to 9999 is none, either: no page and no export could write it as a date.
+    """
+    return float(cell) if type(cell) in (int, float) and YEAR_1_S <= cell < YEAR_10000_S else 0.0
 
 
 def readable(cell: Any) -> Any:

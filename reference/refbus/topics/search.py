@@ -17,7 +17,7 @@ from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
 from refbus.topics.embedding import Embedder, Unavailable, dot, load, pack, split, unpack
-from refbus.topics.message import readable
+from refbus.topics.message import moment, readable
 from refbus.topics.route import Route, Warned
 
 MODES = ("hybrid", "fts", "semantic")
@@ -123,6 +123,9 @@ class Search:
         """Messages that hold all the words, by BM25."""
         # FTS5 takes signs that are newer than its table of Unicode for letters, most emoji among them.
         words = [word for word in words if any(map(str.isalnum, word))]
+        # Once each: FTS5 looks for every phrase at every place, and hundreds of one word in a body of it take minutes.
+        # Beyond ASCII its table decides which two are one word, so they stay.
+        words = list({word.lower() if word.isascii() else word: word for word in words}.values())
         if not words:
             return []
         if not self.has_fts():
@@ -228,7 +231,9 @@ def _fuse(rankings: Sequence[list[Hit]]) -> list[Hit]:
 
 def hit(row: Sequence[Any]) -> Hit:
     """A row of a search as a result."""
-    return dict(zip(_FIELDS, map(readable, row), strict=True))
+    shown = dict(zip(_FIELDS, map(readable, row), strict=True))
+    shown["created_at"] = moment(shown["created_at"])
+    return shown
 
 
 def plain(text: str) -> str:
@@ -258,7 +263,7 @@ _INSERT_WORDS = "INSERT INTO search_index (content_markdown, message_id) VALUES 
 
 _MATCHING = """
     SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
-           CAST(m.content_markdown AS TEXT), snippet(search_index, 0, '', '', '…', 32), search_index.rank
+           coalesce(CAST(m.content_markdown AS TEXT), ''), snippet(search_index, 0, '', '', '…', 32), search_index.rank
     FROM search_index
     JOIN messages AS m ON m.message_id = search_index.message_id
     JOIN topics AS t ON t.topic_id = m.topic_id
@@ -268,7 +273,7 @@ _MATCHING = """
 
 _NEWEST_FIRST = """
     SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
-           CAST(m.content_markdown AS TEXT)
+           coalesce(CAST(m.content_markdown AS TEXT), '')
     FROM messages AS m JOIN topics AS t ON t.topic_id = m.topic_id
     WHERE (:topic IS NULL OR m.topic_id = :topic) AND typeof(m.seq) = 'integer'
     ORDER BY m.created_at DESC, m.seq DESC
@@ -276,7 +281,7 @@ _NEWEST_FIRST = """
 
 _BY_ID = """
     SELECT m.topic_id, t.name, m.message_id, m.seq, m.sender, m.message_type, m.created_at,
-           CAST(m.content_markdown AS TEXT)
+           coalesce(CAST(m.content_markdown AS TEXT), '')
     FROM messages AS m JOIN topics AS t ON t.topic_id = m.topic_id
     WHERE m.message_id = ?
 """
@@ -298,7 +303,7 @@ _NOT_INDEXED = """
                       WHERE topic_id = t.topic_id AND seq > coalesce(s.last_seq, 0) AND typeof(seq) = 'integer')
         LIMIT 1
     )
-    SELECT m.message_id, m.topic_id, m.seq, CAST(m.content_markdown AS TEXT)
+    SELECT m.message_id, m.topic_id, m.seq, coalesce(CAST(m.content_markdown AS TEXT), '')
     FROM behind JOIN messages AS m ON m.topic_id = behind.topic_id AND m.seq > behind.last_seq
     WHERE typeof(m.seq) = 'integer'
     ORDER BY m.seq LIMIT :limit

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 
-from refbus.kernel.errors import BusError
+from refbus.kernel.errors import BusError, after_a_part
 from refbus.kernel.rules import cursor
 from refbus.kernel.transaction import Transaction
 from refbus.worker.replies import Archived
@@ -29,7 +29,7 @@ class Archive:
         moved, last_seq, below_seq = 0, 0, 1
         while last_seq < below_seq:
             # A part at a time, so that publishers get the lock in between. An agent may get its first cursor there.
-            with self._store.transaction() as tx:
+            with after_a_part(lambda: moved), self._store.transaction() as tx:  # noqa: B023
                 positions = tx.rows("SELECT CAST(last_acked_seq AS INTEGER) FROM cursors")
                 below_seq = cursor.archivable_below([seq for (seq,) in positions])
                 some, last_seq = self._move_some(tx, last_seq, below_seq)
@@ -51,6 +51,18 @@ class Archive:
             self._store.db.write("VACUUM")
             self._store.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
+
+def bring_back(tx: Transaction, seq: int) -> None:
+    """Into the log, where dead letters stay."""
+    tx.execute(_BRING_BACK, (seq,))
+    tx.execute("DELETE FROM archived_messages WHERE seq = ? AND seq IN (SELECT seq FROM messages)", (seq,))
+
+
+_BRING_BACK = """
+    INSERT INTO messages (seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref)
+    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
+    FROM archived_messages WHERE seq = ?
+"""
 
 _END_OF_PART = """
     SELECT coalesce(

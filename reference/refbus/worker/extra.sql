@@ -50,6 +50,12 @@ CREATE TABLE IF NOT EXISTS archived_messages (
     payload_ref TEXT
 );
 
+-- A log that was made without AUTOINCREMENT may have archived its newest: those numbers are taken, too
+INSERT INTO sqlite_sequence (name, seq)
+    SELECT 'messages', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'messages');
+UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM archived_messages))
+    WHERE name = 'messages';
+
 -- Worker states (W15); workers/NAME.json mirrors a row for readers without SQLite
 CREATE TABLE IF NOT EXISTS worker_states (
     worker TEXT PRIMARY KEY,

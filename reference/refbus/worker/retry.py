@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import InvalidArgument, after_a_part
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import retry
+from refbus.worker.archive import bring_back
 from refbus.worker.cursor import Cursors
 from refbus.worker.reader import Reader
 from refbus.worker.replies import DeadLetter, DeadLetters, Intervals, Message, Processed, Redriven
@@ -60,18 +61,24 @@ class Redelivery:
         Errors: those of poll and ack; what the handler raises is in the reply.
         """
         handled: list[str] = []
-        for message in self._cursors.poll(agent_id, limit, wait_ms)["messages"]:
-            if is_stopped():
-                break
-            if self._count_delivery(agent_id, message["seq"]):
-                continue
-            try:
-                handler(message)
-            except Exception as error:
-                self._bury_if_dead(agent_id, message["seq"])
-                return Pass(handled, message["id"], error)
-            handled.append(message["id"])
-            self._cursors.ack(agent_id, message["seq"])
+        polled = self._cursors.poll(agent_id, limit, wait_ms)["messages"]
+        is_changed = False
+        with after_a_part(lambda: is_changed):
+            for message in polled:
+                if is_stopped():
+                    break
+                is_dead = self._count_delivery(agent_id, message["seq"])
+                is_changed = is_changed or self._store.deliveries_max is not None
+                if is_dead:
+                    continue
+                try:
+                    handler(message)
+                except Exception as error:
+                    self._bury_if_dead(agent_id, message["seq"])
+                    return Pass(handled, message["id"], error)
+                handled.append(message["id"])
+                self._cursors.ack(agent_id, message["seq"])
+                is_changed = True
         return Pass(handled, None, None)
 
     def poll_intervals(self, polls: list[bool]) -> Intervals:
@@ -127,6 +134,7 @@ class Redelivery:
             if row is None or not retry.is_dead(row[0], self._store.deliveries_max):
                 return False
             tx.execute("INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?)", (*key, row[0], tx.now_ms))
+            bring_back(tx, seq)  # archived while the handler ran: nobody waits for an agent without a cursor
             tx.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq = ?", key)
             tx.execute("DELETE FROM redriven WHERE agent_id = ? AND seq = ?", key)
             self._cursors.advance(tx, agent_id, seq)

@@ -19,6 +19,20 @@ OpenBus = Callable[..., CommsBus]
 Send = Callable[..., str]
 
 
+def test_a_dead_broadcast_stays_dead_when_it_is_gone(open_bus: OpenBus) -> None:
+    """For the agent whose letter lies in the queue; nobody else had it."""
+    bus = open_bus(retry_jitter=1.0)
+    message_id = bus.send_message("alice", None, "note", {}, ttl_seconds=3600)["message_id"]
+    assert fail(bus, message_id) == "dead"
+    clock = bus.store.clock
+    clock.set(clock.now_ms() + 3_600_000)
+    assert bus.cleanup_expired_messages() == {"deleted": 1}
+    assert bus.complete_message(message_id, agent_id="bob") == {"status": "dead"}
+    for agent in (None, "carol"):
+        with pytest.raises(NotClaimed):
+            bus.complete_message(message_id, agent_id=agent)
+
+
 def shown(bus: CommsBus, agent: str = "bob") -> list[dict[str, Any]]:
     """What an agent receives."""
     return bus.receive_messages(agent, ["general"])["messages"]  # type: ignore[no-any-return]

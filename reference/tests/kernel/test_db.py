@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import sqlite3
 import threading
 import warnings
@@ -46,6 +47,7 @@ def test_a_forked_child_gets_its_own_connection(bus: WorkerBus) -> None:
         child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(60)  # a lock that a thread of the parent held is held for ever here
         try:
             is_apart = not bus.db._open
             bus.publish("child", {"type": "t"})

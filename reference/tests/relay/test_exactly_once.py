@@ -1,81 +1,27 @@
 """Killed at every step: each message is delivered once, or ends in a recorded failure (2.4).
 
-An audit hook of Python sees every call that touches a file, and every SQL statement: at each of them in turn the
-orchestrator's process kills itself. Its reader takes what it has got before the next one starts.
+Its reader takes what it has got before the next one starts.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
-import os
 import shutil
-import signal
-import sqlite3
-import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from reference.tests.relay.conftest import Agents, rows, started
+from reference.tests.relay.dying import CLIS, run_and_die
 
 from refbus.kernel.clock import Clock
 from refbus.relay.bus import RelayBus
 
-from .conftest import Agents, rows, started
-
-_TOUCHES = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.truncate", "subprocess.Popen"}
-_WRITES = ("INSERT", "UPDATE", "DELETE", "BEGIN IMMEDIATE", "COMMIT")
 pytestmark = pytest.mark.usefixtures("ends_processes")
 # A part of the points each time; all of them at night.
 STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)])
-CLIS = {"sleep": ["/bin/sleep", "1000"]}
-
-
-def kill_at(point: int) -> None:
-    """End this process, as SIGKILL does, at the n-th thing that it does to the disk from now on."""
-    points = itertools.count(1)
-
-    def touch() -> None:
-        if next(points) == point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _TOUCHES and not (event == "open" and _only_reads(arguments)):
-            touch()
-
-    class Traced(sqlite3.Connection):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            self.set_trace_callback(lambda sql: touch() if sql.startswith(_WRITES) else None)
-
-    sys.addaudithook(hook)
-    sqlite3.connect = functools.partial(sqlite3.connect, factory=Traced)  # type: ignore[assignment]
-
-
-def _only_reads(arguments: tuple[Any, ...]) -> bool:
-    return isinstance(arguments[2], int) and not arguments[2] & (os.O_CREAT | os.O_WRONLY | os.O_RDWR)
-
-
-def run_and_die(root: Path, clock: Clock, point: int) -> bool:
-    """Open, make a pass, end without a word. True: it was killed on its way."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            kill_at(point)
-            RelayBus(root, clock=clock, clis=CLIS, grace_ms=50).scan()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    assert status in (0, signal.SIGKILL), status
-    return status != 0
 
 
 def every_point(
@@ -162,13 +108,7 @@ def test_a_release_ends_everything_wherever_it_is_interrupted(tmp_path: Path, st
 
     def prepare(agents: Agents) -> None:
         agents.send("ann", "__orchestrator__", "NAME: w\nCLI: sleep", "spawn")
-        pid = os.fork()
-        if pid == 0:
-            try:
-                RelayBus(agents.root, clock=agents.clock, clis=CLIS, grace_ms=50).scan()
-            finally:
-                os._exit(0)
-        os.waitpid(pid, 0)
+        run_and_die(agents.root, agents.clock)
         assert len(started(agents.root)) == 1
         agents.send("ann", "__orchestrator__", "NAME: w", "release")
 

@@ -13,14 +13,13 @@ import stat
 from pathlib import Path
 
 import pytest
+from reference.tests.relay.conftest import Agents, OpenRelay, events, rows
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import BusError, InvalidArgument, IoError, Locked
 from refbus.relay import blob
 from refbus.relay.bus import RelayBus
 from refbus.relay.mailbox import Mailbox
-
-from .conftest import Agents, OpenRelay, events, rows
 
 DAY_MS = 86_400_000
 
@@ -225,6 +224,27 @@ def test_after_a_restore_no_copy_takes_the_place_of_an_unread_one(
     relay.scan()
     relay.scan()
     assert agents.bodies("bob")[-1] == "two" and "one" in agents.bodies("bob")
+
+
+def test_a_bound_larger_than_all_memory_reads_small_files(open_relay: OpenRelay, agents: Agents) -> None:
+    """What a file may hold is no reason to make room for it."""
+    relay = open_relay(message_bytes_max=10**11)
+    agents.send("bob", "bob", "one")
+    relay.scan()
+    assert agents.bodies("bob") == ["one"]
+
+
+def test_a_name_that_no_column_holds_stops_no_restore(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
+    """An agent may put what it likes into its own inbox."""
+    agents.join("bob")
+    relay.scan()
+    relay.backup(str(tmp_path / "copy.db"))
+    inbox = relay.store.root / "agents/bob/inbox"
+    (inbox / "9999999999999999999-00000000.msg").write_bytes(b"x")
+    relay.restore(str(tmp_path / "copy.db"))
+    agents.send("ann", "bob", "one")
+    relay.scan()
+    assert len(list(inbox.iterdir())) == 2
 
 
 @pytest.mark.parametrize(

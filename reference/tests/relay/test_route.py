@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from reference.tests.relay.conftest import Agents, OpenRelay, rows
 
 from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
 from refbus.kernel.msgfile import Message
 from refbus.relay.bus import RelayBus
-
-from .conftest import Agents, OpenRelay, rows
 
 
 def test_a_message_goes_to_the_agent_that_it_names(relay: RelayBus, agents: Agents) -> None:

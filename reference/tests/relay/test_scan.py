@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference.tests.relay.conftest import Agents, OpenRelay, events, permissions_count, rows
 
 from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.relay import names
 from refbus.relay.bus import RelayBus
-
-from .conftest import Agents, OpenRelay, events, permissions_count, rows
 
 GOOD = b"TO: ann\n\nhello"
 NAME = "1706123456789012345-a1b2c3d4.msg"

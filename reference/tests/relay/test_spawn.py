@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference.tests.relay.conftest import Agents, OpenRelay, rows, started
 
 from refbus.relay import fields
 from refbus.relay.bus import RelayBus
 from refbus.relay.failure import Failure
-
-from .conftest import Agents, OpenRelay, rows, started
 
 # What it was given, then a child in a session of its own, then a long sleep that no SIGTERM ends if it is told so.
 PROGRAM = """

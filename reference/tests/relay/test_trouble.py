@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reference.tests.relay.conftest import Agents, OpenRelay, events, permissions_count, rows
 
 from refbus.kernel.errors import DiskFull, IoError
 from refbus.relay.blob import attach
 from refbus.relay.bus import RelayBus
-
-from .conftest import Agents, OpenRelay, events, permissions_count, rows
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from reference.tests.timeline.conftest import OpenBus, delegation, invoke, request
 
-from refbus.kernel.errors import IdConflict, InvalidArgument, NotFound, TimedOut
+from refbus.kernel.errors import IdConflict, InvalidArgument, IoError, NotFound, TimedOut
 from refbus.timeline.bus import TimelineBus
 
 AGENT = {"harness": "cli", "runtime": "local", "agent": "ada"}
@@ -79,6 +79,19 @@ def test_a_call_times_out_and_what_was_sent_stays_sent(bus: TimelineBus) -> None
     assert time.monotonic() - began >= 0.2
     assert not refused.value.definite
     assert [message["key"]["type"] for message in bus.log("main")["messages"] if message["key"]] == ["request"]
+
+
+def test_an_error_behind_a_recorded_request_promises_nothing(bus: TimelineBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for its answer when the disk fails, say."""
+
+    def find(*_: object, **__: object) -> None:
+        raise IoError("gone", definite=True)
+
+    monkeypatch.setattr(bus.store.queue, "find", find)
+    with pytest.raises(IoError) as caught:
+        bus.run_agent("main", "s", "h", "r", "ann")
+    assert not caught.value.definite
+    assert len(bus.log("main")["messages"]) == 1
 
 
 def test_a_late_reply_goes_to_the_same_call_again_and_to_no_other(bus: TimelineBus) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from reference.tests.timeline.conftest import OpenBus, invoke, request
 
+from refbus.kernel.clock import Clock
 from refbus.kernel.errors import InvalidArgument
 from refbus.timeline.bus import TimelineBus
 
@@ -140,3 +144,16 @@ def test_what_another_session_gave_back_is_not_its_owners_any_more(open_bus: Ope
     third.nak(taken["delivery"])
     again = other.fetch(OLLAMA)["message"]
     assert again is not None and again["delivery_count"] == 3
+
+
+def test_what_was_deleted_in_a_workers_hands_hides_nothing_behind_it(tmp_path: Path, clock: Clock) -> None:
+    """Another program was at the file; the time of the worker's delivery runs out like any other."""
+    with TimelineBus(tmp_path, clock=clock, ack_wait_ms=1_000) as bus:
+        for sequence in (1, 2):
+            bus.send(request(sequence=sequence))
+        assert bus.fetch({"type": "request"})["message"]["number"] == 1
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute("DELETE FROM messages WHERE number = 1")
+        clock.set(clock.now_ms() + 1_000)
+        assert bus.fetch({"type": "request"})["message"]["number"] == 2
+        assert bus.fetch({"type": "request"})["message"] is None

@@ -269,6 +269,19 @@ def test_a_parent_that_is_no_name_hides_no_other_timeline(tmp_path: Path) -> Non
             bus.log("side")
 
 
+@pytest.mark.parametrize("half", ["parent = 'side'", "at = 0", "at = 1"])
+def test_half_a_fork_point_at_a_root_is_a_fault(half: str, tmp_path: Path) -> None:
+    """Nobody reads it, so it hurts nobody until somebody writes the other half; it is no byte of the record."""
+    with TimelineBus(tmp_path) as bus:
+        grow(bus)
+        with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
+            db.execute(f"UPDATE timelines SET {half} WHERE timeline = 'main'")
+            for found in (bus.verify(), bus.verify("main"), bus.verify("side")):
+                assert {fault["timeline"] for fault in found["faults"]} == {"main"}
+            db.execute("UPDATE timelines SET parent = NULL, at = NULL WHERE timeline = 'main'")
+        assert bus.verify()["ok"]
+
+
 @pytest.mark.parametrize("parent", ["side", "below"])
 def test_parents_that_go_in_a_circle_are_found_and_hang_nobody(parent: str, tmp_path: Path) -> None:
     """By whoever opens the record then, and by who has read it before; mended, both find nothing."""

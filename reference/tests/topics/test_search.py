@@ -82,6 +82,21 @@ def test_there_is_no_query_syntax(join: Join, query: str, seqs: list[int]) -> No
     assert found(alice.bus, query, mode="fts") == seqs
 
 
+def test_a_word_is_looked_for_once(join: Join) -> None:
+    """However often it is asked for: FTS5 would take minutes for each phrase at each place."""
+    alice = join("alice")
+    alice.sync(" ".join(["a"] * 400))
+    assert found(alice.bus, " ".join(["a", "A"] * 200), mode="fts") == [1]
+
+
+def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
+    """Every word counts."""
+    alice = join("alice")
+    alice.sync("strasse")
+    alice.sync("strasse stra\N{LATIN SMALL LETTER SHARP S}e")
+    assert found(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]
+
+
 def test_without_a_model_hybrid_says_that_it_searched_words_alone(join: Join) -> None:
     """As does semantic, and a model that is not there (B9)."""
     alice = join("alice")

@@ -6,7 +6,7 @@ import multiprocessing
 import sqlite3
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -215,15 +215,15 @@ def test_a_session_can_be_closed_under_its_threads(open_session: OpenSession) ->
 
 def test_topic_create_reuses_also_in_a_race(tmp_path: Path) -> None:
     """Eight processes that open an empty file at once agree on one topic (B2)."""
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        found = pool.map(_create, [tmp_path / "bus.sqlite"] * 8)
-    assert len(set(found)) == 1
+    with _processes(4) as pool:
+        found = list(pool.map(_create, [tmp_path / "bus.sqlite"] * 8))
+    assert len(found) == 8 and len(set(found)) == 1
 
 
 def test_many_writers_leave_dense_numbers_and_readers_that_saw_all(tmp_path: Path) -> None:
     """No lost, doubled or skipped message."""
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        sent = pool.starmap(_talk, [(tmp_path / "bus.sqlite", name) for name in ("a", "b", "c")])
+    with _processes(3) as pool:
+        sent = list(pool.map(_talk, [tmp_path / "bus.sqlite"] * 3, "abc"))
     with TopicsBus(tmp_path / "bus.sqlite") as bus:
         topic_id = bus.topic_join("reader", name="lane")["topic_id"]
         pages = [bus.sync(topic_id, wait_seconds=0)]
@@ -234,6 +234,11 @@ def test_many_writers_leave_dense_numbers_and_readers_that_saw_all(tmp_path: Pat
     for name, (mine, others) in zip("abc", sent, strict=True):
         assert [m["seq"] for m in received if m["sender"] == name] == mine
         assert others == sorted(set(others)) and not set(others) & set(mine)
+
+
+def _processes(number: int) -> ProcessPoolExecutor:
+    """A process that dies is told at once; multiprocessing's Pool would start others and wait for ever."""
+    return ProcessPoolExecutor(number, multiprocessing.get_context("spawn"))
 
 
 def _create(file: Path) -> str:

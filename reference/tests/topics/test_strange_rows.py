@@ -11,6 +11,7 @@ import pytest
 
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.topics.web import render
 
 Join = Callable[..., Any]
 Strange = Callable[..., None]
@@ -27,6 +28,18 @@ def strange(tmp_path: Path) -> Strange:
         file.close()
 
     return run
+
+
+def test_a_body_that_is_null_stops_nobody(join: Join, strange: Strange) -> None:
+    """Where another program made the table without NOT NULL."""
+    alice, bob = join("alice"), join("bob")
+    (sql,) = alice.bus.store.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
+    strange("DROP TABLE messages")
+    strange(sql.replace("content_markdown TEXT NOT NULL", "content_markdown TEXT"))
+    strange(INSERT.replace("'odd needle'", "NULL"), "odd", alice.topic_id, 1)
+    alice.sync("needle")
+    assert [message["content_markdown"] for message in bob.sync()["received"]] == ["", "needle"]
+    assert alice.bus.messages_search("needle")["count"] == 1
 
 
 INSERT = "INSERT INTO messages VALUES (?, ?, ?, 'eve', 'question', NULL, 'odd needle', NULL, NULL, 0)"
@@ -52,7 +65,42 @@ def test_a_message_whose_seq_is_no_whole_number_is_passed_over(join: Join, stran
     assert alice.bus.overview(alice.topic_id)[0]["newest_seq"] == 8
 
 
-@pytest.mark.parametrize("column", ["message_id", "sender", "message_type", "content_markdown", "created_at"])
+@pytest.mark.parametrize("created_at", [float("inf"), float("-inf"), "abc", "", b"x", 2**53, -(10**11), 2**31])
+def test_a_time_that_is_none_is_told_as_a_number(join: Join, strange: Strange, created_at: object) -> None:
+    """The schema of the tools says so, and the official client ends a session over what differs."""
+    alice, bob = join("alice"), join("bob")
+    strange(INSERT, "odd", alice.topic_id, 1)
+    strange("UPDATE messages SET created_at = ?", created_at)
+    alice.sync("needle")
+    told = [
+        *bob.sync()["received"],
+        *alice.bus.messages_search("needle", mode="fts")["results"],
+        *alice.bus.messages(alice.topic_id),
+    ]
+    assert [type(one["created_at"]) for one in told] == [float] * 6
+    assert [one["created_at"] for one in told if one["seq"] == 1] == [created_at if created_at == 2**31 else 0.0] * 3
+    assert "odd needle" in "".join(alice.bus.export_markdown(alice.topic_id))
+    assert alice.bus.overview(alice.topic_id)[0]["active_at"] > 1.0
+
+
+def test_a_time_that_is_none_stands_on_the_page(join: Join, strange: Strange) -> None:
+    """The page writes dates, of which a stranger's number may be none."""
+    alice = join("alice")
+    strange(INSERT, "odd", alice.topic_id, 1)
+    for created_at in (2**53, -(10**11), float("inf"), "abc"):
+        strange("UPDATE messages SET created_at = ?", created_at)
+        assert render.time(alice.bus.overview(alice.topic_id)[0]["active_at"]) == "1970-01-01 00:00:00"
+
+
+def test_an_id_that_is_null_stops_nobody(join: Join, strange: Strange) -> None:
+    """A primary key of text may be NULL in SQLite."""
+    alice, bob = join("alice"), join("bob")
+    strange(INSERT, None, alice.topic_id, 1)
+    alice.sync("needle")
+    assert [message["message_id"] == "" for message in bob.sync()["received"]] == [True, False]
+
+
+@pytest.mark.parametrize("column", ["message_id", "sender", "message_type", "content_markdown"])
 def test_what_is_stored_as_a_blob_is_shown_as_text(join: Join, strange: Strange, column: str) -> None:
     """By readers, searches and the page alike: no reply that is JSON breaks of it."""
     alice, bob = join("alice"), join("bob")

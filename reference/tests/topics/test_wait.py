@@ -19,7 +19,9 @@ Join = Callable[..., Any]
 
 def is_waiting(peer: Any) -> None:
     """Come back when the peer's sync listens."""
+    end = time.monotonic() + 60  # guards against a hang
     while not peer.bus.notifier.subscribers:
+        assert time.monotonic() < end
         time.sleep(0.001)
 
 

@@ -150,6 +150,41 @@ def test_dead_and_redriven_messages_are_not_archived(open_bus: OpenBus) -> None:
     assert bus.archive()["archived"] == 1
 
 
+def test_a_message_archived_while_its_handler_ran_dies_where_it_is_seen(open_bus: OpenBus) -> None:
+    """Nobody waits for an agent without a cursor; its dead letter is back in the log, and can be redriven."""
+    bus = open_bus(deliveries_max=1)
+    publish(bus, "poison")
+    bus.ack("carol", 1)
+
+    def handler(_: object) -> None:
+        assert bus.archive()["archived"] == 1
+        raise RuntimeError
+
+    assert bus.process("bob", handler).failed == "poison"
+    assert [letter["id"] for letter in bus.dead_letters("bob")["messages"]] == ["poison"]
+    assert bus.redrive("bob", 1) == {"redriven": True}
+    assert [message["id"] for message in bus.poll("bob")["messages"]] == ["poison"]
+
+
+def test_an_error_behind_a_handled_message_promises_nothing(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until one is acknowledged it is known that nothing was done."""
+    ack, seqs_refused = bus.cursors.ack, {1}
+
+    def acknowledge(agent_id: str, seq: int) -> Any:
+        if seq in seqs_refused:
+            raise Busy("locked")
+        return ack(agent_id, seq)
+
+    publish(bus, "a", "b")
+    monkeypatch.setattr(bus.cursors, "ack", acknowledge)
+    with pytest.raises(Busy) as first:
+        bus.process_loop("bob")
+    seqs_refused = {2}
+    with pytest.raises(Busy) as later:
+        bus.process_loop("bob")
+    assert (first.value.definite, later.value.definite) == (True, False)
+
+
 def test_bad_arguments_are_refused(bus: WorkerBus) -> None:
     """Names and numbers."""
     for call in (

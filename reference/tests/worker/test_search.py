@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from refbus.kernel.errors import Busy, InvalidArgument
+from refbus.worker import archive
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
 
@@ -152,6 +153,28 @@ def test_who_acknowledges_nothing_yet_is_waited_for(bus: WorkerBus) -> None:
     bus.ack("late", 0)
     bus.ack("bob", 1)
     assert bus.archive()["archived"] == 0
+
+
+def test_an_error_behind_a_part_that_was_archived_promises_nothing(
+    bus: WorkerBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first part it does."""
+    bus.publish_many("alice", [{"type": "t"}] * 3)
+    bus.ack("bob", 3)
+    move, parts = archive.Archive._move_some, iter((True, False, True))
+
+    def move_some(*args: Any) -> Any:
+        if next(parts):
+            raise Busy("locked")
+        return move(*args)
+
+    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(archive.Archive, "_move_some", move_some)
+    with pytest.raises(Busy) as first:
+        bus.archive()
+    with pytest.raises(Busy) as later:
+        bus.archive()
+    assert (first.value.definite, later.value.definite) == (True, False)
 
 
 def test_an_archived_id_is_still_taken(bus: WorkerBus) -> None:

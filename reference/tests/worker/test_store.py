@@ -14,6 +14,7 @@ import pytest
 from refbus.kernel import files
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, Corrupt, InvalidArgument, IoError, SchemaMismatch
+from refbus.kernel.schema import statements
 from refbus.worker.bus import WorkerBus
 from refbus.worker.store import SCHEMA as WORKER_SCHEMA
 
@@ -95,6 +96,43 @@ def test_an_older_file_is_brought_up_to_date(store: Path, open_bus: OpenBus, dam
     assert bus.db.row("SELECT value FROM meta WHERE key = 'schema_version'") == ("1",)
     assert {name: sql for name, sql in schema(store).items() if name in pristine()} == pristine()
     assert bus.export_to_jsonl() == {"last_seq": 1}
+
+
+@pytest.mark.parametrize("version", ["0", "1"])
+def test_an_older_log_that_gives_a_seq_twice_is_brought_up_to_date(
+    store: Path, open_bus: OpenBus, version: str
+) -> None:
+    """The seed's first draft had no AUTOINCREMENT: its messages move, with their numbers."""
+    older = SCHEMA.replace(" AUTOINCREMENT", "") + f"UPDATE meta SET value = '{version}';"
+    edit(store, older + "INSERT INTO messages (seq, id, ts_ms, from_agent, type) VALUES (7, 'm', 1, 'nim', 't');")
+    bus = open_bus()
+    assert {name: sql for name, sql in schema(store).items() if name in pristine()} == pristine()
+    assert bus.export_to_jsonl() == {"last_seq": 7}
+    assert bus.publish("ann", {"type": "t"})["seq"] == 8
+    bus.db.write("DELETE FROM messages WHERE seq = 8")
+    assert bus.publish("ann", {"type": "t"})["seq"] == 9
+    assert [message["seq"] for message in bus.poll("bob")["messages"]] == [7, 9]
+
+
+def test_numbers_of_an_older_logs_archive_are_taken_too(store: Path, open_bus: OpenBus) -> None:
+    """Where all of the log was archived, the archive alone knows them."""
+    bus = open_bus()
+    bus.publish("ann", {"type": "t"})
+    bus.ack("ann", 1)
+    assert bus.archive()["archived"] == 1
+    bus.close()
+    edit(store, "ALTER TABLE messages RENAME TO counted; DROP INDEX idx_messages_to_seq;")
+    create = next(text for text in statements(SCHEMA) if "CREATE TABLE messages" in text)
+    edit(store, create.replace(" AUTOINCREMENT", "") + "DROP TABLE counted;")
+    again = open_bus()
+    assert again.publish("ann", {"type": "t"})["seq"] == 2
+
+
+def test_an_older_log_with_columns_of_others_is_refused(store: Path, open_bus: OpenBus) -> None:
+    """What would become of them nobody said."""
+    edit(store, SCHEMA.replace(" AUTOINCREMENT", "") + "ALTER TABLE messages ADD COLUMN mine TEXT")
+    with pytest.raises(SchemaMismatch, match="mine"):
+        open_bus()
 
 
 @pytest.mark.parametrize("version", ["2", "99", "one", "", "-1", "1.0"])
@@ -179,16 +217,16 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
     processes = [context.Process(target=_open_and_tell, args=(str(store), theirs)) for _, theirs in pairs]
-    for process in processes:
+    for process, (_, theirs) in zip(processes, pairs, strict=True):
         process.start()
+        theirs.close()  # one that dies is the end of its pipe
     for ours, _ in pairs:
         ours.send("go")
     assert [ours.recv() for ours, _ in pairs] == ["ok"] * 4
-    for process, (ours, theirs) in zip(processes, pairs, strict=True):
+    for process, (ours, _) in zip(processes, pairs, strict=True):
         process.join()
         process.close()
         ours.close()
-        theirs.close()
     with WorkerBus(store) as bus:
         assert len(bus.poll("x")["messages"]) == 4
 

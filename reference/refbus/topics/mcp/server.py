@@ -98,12 +98,12 @@ class Session:
             raise Failure(INVALID_PARAMS, "arguments must be an object")
         try:
             reply = await self._answer(name, _bound(name, arguments or {}), request)
+            return _result(text.of(name, reply), reply, is_error=False)
         except BusError as error:
             return error_result(error.code, str(error))
         except Exception as error:
             logger.exception("%s failed", name)
             return error_result(Internal.code, f"{type(error).__name__}: {error}")
-        return _result(text.of(name, reply), reply, is_error=False)
 
     async def _answer(self, tool: str, arguments: Params, request: Request) -> Any:
         if tool == "ping":
