@@ -16,6 +16,7 @@ from buschaos.crashpoints import in_the_middle
 from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
+from buschaos.nemeses.syscalls import Fail
 from buschaos.operations import Operation
 from buschaos.run import ERRORS, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
@@ -149,7 +150,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
         is_hold = isinstance(args.at, points.Place)
-        everything, acts, args.points, args.holds = False, frozenset(), not is_hold, is_hold
+        is_error = isinstance(args.at, points.Point) and isinstance(args.at.verdict, Fail)
+        everything, acts, args.holds = False, frozenset(), is_hold
+        args.points, args.disk_full = not is_hold and not is_error, is_error  # each in the act that has its rows
     seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
     settings = Settings(
         operations=args.only and _named(args.only, args.system),
@@ -228,6 +231,10 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
         say(f"  again: {report.again(settings, act.name)}")
     who = one_line(f"{result.hello.name} {result.hello.version}")
     say(f"\n{told.verdict.upper()}  {who} as a {settings.system} bus under chaos{report.in_part(settings)}")
+    undecided = sum(row["outcome"] == "inconclusive" for row in told.rows)
+    if undecided and settings.time.is_limited:
+        unlimited = report.unhurried(settings)
+        say(f"{undecided} of {len(told.rows)} rows were not decided in this time. Without a limit: {unlimited}")
     say(f"Report: {settings.out / 'report.html'}")
     if result.history is not None:
         say(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")

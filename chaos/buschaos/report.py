@@ -120,10 +120,15 @@ def again(settings: Settings, act: str) -> str:
         "chaos.damage": f"--damage {settings.damage or 0} --seed {settings.seed}",
         "chaos.gone_callers": "--gone",
     }[act]
-    buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     only = "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.operations or ())
     at = f" --at {settings.at}" if settings.at is not None else ""
-    return f"busproof chaos {settings.system}{buses} {flag}{only}{at}"
+    return f"{unhurried(settings)} {flag}{only}{at}"
+
+
+def unhurried(settings: Settings) -> str:
+    """The command without a limit of time."""
+    buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
+    return f"busproof chaos {settings.system}{buses}"
 
 
 def _against(settings: Settings) -> str:

@@ -367,10 +367,9 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         work = Path(scratch)
         if not reading.can_compare(fleet.hello, SUBJECTS[fleet.system]):
             act.could_not_run = reading.WHY_NOT
-        elif settings.disk_folder is None:
-            act.could_not_run = disk.why_unavailable(work)
-        else:
-            act.could_not_run = disk.why_not_filled(settings.disk_folder)
+        elif settings.at is None:
+            folder = settings.disk_folder
+            act.could_not_run = disk.why_unavailable(work) if folder is None else disk.why_not_filled(folder)
         if act.could_not_run is not None:
             return
         slow = SUBJECTS[settings.system].is_slow_to_start
@@ -379,6 +378,8 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         wants = settings.wants
         if wants is None:
             wants = () if settings.levels is not None else diskfull.WANTS_FEW if slow else diskfull.WANTS
+        if settings.at is not None:  # one point of one operation, and no full disk
+            levels, wants = (), ()
         answers: Counter[str] = Counter()
         played = diskfull.run(
             settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder, wants=wants
@@ -398,7 +399,9 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
                 every = 2 * len(levels) + sum(len(amounts) for _, amounts in wants)
                 act.left_out["levels"] = every - sum(act.counts.values())
                 break
-        act.notes.append("answers on a full disk: " + ", ".join(f"{code} {n}" for code, n in sorted(answers.items())))
+        if levels:
+            told_of = ", ".join(f"{code} {n}" for code, n in sorted(answers.items()))
+            act.notes.append(f"answers on a full disk: {told_of}")
     if why := _why_no_points(fleet):
         act.notes.append(f"no errors injected at system calls: {why}")
     else:

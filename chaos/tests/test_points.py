@@ -65,3 +65,11 @@ def test_one_point_is_played_again_by_its_text(
 def test_a_disk_that_others_need_is_not_filled(tmp_path: Path) -> None:
     """A folder on this machine's own disk."""
     assert "only a disk of 64 MiB or less is filled" in str(disk.why_not_filled(tmp_path))
+
+
+def test_one_error_is_played_again_without_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the act whose rows are about errors, and in no other."""
+    assert cli.main(["worker", "--only", "publish", "--at", "2:EIO", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "chaos.disk_full:" in said and "errors injected" in said
+    assert "chaos.kill_points" not in said and "levels" not in said

@@ -137,8 +137,11 @@ def _jobs(args: argparse.Namespace) -> str:
 def _options(args: argparse.Namespace, out: Path) -> list[str]:
     is_one_item = args.only and len(args.only) == 1 and "." in args.only[0]
     return [
-        # The plugin of unraisable exceptions collects garbage five times at the end of each process, for nothing.
-        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider", "-p", "no:unraisableexception"),
+        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
+        # The plugin of unraisable exceptions collects garbage five times at the end of each process, for nothing. And
+        # that of faulthandler waits for ever where check runs inside a test with a faulthandler_timeout: the thread
+        # that watches over that test is not in the fork.
+        *("-p", "no:unraisableexception", "-p", "no:faulthandler"),
         *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
         *("-n", "0" if is_one_item else _jobs(args), "--dist", "load", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
-from busproof.explore import corpus, values
+from busproof.explore import corpus, retold, values
 from busproof.explore.script import Step
 from busproof.explore.search import Program, search
 from busproof.explore.stage import Specification
@@ -41,7 +41,8 @@ Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "in
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
 NIGHTLY_PROGRAMS = 1_500  # of the search; by day Specification.programs
-EXPLORE_PARTS = ("states", "values")
+EXPLORE_PARTS = ("states", "retold", "values")
+RETOLD_PROGRAMS = {"pr": 10, "nightly": 1_500}
 VALUE_PROGRAMS = {"pr": 40, "nightly": 5_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
@@ -350,12 +351,24 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
 def _programs(
     fleet: Fleet, specification: Specification, item: str, profile: str, seed: int
 ) -> Iterator[tuple[Program, str]]:
-    """Those that look at the model's state, then those with any values; each with what plays it again."""
+    """Those that look at the model's state, those that tell the corpus anew, those with any values; each with what
+    plays it again."""
     parts = [item.partition(":")[2]] if ":" in item else EXPLORE_PARTS
     if "states" in parts:
         count = NIGHTLY_PROGRAMS if profile == "nightly" else specification.programs
         for program in search(fleet, specification, seed=seed, programs=count, each=lambda _: True):
             yield program, f"--seed {program.seed} --calls 1"
+    if "retold" in parts:
+        drawn = search(
+            fleet,
+            specification,
+            seed=seed,
+            programs=RETOLD_PROGRAMS[profile],
+            each=lambda _: True,
+            draw=retold.teller(specification.system),
+        )
+        for program in drawn:
+            yield program, f"--retold --seed {program.seed} --calls 1"
     if "values" in parts:
         for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
             yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"

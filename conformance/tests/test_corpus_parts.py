@@ -16,7 +16,16 @@ from busproof.fleet import Fleet, reference
 from busproof.pytest_run import PARTS, _joined
 from busproof.report import terminal
 from busproof.report.lines import Report
-from busproof.runner import NOT_REACHED, VALUE_PROGRAMS, Outcome, RowResult, _programs, _scripts_of, run_item
+from busproof.runner import (
+    NOT_REACHED,
+    RETOLD_PROGRAMS,
+    VALUE_PROGRAMS,
+    Outcome,
+    RowResult,
+    _programs,
+    _scripts_of,
+    run_item,
+)
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
@@ -58,6 +67,7 @@ def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> No
 def test_the_parts_of_the_search_play_what_the_whole_plays(monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:
     assert SYSTEMS["worker"].model is not None
     specification = dataclasses.replace(SYSTEMS["worker"].model, programs=2)
+    monkeypatch.setitem(RETOLD_PROGRAMS, "pr", 4)
     monkeypatch.setitem(VALUE_PROGRAMS, "pr", 3)
 
     def played(item: str) -> list[str]:
@@ -65,7 +75,7 @@ def test_the_parts_of_the_search_play_what_the_whole_plays(monkeypatch: pytest.M
             return [again for _, again in _programs(fleet, specification, item, "pr", 7)]
 
     parts = [played(part) for part in PARTS[EXPLORE]]
-    assert [len(part) for part in parts] == [2, 3]
+    assert [len(part) for part in parts] == [2, 4, 3]
     assert [*itertools.chain(*parts)] == played(EXPLORE)
 
 

@@ -59,7 +59,9 @@ def test_a_fault_that_no_list_of_edges_has_is_found_and_made_simple(tmp_path: Pa
     specification = SYSTEMS["worker"].model
     assert specification is not None
     with closing(Fleet([spec], system="worker")) as fleet:
-        found = values.simplest(fleet, specification, seed=1, examples=400, shrink_s=5)
+        # One seed may go astray for long, whoever changes the generator; of several one does not.
+        tried = (values.simplest(fleet, specification, seed=seed, examples=100, shrink_s=5) for seed in range(8))
+        found = next((one for one in tried if one is not None), None)
         assert found is not None
         small, is_certain = shrink(lambda steps: play(fleet, specification, steps), found, seconds=60)
     assert is_certain

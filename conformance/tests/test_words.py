@@ -64,3 +64,18 @@ def test_a_report_at_a_terminal_holds_no_line_and_no_escape_of_the_bus() -> None
         told = told.replace(colour, "")
     assert told.replace("\n", "").isprintable()
     assert not [line for line in told.splitlines() if line.startswith("VALID")]
+
+
+def test_a_warning_is_told_in_lines_and_says_where_it_is_cut() -> None:
+    """It was cut at 200 characters, in the middle of what differs."""
+    hello = {"name": "bus", "version": "1"}
+    header = {"hello": hello, "system": "worker", "bus": "exec:x"}
+    footer = {"counts": {"warn": 1}, "known_failed": [], "verdict": "unknown"}
+    row = {"requirement": "worker.log.11", "outcome": "warn", "check": "corpus", "fleet": "bus", "script": []}
+    for words in (50, 500):
+        why = " ".join(f"word{number}" for number in range(words))
+        out = io.StringIO()
+        terminal.render(Report(header, [{**row, "why": why, "events": []}], footer), out)
+        told = " ".join(out.getvalue().split())
+        assert (why in told) is (words == 50)
+        assert ("… (the report has all)" in told) is (words == 500)

@@ -63,6 +63,8 @@ class RelayHand(Hand):
         self.agent(agent)
         whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
         if odd == "in_place":
+            with path.open("rb"):  # a file that is there, or FileNotFoundError
+                pass
             path.write_bytes(data.encode() + bytes.fromhex(end))
             os.utime(path, ns=(mtime_ns, mtime_ns))
             return {"inode": path.stat().st_ino}
@@ -102,10 +104,13 @@ class RelayHand(Hand):
             path.write_text(data * times, encoding="utf-8", newline="")
         return {}
 
-    def take(self, agent: str) -> dict[str, Any]:
-        """Read an inbox, in the order of names, and clear it."""
+    def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:
+        """Read an inbox, in the order of names, and clear it; or take the whole folder away."""
         inbox = self.store / "agents" / agent / "inbox"
         taken = self._listed(inbox)
+        if folder_too:
+            self._clear(inbox)
+            return {"inbox": taken}
         for one in taken:
             self._clear(inbox / one["name"])
         return {"inbox": taken}

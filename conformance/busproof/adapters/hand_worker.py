@@ -33,6 +33,17 @@ class WorkerHand(Hand):
         )
         return {}
 
+    def stranger_deletes(self, seq: int) -> dict[str, Any]:
+        """Another program clears a message away."""
+        self.db.execute("DELETE FROM messages WHERE seq = ?", (seq,))
+        return {}
+
+    def stranger_beats(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A heartbeat of a program without this bus, whatever it says."""
+        columns = ("agent_id", "ts_ms", "status", "current_task", "progress")
+        self.db.execute("INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?, ?, ?)", [row.get(name) for name in columns])
+        return {}
+
     def burn(self, upto: int) -> dict[str, Any]:
         """Numbers that were taken and rolled back."""
         self.db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'messages'", (upto,))

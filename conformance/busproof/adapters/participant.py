@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,19 @@ class Participant:
         self._db: sqlite3.Connection | None = None
         self._store = Path()
         self._now_ms: int | None = None
+        self._alone = threading.Lock()  # a session has one connection, and calls may come in several threads
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
         """Run the method; SQLite's errors become refusals."""
         function = getattr(self, f"_{method.replace('.', '_')}", None)
         if function is None or method.startswith("_"):
             raise Refused("METHOD_NOT_FOUND", f"the kit's participant has no {method}", definite=True, rpc=-32601)
+        with self._alone:
+            return self._called(function, params)
+
+    def _called(self, function: Callable[..., dict[str, Any]], params: dict[str, Any]) -> dict[str, Any]:
         try:
-            return function(**params)  # type: ignore[no-any-return]
+            return function(**params)
         except TypeError as error:
             self._roll_back()
             raise Refused("INVALID_ARGUMENT", str(error), definite=True) from error
@@ -65,6 +72,14 @@ class Participant:
     def close(self) -> None:
         """Leave the store."""
         self.kill()
+
+    def _sleep(self, seconds: float) -> None:
+        """Outside a transaction: other calls get their turn."""
+        self._alone.release()
+        try:
+            time.sleep(seconds)
+        finally:
+            self._alone.acquire()
 
     def _roll_back(self) -> None:
         if self._db is not None and self._db.in_transaction:

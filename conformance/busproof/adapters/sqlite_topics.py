@@ -207,7 +207,7 @@ class TopicsParticipant(Participant):
         reply = self._turn(topic_id, items, max_items, include_self, auto_advance, ack_through)
         sent, warnings = reply["sent"], reply["warnings"]
         while not reply["received"] and time.monotonic() < deadline:
-            time.sleep(LOOK_S)
+            self._sleep(LOOK_S)
             if self._unread(topic_id, self._me(topic_id), self._cursor(topic_id), include_self, 1):
                 reply = self._turn(topic_id, [], max_items, include_self, auto_advance, None)
         status = "ready" if reply["received"] else "timeout" if wait_seconds else "empty"

@@ -17,7 +17,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
-from busproof.explore import corpus, values
+from busproof.explore import corpus, retold, values
 from busproof.explore.orders import ORDERS_MAX
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
@@ -74,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     length.add_argument(
         "--values", type=int, metavar="N", help="instead, N programs whose values Hypothesis draws, of any kind"
     )
+    parser.add_argument("--retold", action="store_true", help="programs that tell the scripts of the corpus anew")
     parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
     parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
     parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
@@ -93,7 +94,14 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows it did
     seconds = None if args.calls else args.minutes * 60
     drawn = search(
-        fleet, specification, seed=args.seed, seconds=seconds, calls=args.calls, each=lambda _: True, dialects=dialects
+        fleet,
+        specification,
+        seed=args.seed,
+        seconds=seconds,
+        calls=args.calls,
+        each=lambda _: True,
+        dialects=dialects,
+        draw=retold.teller(args.system) if args.retold else invent,
     )
     for program in _until_interrupted(drawn):
         calls, programs = calls + program.seen.calls, programs + 1
@@ -114,7 +122,8 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: {same} is the model's")
     if undecided:
         print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
-    print(f"More of it: busproof explore {_again(args)} --minutes 10 --seed {args.seed + programs}")
+    more = " --retold" if args.retold else ""
+    print(f"More of it: busproof explore {_again(args)}{more} --minutes 10 --seed {args.seed + programs}")
     return 0
 
 

@@ -126,7 +126,15 @@ EDGES = (
         "no vote",
         "tie vote",
     ),
-    *("answer", "answer to a broadcast", "answer by another", "answer of nobody", "artifact told", "bad artifact path"),
+    *(
+        "answer",
+        "answer again",
+        "answer to a broadcast",
+        "answer by another",
+        "answer of nobody",
+        "artifact told",
+        "bad artifact path",
+    ),
     *(
         "not an envelope",
         "valid envelope",
@@ -165,6 +173,7 @@ class CommsGenerator(Drawing):
         self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
         self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
         self.processes = rng.choice((2, 2, 3))
+        self.answers: list[dict[str, Any]] = []  # under ids of their own: each may be tried again
 
     # -- a program
 
@@ -790,6 +799,8 @@ class CommsGenerator(Drawing):
             elsewhere = text_of(moved_us + r.choice((1, 60)) * 1_000_000).replace("Z", "+02:00")
             at = r.choice((at, at, at.replace("Z", "+00:00"), elsewhere, elsewhere, at.split(".")[0], "soon"))
             said = self._said(who, None, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
+            if r.random() < 0.25:
+                said["message_id"] = self._tag("id in upper case", r.choice(self.ids).upper())
             return "send_message", said
         vote = r.choice(votes)
         if kind < 0.4:
@@ -839,7 +850,9 @@ class CommsGenerator(Drawing):
         return "write_artifact", params
 
     def _answer(self) -> Drawn:
-        """To a request, by whom it was addressed to, or not."""
+        """To a request, by whom it was addressed to, or not; or one that was given, once more."""
+        if self.answers and self.r.random() < 0.2:
+            return "send_response", self._tag("answer again", copied(self.r.choice(self.answers)))
         r, message = self.r, self.r.choice(self.model.messages)
         original = self._envelope(message)
         agent: Any = message.to or r.choice(self.agents)
@@ -863,6 +876,7 @@ class CommsGenerator(Drawing):
                     "/etc/passwd",
                     "result.json",
                     ".claude/artifacts/../x",
+                    f".claude/artifacts/{agent}/t/..",
                     "",
                     5,
                     ".claude/communications/messages.db",
@@ -870,6 +884,7 @@ class CommsGenerator(Drawing):
                 params["artifact_path"] = self._tag("bad artifact path", r.choice(bad))
         if r.random() < 0.2:
             params["message_id"] = str(r.choice(self.ids))
+            self.answers.append(copied(params))
         if r.random() < 0.1:
             self._tag("not an envelope")
             original.pop(

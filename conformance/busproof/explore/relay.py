@@ -60,6 +60,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"retries_max": 1, "retry_ms": 500},
     {"archive": False},
     {"retention_days": 1},
+    {"retention_days": 0},
     {"agent_timeout_ms": 10_000},
     {"settle_ms": 0, "malformed_ms": 200, "orphan_ms": 1_000},
 )
@@ -197,7 +198,7 @@ class RelayGenerator(Drawing):
         self.serial += 1
         time_ns, what = self.now_ms * MS + self.serial, self.r.random()
         if what < 0.1:
-            time_ns = self._tag("earlier name", self.r.randrange(1, T0_MS * MS))
+            time_ns = self._tag("earlier name", self.r.choice((self.r.randrange(1, T0_MS * MS), self.r.randrange(100))))
         elif what < 0.2:
             time_ns = self._tag("same time", T0_MS * MS)
         return f"{time_ns}-{self.serial:08x}.msg"
@@ -383,15 +384,24 @@ class RelayGenerator(Drawing):
             mtime_ns = (self.now_ms + self.r.choice((10_000, 3_600_000))) * MS
             self.tags.append("future")
         if there and self.r.random() < 0.5:
+            odd = self.r.choice((*[""] * 6, "symlink", "not_regular", "hard_link"))
+            more = {"odd": odd} if odd else {}
             return self._written(
-                sender, self._tag("twin", self.r.choice(there)), "TO: b", (self.now_ms - 1) * MS, place="pending"
+                sender,
+                self._tag("twin", self.r.choice(there)),
+                "TO: b",
+                (self.now_ms - 1) * MS,
+                place="pending",
+                **more,
             )
         if self.r.random() < 0.2:
             odd = self.r.choice(("symlink", "not_regular"))
             return self._written(
                 sender, self._tag("linked half file", self._file()), "TO: b", mtime_ns, place="pending", odd=odd
             )
-        return self._written(sender, self._tag("half file", self._file()), "TO: b", mtime_ns, place="pending")
+        # A writer calls it as it likes.
+        name = self.r.choice(OTHER_FILES) if self.r.random() < 0.3 else self._file()
+        return self._written(sender, self._tag("half file", name), "TO: b", mtime_ns, place="pending")
 
     def _agent(self) -> Step:
         """One more, under a good name or a bad one."""

@@ -78,11 +78,15 @@ def invent(
     return program
 
 
+Draw = Callable[[Fleet, Specification, int, int, dict[str, str] | None], Program]  # seed, length, dialects
+
+
 def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
-    """Play steps while they are drawn, to the end or to a difference."""
+    """Play steps while they are drawn, to the end or to a difference. Those without a name get their number."""
     program.seen, program.learnt = stage.seen, stage.learnt
     for number, step in enumerate(steps):
-        _name(step, str(number))
+        if not step.name:
+            _name(step, str(number))
         program.steps.append(step)
         if not _went_well(program, partial(stage.do, step)):
             return
@@ -100,7 +104,7 @@ def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random)
     for _ in range(length):
         if asked and dice.random() < AGAIN:
             before = dice.choice(asked)
-            yield replace(before, at=dice.choice((before.at, dice.choice(asked).at)), tags=())
+            yield replace(before, at=dice.choice((before.at, dice.choice(asked).at)), name="", tags=())
             continue
         step = generator.draw(stage.model, stage.now_ms)
         asked += [step] if step.do == "call" and isinstance(step.at, int) else []
@@ -125,6 +129,7 @@ def search(
     programs: int | None = None,
     each: Callable[[Program], bool] = lambda program: program.mismatch is None,
     dialects: dict[str, str] | None = None,
+    draw: Draw = invent,
 ) -> Iterator[Program]:
     """Programs one after the other, as long as `each` says so and time, calls or programs are left.
 
@@ -135,7 +140,7 @@ def search(
     is_corrected = False
     while (seconds is None or time.monotonic() - began < seconds) and (calls is None or done < calls) and seed < upto:
         has_learnt = bool(dialects)
-        program = invent(fleet, specification, seed, length, dialects)
+        program = draw(fleet, specification, seed, length, dialects)
         done += program.seen.calls
         if program.mismatch is not None and has_learnt and dialects is not None and not is_corrected:
             afresh: dict[str, str] = {}

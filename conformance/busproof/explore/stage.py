@@ -191,6 +191,11 @@ class Stage:
         """The state that a generator looks at; the first of those that are possible."""
         return self.states[0]
 
+    @property
+    def places(self) -> frozenset[int]:
+        """Where a process has the store open."""
+        return frozenset(self._doors)
+
     def do(self, step: Step) -> None:
         """Play one step. What the bus lacks (a method, so late a time), or what was never born: it is left out."""
         try:
@@ -212,7 +217,7 @@ class Stage:
 
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)
-        self._leave(step.at)
+        self._leave(step.at, kill=True)  # a server that is asked for the store it has open would go on with its session
         self._enter(step.at, step)
 
     def _do_restart(self, step: Step) -> None:

@@ -34,7 +34,7 @@ from busproof.protocol.timeline import CONTRACT
 PROCESSES = 3
 NAMES = (
     *("main", "Main", "main ", "a.b", "a_b", "a%2Eb", "a-b", "*", ">", "vlinder", "caf\u00e9", "cafe\u0301", "0"),
-    *("null", "\x00", "\n", " ", "\U0001f600", "'", "a", "b"),
+    *("null", "\x00", "\n", " ", "\U0001f600", "'", "a", "b", "invoke", "req"),
     *("n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
@@ -44,7 +44,10 @@ PAYLOADS: tuple[Any, ...] = (
     *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, {"a": {}, "b": [{}, []]}, "a\x1f, b"),
     *("\u00e9\u2028\U0001f600\x00", "caf\u00e9", "cafe\u0301"),
 )
-STATES: tuple[Any, ...] = (*PAYLOADS, {"10": 1, "9": [{}], "-1": 2}, {"b": 1, "B": 2, "a ": 3, "": 4})
+STATES: tuple[Any, ...] = (
+    *(*PAYLOADS, {"10": 1, "9": [{}], "-1": 2}, {"b": 1, "B": 2, "a ": 3, "": 4}),
+    *([{"b": 1, "a": 2}], [{"a": 2, "b": 1}], {"b": [{"d": 1, "c": {}}], "a": 1}),
+)
 BAD_KEYS: tuple[Any, ...] = (None, [], "invoke", {}, {"type": "nothing"}, {"type": ["invoke"]})
 BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_BYTES_MAX + 1), "\u00e9" * 101)
 BAD_SEQUENCES: tuple[Any, ...] = (-1, True, 1.0, "1", None, SEQUENCE_MAX + 1)
@@ -53,6 +56,7 @@ SEQUENCES = (0, 1, 2, SEQUENCE_MAX)
 VOLUME, VOLUMES = 1_010, 0.0003  # messages, more than any page or limit of a reader; and how often
 ACK_WAITS_MS = (30_000, 30_000, 1_000, 1)
 REQUEST_TYPES = tuple(REPLY_TYPES)
+ASKED_BY = {reply: asks for asks, reply in REPLY_TYPES.items()}
 
 EDGES = (
     *("one dimension differs", "look-alike name", "key of bad shape", "empty dimension"),
@@ -148,7 +152,7 @@ class TimelineGenerator(Drawing):
             "timeline": timeline,
             "submission": self.r.choice(self.submissions),
             "harness": self.r.choice(self.harnesses),
-            "runtime": "local",
+            "runtime": self.r.choice(("local", "local", "far")),
             "agent": agent,
             "service": self.r.choice(SERVICES),
             "backend": self.r.choice(BACKENDS),
@@ -211,7 +215,7 @@ class TimelineGenerator(Drawing):
         key = params["key"]
         if type(key) is not dict or key.get("type") != "delegate":
             if self.r.random() < 0.03:
-                params["nonce"] = self._tag("nonce out of place", "n1")
+                params["nonce"] = self._tag("nonce out of place", self.r.choice(("n1", "")))
             return params
         if self.r.random() < 0.04:
             self._tag("no nonce")
@@ -270,7 +274,7 @@ class TimelineGenerator(Drawing):
             until = self.r.choice(due)
             now_ms, tag = (until - 1, "due - 1 ms") if self.r.random() < 0.4 else (until, "due")
         elif what < 0.85:
-            now_ms, tag = self.now_ms - self.r.choice((1, 5_000)), "clock back"
+            now_ms, tag = max(0, self.now_ms - self.r.choice((1, 1, 5_000, 5_000, self.now_ms))), "clock back"
         else:
             now_ms, tag = self.now_ms + self.r.choice((1, 500, 10**6)), "long ago"
         return Step("clock", params={"now_ms": now_ms}, tags=(tag,))
@@ -300,7 +304,9 @@ class TimelineGenerator(Drawing):
         column = self.r.choice([*columns, "parent"] if "parent" in columns else list(columns))
         tag = "tampered parent" if column == "parent" else f"tampered {of['table'][:-1]}"
         tampering = call("hand", "tamper", **of, column=column, value=columns[column])
-        calls = [tampering, call(0, "verify"), call("hand", "mend"), call(0, "verify")]
+        # By its name, too, unless that is what was changed.
+        named = {"timeline": of["timeline"]} if column != "timeline" and self.r.random() < 0.5 else {}
+        calls = [tampering, call(0, "verify", **named), call("hand", "mend"), call(0, "verify", **named)]
         return Step("many", calls=calls, tags=(tag,))
 
     def _of_a_message(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -335,13 +341,21 @@ class TimelineGenerator(Drawing):
         self.serial += 1
         if self.r.random() < 0.5:
             self._tag("answered while it waits")
-            waiting = call(one, "call_service", **_params_of(key), payload=1, timeout_ms=3_000)
+            payload: Any = 1
+            if (asked := self._unanswered()) is not None and self.r.random() < 0.5:
+                key, payload = asked.key, asked.value.value
+            waiting = call(one, "call_service", **_params_of(key), payload=payload, timeout_ms=3_000)
             bringing = call(other, "reply", key=key, payload=2)
         else:
             self._tag("fetched while it waits")
             waiting = call(one, "fetch", filter=dict(key), wait_ms=3_000)
             bringing = call(other, "send", key=key, payload=1)
         return Step("wait", calls=[waiting, bringing], tags=tuple(self.tags))
+
+    def _unanswered(self) -> Message | None:
+        """A request that stands open."""
+        asked = [one for one in self.model.record if one.key["type"] == "request"]
+        return next((one for one in reversed(asked) if self.model.answer_on(one.key, one.nonce) is None), None)
 
     def _spoil(self, step: Step) -> None:
         """One parameter too many or too few, or of a kind that it never is."""
@@ -514,7 +528,13 @@ class TimelineGenerator(Drawing):
         timeline, what = self._timeline(), self.r.random()
         lane = self.model.lanes.get(timeline)
         asked = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in REPLY_TYPES]
-        if asked and what < 0.75:
+        answers = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in ASKED_BY]
+        if answers and what < 0.1:  # whoever asked, if anybody
+            of = {"runtime": self.r.choice(("local", "far")), **self.r.choice(answers).key, "timeline": timeline}
+            type_ = ASKED_BY[of["type"]]
+            key, nonce, payload = {"type": type_}, of.get("nonce"), self._payload()
+            key |= {name: of[name] for name in dimensions(type_)}
+        elif asked and what < 0.75:
             one = self.r.choice(asked)
             key, nonce, payload = one.key | {"timeline": timeline}, one.nonce, one.value.value
             self._note_call(one, timeline)
@@ -680,7 +700,7 @@ class TimelineGenerator(Drawing):
                 [first, self.r.choice(("%2e", "%C3%28", "%", "%2", "%ZZ", "", "%ED%A0%80")), *rest[1:]]
             ),
             "leading zero": written[: len(written) - len(rest[-1])]
-            + self.r.choice(("01", "-1", "+1", "1.0", "\u0661", "9" * 20)),
+            + self.r.choice(("01", "-1", "+1", "1.0", "\u0661", "1\u0661", "9" * 20)),
         }
         tag = self.r.choice(sorted(spoilt))
         return self._step(at, "key_of", {"subject": self._tag(tag, spoilt[tag])})

@@ -46,7 +46,7 @@ METADATA: tuple[Any, ...] = (
     {"n": True},
     {"n": "1"},
     {"n": None},
-    {"a": 1, "b": [1, {"c": ""}]},
+    {"a": 1, "b": [1, {"c": "", "d": {"e": 1, "f": 2}}]},
     {"": "\u00e9\U0001f600"},
     {"n": 2**53 + 1},
     {"n": 0.1 + 0.2},
@@ -434,7 +434,8 @@ class TopicsGenerator(Drawing):
         if what < 0.2:
             item["content_markdown"] = self._tag("retry with other content", f"{old.content_markdown} ")
         elif what < 0.4:
-            item["metadata"] = self._tag("look-alike metadata", self.r.choice(METADATA))
+            look_alikes = (*METADATA, *[_turned(old.metadata)] * len(METADATA))
+            item["metadata"] = self._tag("look-alike metadata", self.r.choice(look_alikes))
         elif what < 0.5:
             item["message_type"] = self._tag("retry with other content", "other")
         return item
@@ -492,6 +493,8 @@ class TopicsGenerator(Drawing):
 
     def _search(self, at: int) -> Step:
         query = self.r.choice(WORDS[:4]) if self.r.random() < 0.7 else self._tag("query syntax", self.r.choice(QUERIES))
+        if self.r.random() < 0.2:  # several words, of which one may begin another
+            query = " ".join(self.r.choices((*WORDS, query, query[:3]), k=self.r.choice((2, 3, 40))))
         if self.r.random() < 0.05:
             query = self._tag("empty query", self.r.choice(("  ", "")))
         params: dict[str, Any] = {"query": self._tag("search", query)}
@@ -507,6 +510,13 @@ class TopicsGenerator(Drawing):
         if self.r.random() < 0.1:
             params["model"] = "none"
         return self._step(at, "messages_search", params)
+
+
+def _turned(value: Any) -> Any:
+    """The same JSON value, the members of its objects in the other order."""
+    if isinstance(value, dict):
+        return {name: _turned(value[name]) for name in reversed(value)}
+    return [_turned(one) for one in value] if isinstance(value, list) else value
 
 
 def _is_plain(items: list[dict[str, Any]]) -> bool:

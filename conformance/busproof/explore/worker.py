@@ -95,6 +95,7 @@ EDGES = (
     ),
     *("redrive another's", "tampered", "unsigned", "lost blob", "spoiled blob", "not JSON in the row", "ref as a path"),
     *("torn export", "forgotten export", "rotated export", "burned numbers", "burned seq", "stranger"),
+    *("deleted by another", "another's heartbeat", "years later", "wait amid traffic"),
     *("upper case ref", "cut ref", "unknown ref", "query syntax", "archived words", "way", "no way"),
     *(
         "ack under the lock",
@@ -247,14 +248,16 @@ class WorkerGenerator(Drawing):
         edges += [
             (f"{state}{at}", beat["ts_ms"] + age_ms + d)
             for beat in self.model.beats.values()
+            if type(beat["ts_ms"]) is int  # another program's may be none
             for age_ms, state, _ in SILENCE
             for at, d in near
         ]
         if edges and r.random() < 0.75:
             tag, now_ms = r.choice(edges)
         else:
-            now_ms = self.now_ms + r.choice((1, 999, 30_000, 60_000, 300_000, 10**9, -1, -60_000, -(10**9)))
-            tag = "clock back" if now_ms < self.now_ms else "clock forward"
+            now_ms = self.now_ms + r.choice((1, 999, 30_000, 60_000, 300_000, 10**9, 10**11, -1, -60_000, -(10**9)))
+            ahead = "years later" if now_ms - self.now_ms == 10**11 else "clock forward"
+            tag = "clock back" if now_ms < self.now_ms else ahead
         now_ms = min(max(now_ms, 0), 2**53)
         if tag.startswith("lease") and self.model.claims:
             task = next((t for t, c in self.model.claims.items() if abs(c.lease_until_ms - now_ms) <= 1), self.tasks[0])
@@ -357,6 +360,9 @@ class WorkerGenerator(Drawing):
 
     def _stranger(self) -> Step:
         """A program without this bus."""
+        other = self.r.random()
+        if other < 0.25:
+            return self._strange_beat() if other < 0.1 else self._delete()
         self.serial += 1
         payload = self.r.choice((None, '{"b":1,"a":"alpha"}', "7", "[ 1 ,2]", "not json"))
         ref = (
@@ -378,6 +384,27 @@ class WorkerGenerator(Drawing):
             call(self.r.randrange(self.processes), "poll", agent_id=row["to_agent"] or self.agents[0], limit=5000)
         )
         return call("hand", "stranger_publishes", tags, row=row)
+
+    def _strange_beat(self) -> Step:
+        """A heartbeat that says what no bus would."""
+        self.queue.append(call(self.r.randrange(self.processes), "liveness"))
+        row: dict[str, Any] = {"agent_id": self.r.choice((*self.agents, "a/b", "")), "ts_ms": self.now_ms}
+        row["ts_ms"] -= self.r.choice((-60_000, 0, 29_999, 30_000, 100_000, self.now_ms))
+        row["status"] = self.r.choice(("idle", "", "on fire"))
+        row["progress"] = self.r.choice((None, 0.5, "half"))
+        return call("hand", "stranger_beats", ("another's heartbeat",), row=row)
+
+    def _delete(self) -> Step:
+        """Another program clears a message away that nobody has begun to handle."""
+        begun = {seq for kept in (self.model.dead, self.model.redriven, self.model.deliveries) for _, seq in kept}
+        rows = [row for row in self.model.log if type(plain(row.seq)) is int and plain(row.seq) not in begun]
+        if not rows:
+            return self._burn() if self.model.log else self._strange_beat()
+        self.queue += [call(self.r.randrange(self.processes), "export_to_jsonl"), call("hand", "exported")]
+        if self.r.random() < 0.3:
+            self.queue.insert(0, call("hand", "rotate_export", ("rotated export",)))
+        row = self.r.choice((rows[-1], self.r.choice(rows)))
+        return call("hand", "stranger_deletes", ("deleted by another",), seq=row.seq)
 
     def _burn(self) -> Step:
         """A gap in the numbers."""
@@ -439,6 +466,9 @@ class WorkerGenerator(Drawing):
         ]
         letters = [row.seq for row in self.model.log if (agent, plain(row.seq)) in self.model.dead]
         brings += [call(second, "redrive", ("redrive",), agent_id=agent, seq=seq) for seq in letters[-3:]]
+        if self.r.random() < 0.2:
+            traffic = [call(second, "heartbeat", agent_id=sender, status="idle")] * 60
+            return Step("wait", calls=[waits, *traffic, self.r.choice(brings)], tags=("wait", "wait amid traffic"))
         return Step("wait", calls=[waits, self.r.choice(brings)], tags=("wait",))
 
     def _spoiled(self) -> Step:

@@ -579,6 +579,11 @@ class CommsModel(Model):
             if any(plain(letter.id) == message_id for letter in self.letters):
                 self.row("comms.lease.07")
                 return {"status": Told("dead")}
+            if any((plain(letter.message.id), letter.agent) == (message_id, agent_id) for letter in self.letters):
+                gone = self.choice("comms.lease.07: dead, a broadcast that is gone", "changes nothing", "is refused")
+                if gone == "changes nothing":  # always; not on another bus
+                    self.row("comms.lease.07")
+                    return {"status": Told("dead")}
             self.refuse("NOT_CLAIMED", "comms.lease.23")
         agent = self.owner(message, agent_id)
         delivery = message.of(agent)
@@ -1159,7 +1164,7 @@ class CommsModel(Model):
             ),
             "status": Cited(self.status_of(mine), ("comms.lease.04", "comms.lease.08", "comms.retry.01")),
             "created_at": Cited(Stamp(message.created_us), ("comms.retry.13" if was_redriven else "comms.log.58",)),
-            "expires_at": Cited(expires, ("comms.log.42",)),
+            "expires_at": Cited(expires, ("comms.retry.13" if was_redriven else "comms.log.42",)),
         }
         if message.to is not None:
             is_reset = was_redriven and mine.count == 0

@@ -76,6 +76,7 @@ SILENT = tuple(f"relay.{row}" for row in ("cursor.14", "presence.06", "limit.04"
 LOOKED_AT = ("relay.cursor.01", "relay.log.04", "relay.log.56")  # of a file that a pass leaves out, or makes up
 IN_ORDER = ("relay.log.49", "relay.log.50", "relay.log.51", "relay.log.36")
 SOME_TEXT = Fits("text", lambda value: type(value) is str)
+SOME_FLAG = Fits("true or false", lambda value: type(value) is bool)
 
 
 class Failure(Exception):
@@ -765,8 +766,8 @@ class RelayModel(Model):
         self.row("relay.route.17", "relay.route.18", "relay.route.19", "relay.limit.08")
         folder = self.folders[name]
         copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"), source)
-        folder.last_copy = copy.name
-        folder.inbox.append(copy)
+        folder.last_copy, folder.is_inbox_gone = copy.name, False
+        folder.inbox.append(copy)  # an inbox that is gone is made for it
         if self.choice("relay.route.19", "has a row", "has no row") == "has a row":
             self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms, source))
 
@@ -982,7 +983,7 @@ class RelayModel(Model):
             "outbox": Listed(outbox, rows_of),
             "pending": Listed(pending, lambda file: rows_of(file, ".pending")),
             "inbox": self.inbox_of(one.inbox),
-            "is_whole": Cited(one.is_whole, ("relay.presence.05",)),
+            "is_whole": SOME_FLAG if one.is_inbox_gone else Cited(one.is_whole, ("relay.presence.05",)),
         }
 
     def inbox_of(self, copies: list[Copy]) -> Cited:
@@ -1036,10 +1037,11 @@ class RelayModel(Model):
         self.attachments[name] = None if odd else data.encode() * times
         return {}
 
-    def take(self, agent: str) -> dict[str, Any]:
-        """An agent reads its inbox and clears it."""
+    def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:
+        """An agent reads its inbox and clears it, or takes the folder away with what is in it."""
         folder = self.folders.get(agent, Folder())
         taken, folder.inbox = folder.inbox, []
+        folder.is_inbox_gone |= folder_too
         return {"inbox": self.inbox_of(taken)}
 
     def claim(self, message_id: str) -> dict[str, Any]:

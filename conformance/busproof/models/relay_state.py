@@ -135,6 +135,7 @@ class Folder:
     last_copy: CopyName | None = None
     odd: str = ""  # a symlink in its place
     is_whole: bool = False  # has it an inbox?
+    is_inbox_gone: bool = False  # taken away, and nothing has come since: it may be made again at any time
 
 
 @dataclass
@@ -360,10 +361,29 @@ class Records(Part):
             seen = [Refused(one["at_ms"], one["event"], one["path"]) for one in actual]
         except (KeyError, TypeError):
             return Difference(path, repr(self), repr(actual), rows)
+        seen = self._in_text(seen)
         missing, added = Counter(self.records) - Counter(seen), Counter(seen) - Counter(self.records)
+        if not added and missing:
+            rows = tuple(dict.fromkeys(row for one in _sorted(missing) for row in self._rows(one, None)))
+            said = f"{len(seen)}: {_sorted(missing)[0]} is missing"
+            return Difference(path, f"{len(self.records)} of them", said, rows)
         for one, other in itertools.zip_longest(_sorted(missing), _sorted(added)):
             return Difference(path, repr(one), repr(other), self._rows(one, other))
         return None
+
+    def _in_text(self, seen: list[Refused]) -> list[Refused]:
+        """With the paths that are no UTF-8 as they are expected: how a bus tells such bytes is free."""
+        forms = {
+            one.path: re.compile(
+                "".join(".+" if "\udc80" <= char <= "\udcff" else re.escape(char) for char in one.path)
+            )
+            for one in self.records
+            if re.search("[\udc80-\udcff]", one.path)
+        }
+        return [
+            replace(one, path=next((path for path, form in forms.items() if form.fullmatch(str(one.path))), one.path))
+            for one in seen
+        ]
 
     def _rows(self, one: Refused | None, other: Refused | None) -> tuple[str, ...]:
         """Of the first that is missing, or of what was no reason for a record."""

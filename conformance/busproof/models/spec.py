@@ -20,6 +20,7 @@ Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INT_MAX = 2**63 - 1
+MEMBERS_SHOWN = 3  # of a list, that are missing or too much
 ANY_CODE = ""  # a refusal whose code the catalogue leaves open
 
 
@@ -171,13 +172,60 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
         return _first_of(((key, one, actual.get(key)) for key, one in expected.items()), path, ".%s", rows)
     if isinstance(expected, list) and isinstance(actual, list):
         if len(expected) != len(actual):
-            return Difference(
-                path, f"{len(expected)} of them {_told(expected)}", f"{len(actual)} {_told(actual)}", rows
-            )
+            return _of_another_length(expected, actual, path, rows)
         return _first_of(zip(itertools.count(), expected, actual), path, "[%d]", rows)
     if _is_same(expected, actual):
         return None
     return Difference(path, _told(expected), _told(actual), rows)
+
+
+def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: tuple[str, ...]) -> Difference:
+    """Names what is missing, or too much. Where more than that is wrong, both lists."""
+    wanted, seen = f"{len(expected)} of them", str(len(actual))
+    if (places := _left_over(expected, actual, _may_be)) is not None:
+        return Difference(
+            path,
+            f"{wanted}, with {_members(expected, places)}",
+            f"{seen} without {'it' if len(places) == 1 else 'them'}",
+            rows,
+        )
+    if (places := _left_over(actual, expected, lambda one, other: _may_be(other, one))) is not None:
+        return Difference(path, wanted, f"{seen}, with {_members(actual, places)} too", rows)
+    return Difference(path, f"{wanted} {_told(expected)}", f"{seen} {_told(actual)}", rows)
+
+
+def _left_over(longer: list[Any], shorter: list[Any], is_one: Callable[[Any, Any], bool]) -> list[int] | None:
+    """Places in the longer list of what the shorter one lacks; None where leaving out some does not make them alike."""
+    rest = iter(enumerate(longer))
+    left: list[int] = []
+    for other in shorter:
+        for place, one in rest:
+            if is_one(one, other):
+                break
+            left.append(place)
+        else:
+            return None
+    return left + [place for place, _ in rest]
+
+
+def _members(of: list[Any], places: list[int]) -> str:
+    more = f" and {len(places) - MEMBERS_SHOWN} more" if len(places) > MEMBERS_SHOWN else ""
+    return ", ".join(f"[{place}] {_told(of[place])}" for place in places[:MEMBERS_SHOWN]) + more
+
+
+def _may_be(expected: Any, actual: Any) -> bool:
+    """Would it be no difference? Binds nothing."""
+    if isinstance(expected, Cited | Told):
+        return (isinstance(expected, Told) and actual is None) or _may_be(expected.value, actual)
+    if isinstance(expected, Free) and expected.value is None:
+        return expected.fits(actual)
+    if isinstance(expected, Part | AnyOrder):
+        return True
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return all(_may_be(one, actual.get(key)) for key, one in expected.items())
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_may_be, expected, actual))
+    return _is_same(expected, actual)
 
 
 def _first_of(pairs: Iterable[tuple[Any, Any, Any]], path: str, place: str, rows: tuple[str, ...]) -> Difference | None:

@@ -8,7 +8,7 @@ message with exactly the reply key. Keys and subjects stand in `timeline_keys`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,7 @@ BELOW_0 = "timeline.retry.10: below 0"
 SUBJECT_ROWS = dict(
     zip(VARIANTS, ("route.04", "route.05", "route.06", "route.07", "route.08", "route.09", "route.10"), strict=True)
 )
+REPLY_ROWS = {"complete": "timeline.route.11", "response": "timeline.route.12", "delegate-reply": "timeline.route.13"}
 REFUSED_KEY = {
     "shape": "timeline.route.01",
     "empty": "timeline.route.20",
@@ -109,6 +110,19 @@ class Held:
     count: int
     until_ms: int
     back_at: int = 0  # the when-th that came back by nak; 0: it did not
+    back_ms: int = 0  # and when
+
+    def moment(self) -> tuple[int, int]:
+        """When it came back. Of two given back in the same moment the first is first."""
+        return (self.back_ms if self.back_at else self.until_ms, self.back_at)
+
+
+# How buses may sort what came back, where it is not by age.
+ORDERS: dict[str, Callable[[Held], tuple[int, ...]]] = {
+    "in the order of coming back": Held.moment,
+    "what ran out, then what was given back in turn": lambda held: (held.back_at, held.until_ms),
+    "what was given back, by age, then what ran out": lambda held: (0, 0) if held.back_at else (1, held.until_ms),
+}
 
 
 @dataclass
@@ -246,8 +260,8 @@ class TimelineModel(Model):
         try:
             is_lower = type(subject) is str and "%" in subject and self.escapes_are_lower()
             key = key_of(in_upper_case(subject) if is_lower else subject)
-        except NoKey:
-            self.refuse("INVALID_ARGUMENT", "timeline.route.18")
+        except NoKey as error:
+            self.refuse("INVALID_ARGUMENT", REFUSED_KEY[error.of])
         self.row("timeline.route.17", "timeline.route.02", "timeline." + SUBJECT_ROWS[key["type"]])
         return {"key": key}
 
@@ -257,13 +271,13 @@ class TimelineModel(Model):
         reply = reply_key(key, self.nonce(key, nonce))
         if reply is None:
             self.refuse("INVALID_ARGUMENT", "timeline.route.14")
-        rows = {"complete": "route.11", "response": "route.12", "delegate-reply": "route.13"}
-        self.row("timeline." + rows[reply["type"]], "timeline.route.15")
         return reply
 
     def reply_key(self, key: Any, nonce: Any = None) -> dict[str, Any]:
         """Where an answer goes."""
-        return {"key": self.answering(key, nonce)}
+        reply = self.answering(key, nonce)
+        self.row(REPLY_ROWS[reply["type"]], "timeline.route.15")
+        return {"key": reply}
 
     def filter_subject(self, filter: Any, group: Any = None) -> dict[str, Any]:
         """How a filter is written: what is open is a wildcard."""
@@ -315,7 +329,7 @@ class TimelineModel(Model):
             lambda: self.json(payload),
             lambda: self.stated(self.answering(key, nonce)["type"], state),
         )
-        self.row("timeline.log.13", "timeline.log.26")
+        self.row(REPLY_ROWS[answering["type"]], "timeline.route.15", "timeline.log.13", "timeline.log.26")
         message, is_new = self.append(answering, None, text, said)
         return self.sent(message, is_new)
 
@@ -398,9 +412,9 @@ class TimelineModel(Model):
         open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(one, message.key)]
         back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
         fresh = [at for at in open_ if at not in consumer.held]
-        first = self.choice("timeline.cursor.07", "the oldest", "in the order of coming back", "what nobody had yet")
-        if first == "in the order of coming back":  # on another bus
-            back.sort(key=lambda at: (consumer.held[at].back_at, consumer.held[at].until_ms))
+        first = self.choice("timeline.cursor.07", "the oldest", *ORDERS, "what nobody had yet")
+        if first in ORDERS:  # on another bus
+            back.sort(key=lambda at: ORDERS[first](consumer.held[at]))
         return next(iter(fresh + back if first == "what nobody had yet" else back + fresh), None)
 
     def sharing(self, group: str | None) -> str | None:
@@ -475,7 +489,8 @@ class TimelineModel(Model):
         if self.is_back(held) and not held.back_at and self.choice(NAK_OF_OVER, *NAK_EFFECTS) != NAK_EFFECTS[0]:
             return {}
         self.came_back += 1
-        held.back_at = held.back_at or self.came_back
+        if not held.back_at:
+            held.back_at, held.back_ms = self.came_back, self.now_ms
         return {}
 
     # -- calls

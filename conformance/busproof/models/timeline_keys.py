@@ -102,12 +102,15 @@ def key_of(text: Any) -> dict[str, Any]:
     key: dict[str, Any] = {"type": type_}
     for name, one in zip(names, tokens, strict=True):
         key[name] = _read(one)
-        if name == "sequence" and key[name].isascii() and key[name].isdigit() and len(one) <= 16:
-            key[name] = int(key[name])
+        if name == "sequence":
+            if not (one.isascii() and one.isdigit()):
+                raise NoKey("subject")
+            key[name] = int(one) if len(one) <= 16 else SEQUENCE_MAX + 1
     try:
         checked_key(key)
     except NoKey as error:
-        raise NoKey("subject") from error
+        # One that is too long, or too large, is as no key is: how much a dimension holds is a sentence of its own.
+        raise NoKey(error.of if error.of in ("text", "sequence") else "subject") from error
     if subject(key) != text:
         raise NoKey("subject")
     return key

@@ -13,14 +13,19 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from busproof.models.parts import ANYTHING
 from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Refuse, Told, plain, same_json
 from busproof.models.topics_looks import Peers, Results, holds, tokens
 from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
-A_LONG_TEXT = "a text of more than 1,024 characters"
 WAIT_S_MAX = 24 * 60 * 60
+ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
+REFUSED, NOTHING_CAME, UNPASSED = "is refused", "is told that nothing came", ", and its own messages are not passed"
+ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of who is taken over
+LIMIT_02 = "topics.limit.02"
+CAPS = {"topics.lease.05": "topics.limit.05"}  # of what has a row of another kind, too
 OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
 _UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
 
@@ -54,6 +59,10 @@ class SomeName(Free):
 
 
 SOME_TEXT = Fits("a text for people", lambda value: type(value) is str and value != "")
+NO_MISMATCH = Cited(
+    Fits("no CONTENT_MISMATCH", lambda told: "CONTENT_MISMATCH" not in [one.get("code") for one in told or ()]),
+    ("topics.log.80", "topics.log.63"),
+)
 
 
 @dataclass(eq=False)
@@ -105,6 +114,10 @@ class Draft:
             and self.reply_to == message.reply_to
             and same_json(self.metadata, message.metadata)
         )
+
+    def is_written_alike(self, message: Message) -> bool:
+        """To the digit, too: whether 1 is 1.0 nobody says."""
+        return json.dumps(self.metadata, sort_keys=True) == json.dumps(message.metadata, sort_keys=True)
 
 
 @dataclass
@@ -217,11 +230,14 @@ class TopicsModel(Model):
         codes = () if answer.refused is None else (answer.refused, *answer.also)
         return tuple(code for code in codes if code != "INVALID_ARGUMENT")
 
-    def text(self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19") -> str:
-        """One line: no control characters, no half surrogates."""
+    def text(
+        self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19", kind: str = "other text"
+    ) -> str:
+        """One line: no control characters, no half surrogates. Of which `kind` no sentence bounds the length."""
         if type(value) is not str or not value:
             self.refuse("INVALID_ARGUMENT", row)
-        if len(value) > chars_max and (chars_max < TEXT_CHARS_MAX or self.refuses(A_LONG_TEXT)):
+        is_capped = chars_max < TEXT_CHARS_MAX  # by a row of its own
+        if len(value) > chars_max and (self.is_cap(CAPS.get(row, row)) if is_capped else self.refuses_long(kind)):
             self.refuse("INVALID_ARGUMENT", row)
         is_odd = any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value)
         if is_odd and self.refuses("control characters in a text"):
@@ -231,6 +247,14 @@ class TopicsModel(Model):
     def refuses(self, what: str) -> bool:
         """Does the bus refuse what the reference refuses and no sentence forbids?"""
         return self.choice(what, "refused", "taken") == "refused"
+
+    def is_cap(self, row: str) -> bool:
+        """Does the bus keep to this cap, which the seed does not set?"""
+        return self.choice(f"{row}: more than that", "is refused", "is taken") == "is refused"
+
+    def refuses_long(self, kind: str) -> bool:
+        """Of more than 1,024 characters."""
+        return self.refuses(f"a {kind} of more than 1,024 characters")
 
     def stripped(self, value: Any, chars_max: int, row: str) -> str:
         """One line, without the blanks around it; another bus may keep them."""
@@ -242,15 +266,28 @@ class TopicsModel(Model):
 
     def body(self, value: Any, chars_max: int, row: str) -> str:
         """Any characters that Unicode knows; a client's SDK sends no others."""
-        if type(value) is not str or not 0 < len(value) <= chars_max:
+        if type(value) is not str or not value:
+            self.refuse("INVALID_ARGUMENT", row)
+        is_of_bytes = row == LIMIT_02 and self.choice(f"{LIMIT_02}: counts", "characters", "bytes") == "bytes"
+        size = len(value.encode("utf-8", "surrogatepass")) if is_of_bytes else len(value)
+        if size > chars_max and (row != LIMIT_02 or self.is_cap(LIMIT_02)):
             self.refuse("INVALID_ARGUMENT", row)
         return str(value)
+
+    def check_reason(self, value: Any) -> None:
+        """Why a topic was closed, if it is said."""
+        if value is not None:
+            is_long = type(value) is str and len(value) > TEXT_CHARS_MAX
+            self.body(value, len(value) if is_long and not self.refuses_long("reason") else TEXT_CHARS_MAX, ROUTE_19)
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
         """A whole number; true is none."""
         if type(value) is not int or value < low:
             self.refuse("INVALID_ARGUMENT", row)
-        if value > high and (high not in _UNTOLD or self.refuses(_UNTOLD[high])):
+        is_refused = (
+            self.refuses(_UNTOLD[high]) if high in _UNTOLD else high != ITEMS_MAX or self.is_cap("topics.limit.06")
+        )
+        if value > high and is_refused:
             self.refuse("INVALID_ARGUMENT", row)
         return int(value)
 
@@ -284,7 +321,7 @@ class TopicsModel(Model):
         """By its id. A text that can be none is the id of no topic, either."""
 
         look = [lambda: self.found(topic_id) or self.refuse("TOPIC_NOT_FOUND", row)]
-        topic: Topic = self.all_of(lambda: self.text(topic_id), *look * (type(topic_id) is str))[1]
+        topic: Topic = self.all_of(lambda: self.text(topic_id, kind="topic_id"), *look * (type(topic_id) is str))[1]
         return topic
 
     def found(self, topic_id: Any) -> Topic | None:
@@ -299,7 +336,7 @@ class TopicsModel(Model):
     def topic_create(self, name: Any = None, metadata: Any = None, mode: Any = "reuse") -> dict[str, Any]:
         """`reuse`: the newest open one of that name if there is one; it stays as it is."""
         if name is not None:
-            self.text(name)
+            self.text(name, kind="name of a topic")
         if mode not in ("reuse", "new"):
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         metadata = self.object(metadata, "topics.route.19")
@@ -324,11 +361,17 @@ class TopicsModel(Model):
         """The newest open one; if allowed and none is open, the newest closed one."""
 
         def found() -> Topic:
-            one = self.newest(name, "open") or (self.newest(name, "closed") if allow_closed is True else None)
+            one = self.newest(name, "open")
+            if one is None and (allow_closed is True or (row == "topics.lease.06" and self.joins_closed())):
+                one = self.newest(name, "closed")
             return one or self.refuse("TOPIC_NOT_FOUND", row)
 
-        topic: Topic = self.all_of(lambda: self.text(name), *[found] * (type(name) is str))[1]
+        topic: Topic = self.all_of(lambda: self.text(name, kind="name of a topic"), *[found] * (type(name) is str))[1]
         return topic
+
+    def joins_closed(self) -> bool:
+        """Does a name lead who joins to a closed topic, without allow_closed?"""
+        return self.choice("topics.lease.26", "to open topics alone", "to a closed one, too") != "to open topics alone"
 
     def topic_resolve(self, name: Any, allow_closed: Any = False) -> dict[str, Any]:
         """Find a topic by its name."""
@@ -340,9 +383,7 @@ class TopicsModel(Model):
 
     def topic_close(self, topic_id: Any, reason: Any = None) -> dict[str, Any]:
         """From now on it can only be read."""
-        topic: Topic = self.all_of(
-            lambda: reason is None or self.body(reason, TEXT_CHARS_MAX, "topics.route.19"), lambda: self.topic(topic_id)
-        )[1]
+        topic: Topic = self.all_of(lambda: self.check_reason(reason), lambda: self.topic(topic_id))[1]
         reply = {"topic_id": topic.topic_id, "status": Cited("closed", ("topics.route.13",))}
         if topic.status == "closed":
             self.row("topics.route.17")
@@ -390,6 +431,8 @@ class TopicsModel(Model):
             self.secrets.append((held.token, "topics.lease.29"))
         elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
+            is_claim = self.choice("a join by who holds the name", "no claim", "a claim") == "a claim"
+            held.claimed_at = self.born(Moment, "now") if is_claim else held.claimed_at
         else:
             self.row("topics.lease.12", "topics.lease.25")
             self.claims += 1
@@ -411,7 +454,7 @@ class TopicsModel(Model):
         if token is not None or self.joined.get((self.at, plain(topic.topic_id))) != (agent_name, held.claim):
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07", "topics.lease.14", "topics.lease.22")
 
-    def who(self, topic_id: Any) -> tuple[str, int]:
+    def who(self, topic_id: Any, row: str = ROW_25) -> tuple[str, int]:
         """As whom this session joined; another one may have taken that over since (B10)."""
 
         def joined() -> tuple[str, int]:
@@ -422,16 +465,25 @@ class TopicsModel(Model):
         if type(topic_id) is not str:
             self.text(topic_id)
         who: tuple[str, int] = self.all_of(joined, lambda: self.topic(topic_id))[0]
-        self.still(self.topic(topic_id), who)
+        self.still(self.topic(topic_id), who, row)
         return who
 
-    def still(self, topic: Topic, who: tuple[str, int]) -> str:
+    def still(self, topic: Topic, who: tuple[str, int], row: str = ROW_25) -> str:
         """Its name, unless another session has taken it over since (B10)."""
-        held = topic.names.get(who[0])
-        is_old = held is None or held.claim != who[1]
-        if is_old and self.choice("topics.lease.25", "may no longer act", "may act") == "may no longer act":
-            self.refuse("AGENT_NOT_JOINED", "topics.lease.25")
+        is_old = self.is_anothers(topic, who)
+        if is_old and self.choice(row, "may no longer act", "may act") == "may no longer act":
+            self.refuse("AGENT_NOT_JOINED", row)
         return who[0]
+
+    def end_of_wait(self, topic: Topic, who: tuple[str, int]) -> str:
+        """How a wait ends; one of whom another session has taken the name over since may end otherwise elsewhere."""
+        is_over = self.is_anothers(topic, who)
+        return self.choice(f"{ROW_25}: a wait", *ENDS_OF_A_WAIT) if is_over else REFUSED
+
+    def is_anothers(self, topic: Topic, who: tuple[str, int]) -> bool:
+        """Has another session taken the name over?"""
+        held = topic.names.get(who[0])
+        return held is None or held.claim != who[1]
 
     # -- sync
 
@@ -472,8 +524,17 @@ class TopicsModel(Model):
         topic.seq_at = now if new else topic.seq_at
         received = self.received(topic, reading, at, now)
         if wait_seconds and not received["received"].value:
+            passed = topic.cursors[who[0]]
             yield
             self.row("topics.cursor.26", "topics.cursor.27", "topics.cursor.28")
+            if topic.status == "closed" and self.choice("topics.cursor.52", "no error", "TOPIC_CLOSED") != "no error":
+                self.refuse("TOPIC_CLOSED", "topics.cursor.52")
+            ended = self.end_of_wait(topic, who)
+            if ended.endswith(UNPASSED) and topic.cursors[who[0]] is passed:  # on another bus
+                topic.cursors[who[0]] = Cursor(at, self.born(Moment, "ended"))
+            if ended.startswith(NOTHING_CAME):  # on another bus
+                nothing = {"received": [], "received_count": 0, "has_more": False, "cursor": ANYTHING}
+                return {"status": "timeout", "sent": sent, "topic_id": topic.topic_id, "agent_name": who[0], **nothing}
             self.still(topic, who)
             received = self.received(topic, reading, topic.cursors[who[0]].last_seq, self.born(Moment, "later"))
             self.least_s = 0.0 if received["received"].value else wait_seconds
@@ -481,7 +542,7 @@ class TopicsModel(Model):
         rows = {"ready": "topics.cursor.24", "timeout": "topics.cursor.25", "empty": "topics.cursor.23"}
         reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}
         reply |= {"topic_id": Told(topic.topic_id), "agent_name": Told(who[0])}
-        return reply | ({"warnings": Cited(warnings, ("topics.log.63",))} if warnings else {})
+        return reply | {"warnings": warnings}
 
     def may_acknowledge(self, topic_id: Any, ack_through: Any, auto_advance: Any, outbox: Any) -> None:
         """Not with auto_advance, and no further than the newest, were all of the outbox new."""
@@ -549,16 +610,18 @@ class TopicsModel(Model):
         return past if choice == "past own messages" else returned
 
     def drafts(self, outbox: Any) -> list[Draft]:
-        """The items of an outbox. One object alone, or JSON text, is what models also send (0015)."""
+        """The items of an outbox. One object alone, or JSON text, is what models also send (0015); a bus need not."""
+        if type(outbox) in (str, dict):
+            self.may_refuse("an outbox as JSON text" if type(outbox) is str else "an outbox of one object", ROUTE_19)
         if type(outbox) is str:
             try:
                 outbox = json.loads(outbox)
             except ValueError:
-                self.refuse("INVALID_ARGUMENT", "topics.route.19")
+                self.refuse("INVALID_ARGUMENT", ROUTE_19)
         items = [] if outbox is None else [outbox] if type(outbox) is dict else outbox
         if type(items) is not list:
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
-        if len(items) > OUTBOX_MAX:
+        if len(items) > OUTBOX_MAX and self.is_cap("topics.limit.01"):
             self.refuse("INVALID_ARGUMENT", "topics.limit.01")
         return [self.draft(item) for item in items]
 
@@ -575,7 +638,7 @@ class TopicsModel(Model):
         return Draft(
             content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),
             message_type="message" if kind is None else self.stripped(kind, TYPE_CHARS_MAX, "topics.limit.03"),
-            reply_to=None if reply_to is None else self.text(reply_to, row="topics.log.59"),
+            reply_to=None if reply_to is None else self.text(reply_to, row="topics.log.59", kind="reply_to"),
             metadata=self.object(metadata, "topics.log.59"),
             client_message_id=None
             if client_id is None
@@ -584,10 +647,11 @@ class TopicsModel(Model):
 
     def accepted(
         self, topic: Topic, sender: str, drafts: list[Draft], now: Any
-    ) -> tuple[list[dict[str, Any]], list[Any], list[Message]]:
+    ) -> tuple[list[dict[str, Any]], Any, list[Message]]:
         """The record of each item, warnings, and what is new. All or none (log.60)."""
         sent, new = list[dict[str, Any]](), list[Message]()
         warnings: list[Any] = []
+        is_sure = True  # that nothing is to be told where nothing is expected
         for draft in drafts:
             old = self.known(topic, sender, draft.client_message_id, new)
             if old is not None and self.is_taken_back(topic):
@@ -595,6 +659,7 @@ class TopicsModel(Model):
                 sent.append({"message": old.told(), "duplicate": Cited(True, ("topics.log.62",))})
                 if not draft.says_the_same(old) and self.choice("topics.log.63", "is told", "is not told") == "is told":
                     warnings.append(warning("CONTENT_MISMATCH"))
+                is_sure = is_sure and draft.says_the_same(old) <= draft.is_written_alike(old)
                 continue
             is_lost = draft.reply_to is not None and all(
                 plain(one.message_id) != draft.reply_to for one in topic.messages
@@ -617,11 +682,12 @@ class TopicsModel(Model):
             sent.append({"message": message.told(), "duplicate": Told(False)})
         if new:
             self.row("topics.log.40", "topics.log.43", "topics.log.44")
-        return sent, warnings, new
+        told = Cited(warnings, ("topics.log.63",)) if warnings else NO_MISMATCH if is_sure else ANYTHING
+        return sent, told, new
 
     def same_moment(self, now: Any) -> Any:
         """Of this call; on another bus one of its own."""
-        is_same = self.choice("topics.log.39", "of a call", "of each thing") == "of a call"
+        is_same = self.choice("topics.log.39", "one time in a call", "a time for each thing") == "one time in a call"
         return now if is_same else Moment(f"{self._step}.another")
 
     def refuse_lost_reply(self) -> None:
@@ -650,7 +716,7 @@ class TopicsModel(Model):
             if topic is not None and last_seq > len(topic.messages):
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.45")
 
-        (name, _), _ = self.all_of(lambda: self.who(topic_id), reachable)
+        (name, _), _ = self.all_of(lambda: self.who(topic_id, "topics.lease.28"), reachable)
         topic = self.topic(topic_id)
         self.row("topics.cursor.40", "topics.cursor.41", "topics.cursor.42", "topics.cursor.43")
         topic.cursors[name] = Cursor(last_seq, self.born(Moment, "now"))
@@ -686,7 +752,7 @@ class TopicsModel(Model):
             lambda: mode in ("hybrid", "fts", "semantic") or self.refuse("INVALID_ARGUMENT", "topics.search.09"),
             lambda: self.whole(limit, 1, SEARCH_MAX, "topics.search.08"),
             lambda: self.flag(include_content),
-            lambda: model is None or self.text(model),
+            lambda: model is None or self.text(model, kind="model"),
             lambda: None if topic_id is None else self.topic(topic_id),
         )
         within = self.topics if topic is None else [topic]
@@ -706,34 +772,37 @@ class TopicsModel(Model):
 
     def words(self, query: Any) -> list[str]:
         """Of a query; there must be one."""
-        if type(query) is not str or (len(query) > TEXT_CHARS_MAX and self.refuses(A_LONG_TEXT)):
+        if type(query) is not str or not query or (len(query) > TEXT_CHARS_MAX and self.refuses_long("query")):
             self.refuse("INVALID_ARGUMENT", "topics.search.07")
         words: list[str] = query.split()
-        return words or self.refuse("INVALID_ARGUMENT", "topics.search.07")
+        if not words and self.refuses("a query of blanks alone"):
+            self.refuse("INVALID_ARGUMENT", "topics.search.07")
+        return words
 
     # -- the file, as the kit's hand reads and changes it
 
     def tables(self) -> dict[str, Any]:
-        """The rows of the seed's tables."""
+        """The rows of the seed's tables. Each part cites a row: what differs is told by its sentence, or by none."""
         topics, cursors, names, messages, numbers = [], [], [], [], []
         for one in self.topics:
+            made = {"name": one.name, "created_at": one.created_at, "topic_id": Cited(one.topic_id, ("topics.log.37",))}
+            kept = {"metadata": Cited(Json(one.metadata), ("topics.route.06",))}
             closed = {"closed_at": one.closed_at, "close_reason": one.close_reason}
-            topics.append(one.told() | {"created_at": one.created_at, "metadata": Json(one.metadata)} | closed)
-            numbers.append({"topic_id": one.topic_id, "next_seq": Cited(len(one.messages) + 1, ("topics.log.44",))})
+            closed = {name: Cited(value, ("topics.route.16",)) for name, value in closed.items()}
+            topics.append(made | kept | {"status": Cited(one.status, ("topics.route.13",))} | closed)
+            numbers.append({"topic_id": one.topic_id, "next_seq": len(one.messages) + 1})
             messages += [message.told() for message in one.messages]
             for name, cursor in one.cursors.items():
-                at = Cited(cursor.last_seq, ("topics.cursor.39",))
-                cursors.append({"topic_id": plain(one.topic_id), "agent_name": name, "last_seq": at})
+                cursors.append({"topic_id": plain(one.topic_id), "agent_name": name, "last_seq": cursor.last_seq})
             for name, held in one.names.items():
                 times = {"created_at": held.created_at, "last_claimed_at": held.claimed_at}
-                row = {"topic_id": plain(one.topic_id), "agent_name": name, "reclaim_token": held.token}
-                names.append(row | {key: Cited(at, ("topics.lease.24",)) for key, at in times.items()})
+                names.append({"topic_id": plain(one.topic_id), "agent_name": name, "reclaim_token": held.token} | times)
         return {
-            "topics": topics,
-            "topic_seq": numbers,
-            "messages": messages,
-            "cursors": AnyOrder(cursors, ("topic_id", "agent_name")),
-            "agent_name_reservations": AnyOrder(names, ("topic_id", "agent_name")),
+            "topics": Cited(topics, ("topics.route.01",)),
+            "topic_seq": Cited(numbers, ("topics.log.44",)),
+            "messages": Cited(messages, ("topics.log.42",)),
+            "cursors": Cited(AnyOrder(cursors, ("topic_id", "agent_name")), ("topics.cursor.39",)),
+            "agent_name_reservations": Cited(AnyOrder(names, ("topic_id", "agent_name")), ("topics.lease.24",)),
         }
 
     def age_cursor(self, topic_id: Any, agent_name: str, seconds: float) -> dict[str, Any]:
@@ -744,12 +813,18 @@ class TopicsModel(Model):
         return {}
 
     def stranger_sends(
-        self, message_id: str, topic_id: Any, sender: str, content_markdown: str, created_at: float
+        self,
+        message_id: str,
+        topic_id: Any,
+        sender: str,
+        content_markdown: str,
+        created_at: float,
+        client_message_id: str | None = None,
     ) -> dict[str, Any]:
         """A message of another program, which knows the seed's tables and nothing else (log.11)."""
         topic = self.topic(topic_id)
         place = len(topic.messages) + 1
-        said = (sender, "message", None, content_markdown, None, None)
+        said = (sender, "message", None, content_markdown, None, client_message_id)
         topic.messages.append(Message(message_id, topic.topic_id, place, *said, created_at))
         return {}
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Generator
 from typing import Any
 
+from busproof.models.parts import ANYTHING
 from busproof.models.spec import (
     ANY_CODE,
     INT_MAX,
@@ -52,6 +53,7 @@ WAYS: dict[str | None, frozenset[str]] = {
 }
 
 QUERY_SYNTAX = re.compile(r"[^\w\s]|\b(?:AND|OR|NOT|NEAR)\b")  # what a search engine may read as more than words
+NO_TIME = "a heartbeat without a whole number for its time"
 ANY_MESSAGES = Fits("what the query syntax of the bus finds", lambda seen: type(seen) is list)
 FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  # of a search's index
 
@@ -265,10 +267,12 @@ class WorkerModel(WorkerState):
     def unread(self, agent: str) -> list[Row]:
         """What is addressed to the agent, or to all, above its cursor."""
         position = self.position(agent)
-        return [row for row in self.log if row.number > position and row.to_agent in (None, agent)]
+        return [row for row in self.log if row.to_agent in (None, agent) and row.number > position]
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""
+        if not self.redriven:
+            return []
         return [row for row in self.log if (agent, plain(row.seq)) in self.redriven]
 
     def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
@@ -577,14 +581,23 @@ class WorkerModel(WorkerState):
         """Every agent that ever sent a heartbeat, by its age."""
         agents = []
         for beat in self.beats.values():
+            if type(beat["ts_ms"]) is not int:  # another program's
+                if self.choice(NO_TIME, "is passed over", "is shown") == "is shown":  # on another bus
+                    agents.append({**self.beat(beat), "age_ms": ANYTHING, "state": ANYTHING})
+                continue
             age_ms = self.now_ms - beat["ts_ms"]
             state, row = next(
                 ((s, row) for at_ms, s, row in SILENCE if age_ms >= at_ms), ("ALIVE", "worker.presence.07")
             )
             age = {"age_ms": Cited(age_ms, ("worker.presence.08",)), "state": Cited(state, (row,))}
-            agents.append({**beat, **age})
+            agents.append({**self.beat(beat), **age})
         self.row("worker.presence.01", "worker.presence.03")
         return {"agents": AnyOrder(agents, ("agent_id",))}
+
+    def beat(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A heartbeat as it is shown; what another program wrote for a number may be none."""
+        told = row["progress"]
+        return row if told is None or type(told.value) is float else {**row, "progress": ANYTHING}
 
     def status(self, limit: Any = 100) -> dict[str, Any]:
         """The newest heartbeats and state changes in the log, the newest first."""
@@ -669,7 +682,10 @@ class WorkerModel(WorkerState):
             return {"messages": ANY_MESSAGES}
         found = []
         is_archive_in = not self.archived or self.choice("worker.search.08", "found", "not found") == "found"
-        for row in self.everything() if is_archive_in else self.log:
+        searched = self.everything() if is_archive_in else self.log
+        if self.deleted and self.counts_deleted():  # on another bus
+            searched = sorted([*searched, *self.deleted], key=lambda row: row.number)
+        for row in searched:
             index = self.choice("search index", FIRST_SEARCH, "made by the publish", EACH_SEARCH)
             if row not in self.indexed or index == EACH_SEARCH:
                 text = row.text if self.is_searched(row, index) else None
@@ -683,6 +699,11 @@ class WorkerModel(WorkerState):
         ):
             limit = len(found)  # on another bus
         return {"messages": [self.delivered(row) for row in found[:limit]]}
+
+    def counts_deleted(self) -> bool:
+        """Does a search go on finding what another program deleted?"""
+        self.row("worker.search.09")
+        return self.choice("worker.search.09: what was deleted", "is not found", "is found") == "is found"
 
     def is_searched(self, row: Row, index: str) -> bool:
         """Do the words of a payload go into the index? Those of a blob only while it can be read."""
@@ -739,7 +760,9 @@ class WorkerModel(WorkerState):
             "archived": self.told("archive", Cited([row.columns() for row in self.archived], ("worker.log.42",))),
             "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
             "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24",)),
-            "heartbeats": Cited(AnyOrder(list(self.beats.values()), ("agent_id",)), ("worker.presence.01",)),
+            "heartbeats": Cited(
+                AnyOrder([self.beat(one) for one in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
+            ),
             "dead_letters": self.told("dead_letter", Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",))),
             "task_tokens": Told(Cited(AnyOrder(tokens_of, ("task_id",)), ("worker.lease.17",))),
             "export_last_seq": Cited(Told(self.exported_to), ("worker.export.06",)),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from busproof.models.spec import Above, Cited, Free, plain
+from busproof.models.spec import Above, Cited, Free, Json, plain
 from busproof.models.worker_values import Values
 from busproof.protocol.worker import COLUMNS, CONTRACT
 
@@ -89,6 +89,7 @@ class WorkerState(Values):
         self.sessions: dict[int | str, Options] = {}
         self.log: list[Row] = []
         self.archived: list[Row] = []
+        self.deleted: list[Row] = []  # by another program
         self.by_id: dict[str, Row] = {}
         self.unnamed: list[Row] = []  # whose id the bus has yet to tell
         self.highest: Any = 0  # no new seq at or below this
@@ -178,6 +179,25 @@ class WorkerState(Values):
         """By the seed's own statement."""
         self.row("worker.log.43", "worker.log.63")
         self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
+        return {}
+
+    def stranger_deletes(self, seq: int) -> dict[str, Any]:
+        """Another program clears a message away; its number and its line in the export stay."""
+        self.row("worker.log.26", "worker.log.28")
+        self.known("")
+        gone = [row for row in self.log if plain(row.seq) == seq]
+        for row in gone:
+            self.log.remove(row)
+            self.by_id.pop(plain(row.id), None)
+        self.deleted += gone
+        return {}
+
+    def stranger_beats(self, row: dict[str, Any]) -> dict[str, Any]:
+        """By the seed's own statement, whatever it says."""
+        self.row("worker.log.28")
+        beat = {name: row.get(name) for name in ("agent_id", "ts_ms", "status", "current_task", "progress")}
+        told = beat["progress"]
+        self.beats[row["agent_id"]] = beat | {"progress": None if told is None else Json(told)}
         return {}
 
     def burn(self, upto: int) -> dict[str, Any]:

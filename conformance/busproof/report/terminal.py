@@ -17,6 +17,7 @@ from busproof.words import one_line, printable
 
 WIDTH = 100
 IDS_SHOWN = 24
+WARN_LINES = 5  # of a warning; the report has all of it
 IN_LINES = (CORPUS, "explore")  # whose words of a difference are lines of ours, with what the bus said escaped
 _COLOURS = {
     "invalid": "31",
@@ -53,7 +54,9 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     warnings = [row for row in report.rows if row["outcome"] == "warn" and row["fleet"] == "bus"]
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
-        lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {_cut(row['why'])}" for row in warnings]
+        for row in warnings:
+            first, *more = _wrapped(row["why"])
+            lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {first}", *(f"       {line}" for line in more)]
         lines += [""]
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
     counts = ", ".join(f"{count} {outcome}" for outcome, count in footer["counts"].items())
@@ -158,7 +161,11 @@ def _undeclared(header: dict[str, Any]) -> str:
     contract, hello = CONTRACTS[header["system"]], header["hello"]
     declared = {*hello["nouns"], *hello["features"]}
     missing = [name for name in (*contract.profiles["full"], *contract.features) if name not in declared]
-    return f"what this bus does not declare ({', '.join(missing)})" if missing else "what this bus does not do"
+    return (
+        f"what this bus does not declare ({', '.join(missing)})"
+        if missing
+        else "a value that an earlier call did not give here (it was refused, or the bus chose otherwise)"
+    )
 
 
 def _bus(header: dict[str, Any]) -> str:
@@ -170,6 +177,10 @@ def _event(event: dict[str, Any]) -> str:
     text = value if isinstance(value, str) else json.dumps(value) if value is not None else ""
     agent = event.get("agent") or f"process {event['process']}"
     return _cut(f"{event['index']:>5}  {agent:<8} {event['type']:<6} {event.get('op') or '':<16} {text}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, max_lines=WARN_LINES, placeholder=" … (the report has all)") or [""]
 
 
 def _cut(text: str) -> str:

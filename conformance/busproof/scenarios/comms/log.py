@@ -438,6 +438,15 @@ def vote_cast(ctx: Ctx) -> None:
     ctx.expect("comms.log.62", after == at, f"the tally at the deadline: {at}, after a late cast: {after}")
     both = a.call("tally", vote_id=tied)["winners"]
     ctx.expect("comms.log.62", sorted(both) == ["x", "y"], f"b cast x, c cast y; the winners are {both}")
+    many, later = 1001, "2026-01-10T14:20:00Z"  # votes, more than any page holds: those of the last agents decide
+    crowded = send(a, message_type="vote.initiate", payload={**opened, "deadline": later})
+    for number in range(many):
+        ballot = {"vote_id": crowded, "option": "xy"[number > many // 2 - 1]}
+        send(b, "a", from_agent=f"voter {number:04}", message_type="vote.cast", payload=ballot)
+    ctx.advance(10 * 60_000)
+    final = a.call("tally", vote_id=crowded)
+    wanted = ({"x": many // 2, "y": many // 2 + 1}, ["y"])
+    ctx.expect("comms.log.62", (final["counts"], final["winners"]) == wanted, f"of {many} votes the tally is {final}")
 
 
 NO_OBJECTS: list[Any] = [[], "text", 1, None, True]

@@ -107,6 +107,14 @@ def third_failure(ctx: Ctx) -> None:
             is_json and not stored(ctx, name),
             f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}",
         )
+    many = [send(one, "b") for one, times in ((a, 100), (b, 20)) for _ in range(times)]  # more than any page holds
+    for _ in range(3):
+        for message_id in many:
+            fail(b, message_id)
+        ctx.advance(LONG_MS)
+    queue = {letter["id"] for letter in a.call("dead_letters")["dead_letters"]}
+    why = f"{len(many)} more messages failed three times; of them in the queue: {len(queue & {*many})}"
+    ctx.expect("comms.retry.07", queue >= {*many}, why)
 
 
 @scenario("retry.redrive", needs=("clock", "redrive"))

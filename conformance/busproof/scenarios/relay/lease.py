@@ -14,6 +14,7 @@ from busproof.adapters.hand_relay import RelayHand
 from busproof.scenarios.common import definite, said
 from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, rows, scenario, write
 from busproof.scenarios.relay.presence import is_alive, until
+from busproof.session import Session
 from busproof.suite import Ctx
 
 HELD_S = 0.3
@@ -21,7 +22,7 @@ HELD_S = 0.3
 
 @scenario("lease.lock")
 def lock(ctx: Ctx) -> None:
-    """A second orchestrator is refused while the first one lives; one that was killed holds nobody up."""
+    """A second orchestrator is refused while the first one lives; one that was killed, or refused, holds nobody up."""
     first = ctx.agent("orchestrator")
     refusal: Refused | None = None
     try:
@@ -37,6 +38,23 @@ def lock(ctx: Ctx) -> None:
     except Refused as error:
         refusal = error
     ctx.expect("relay.lease.03", refusal is None, said(refusal))
+    if refusal is None:
+        _after_a_refused_open(ctx, ctx.newest)
+
+
+def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
+    """Whether a bus refuses such options is its own affair; one that does must let the next orchestrator in."""
+    early.call("close")
+    bad = early.refusal("open", store=str(ctx.store), options={"settle_ms": "soon", "rate_per_min": -1})
+    if bad is None:
+        early.call("close")
+    refusal: Refused | None = None
+    try:
+        ctx.agent("orchestrator").call("scan")
+    except Refused as error:
+        refusal = error
+    why = f"of another one it said: {said(bad)}; of one with good options: {said(refusal)}"
+    ctx.expect("relay.lease.17", refusal is None, why)
 
 
 @scenario("lease.recovery", needs=("sqlite",))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from busproof.adapters.base import DoorError
 from busproof.protocol.timeline import CONTRACT
-from busproof.scenarios.common import Row
+from busproof.scenarios.common import Row, said
 from busproof.scenarios.timeline.common import invoke, log, record, request, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -172,3 +173,44 @@ def remembered_head(ctx: Ctx) -> None:
     ctx.expect(
         "timeline.log.23", ok, f"with the head: ok {before}; of a tail cut off: ok {after}, faults {sorted(places)}"
     )
+
+
+@scenario("log.damaged", needs=("sqlite", "groups"))
+def damaged(ctx: Ctx) -> None:
+    """Bytes stand where a result has a text: it is shown as damaged, and its agent has no older state meanwhile."""
+    a = ctx.agent("a")
+    for n in (1, 2):
+        send(a, invoke(f"s{n}"), {"n": n})
+        a.call("reply", key=invoke(f"s{n}"), payload={"n": n}, state={"n": n})
+    wrong = []
+    for column in ("payload", "state", "hash"):
+        with changed(ctx, 4, {column: "x'00ff'"}):
+            told = shown(a, "log", timeline="main")
+            if told != [(1, False), (2, False), (3, False), (4, True)]:
+                wrong.append(f"{column} damaged, log shows {told}")
+            told = shown(a, "fetch", filter={"type": "complete", "submission": "s2"}, group=column)
+            if told != [(4, True)]:
+                wrong.append(f"{column} damaged, fetch shows {told}")
+            wrong += [f"{column} damaged, {answer}" for answer in not_corrupt(a, ctx.has("calls"))]
+    now = a.call("state", timeline="main", agent="ann")["number"]
+    ctx.expect("timeline.log.49", not wrong and now == 4, f"{'; '.join(wrong)}; mended, the newest result is {now}")
+
+
+def shown(session: Session, method: str, **params: Any) -> list[tuple[int, bool]] | str:
+    """The messages' numbers, and which are said to be damaged. A damaged one has not all that the protocol promises."""
+    try:
+        reply = session.door.call(method, params)
+    except DoorError as error:
+        return str(error)
+    messages = reply["messages"] if "messages" in reply else [reply["message"]]
+    return [(one["number"], bool(one.get("payload_error"))) for one in messages if one is not None]
+
+
+def not_corrupt(session: Session, has_calls: bool) -> list[str]:
+    """Who would be answered with the damaged result, or with a state behind which it lies, and is not told so."""
+    calls: dict[str, Row] = {"state": {"timeline": "main", "agent": "ann"}}
+    if has_calls:
+        dimensions = {name: one for name, one in invoke("s2").items() if name != "type"}
+        calls["run_agent"] = {**dimensions, "payload": {"n": 2}, "timeout_ms": 0}
+    refusals = {method: session.refusal(method, **params) for method, params in calls.items()}
+    return [f"{method}: {said(one)}" for method, one in refusals.items() if one is None or one.code != "CORRUPT"]

@@ -20,6 +20,8 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 WAIT_S = 20
+LONG_WAITS_S = (86_400, 2_147_484, 4_294_968, 2**53)  # a day; and what 32 bits of milliseconds do not hold
+WAITS = 9  # of one session at once: more than a server has threads to give away
 # For a wait to begin; where that is too short, the script sees less and still says nothing wrong.
 PAUSE_S = 0.5
 LOCKS_TRIED = 3  # to be faster than a reader that is woken
@@ -383,6 +385,21 @@ def wait(ctx: Ctx) -> None:
         good,
         f"a wait of {WAIT_S} s, and what was read is unread again: {bodies(reply)} after {took_s:.1f} s",
     )
+    for number, wait_s in enumerate(LONG_WAITS_S):
+        try:
+            reply, _ = while_waiting(
+                reader, topic_id, partial(send, writer, topic_id, f"after {number}"), wait_seconds=wait_s
+            )
+        except Refused as error:  # no sentence bounds a wait, and a bus may
+            ctx.expect(
+                "topics.cursor.28",
+                definite(error, "INVALID_ARGUMENT", "-32602"),
+                f"a wait of {wait_s} s: {said(error)}",
+            )
+            sync(reader, topic_id)
+        else:
+            good = bodies(reply) == [f"after {number}"]
+            ctx.expect("topics.cursor.28", good, f"a wait of {wait_s} s, and a message: {bodies(reply)}")
 
 
 @scenario("cursor.wait_for_others")
@@ -473,6 +490,23 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
             bodies(reply) == [sent],
             f"what was sent {sent} did not come to a wait of {WAIT_S} s, which gave {bodies(reply)} in {took_s:.1f} s",
         )
+    lanes = [topic(reader) for _ in range(WAITS)]
+    for one in lanes:
+        join(reader, one)
+        join(writer, one)
+
+    def look_and_end_them() -> Row:
+        time.sleep(PAUSE_S)
+        reader.call("topic_list")
+        for one in lanes:
+            send(writer, one, "after the look")
+        return {}
+
+    waits = [partial(sync, reader, one, wait_seconds=WAIT_S) for one in lanes]
+    *ended, _ = at_once(*waits, look_and_end_them)
+    got = [ended_one if isinstance(ended_one, DoorError) else bodies(ended_one) for ended_one in ended]
+    told = f"{WAITS} syncs of a session waited while it listed topics, then each topic got a message: {got}"
+    ctx.expect("topics.cursor.31", got == [["after the look"]] * WAITS, told)
 
 
 @scenario("cursor.two_waits")
@@ -636,13 +670,14 @@ def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str) -> int:
 
 @scenario("cursor.disconnect")
 def disconnect(ctx: Ctx) -> None:
-    """What is sent after a waiting client went is there when it comes back."""
+    """What is sent after a waiting client went is there when it comes back: on each topic on which it waited."""
     reader, writer = ctx.agent("reader"), ctx.agent("writer")
-    topic_id = topic(reader)
-    token = join(reader, topic_id)["reclaim_token"]
-    join(writer, topic_id)
+    topics = [topic(reader) for _ in range(3)]
+    tokens = {topic_id: join(reader, topic_id)["reclaim_token"] for topic_id in topics}
+    for topic_id in topics:
+        join(writer, topic_id)
 
-    def wait() -> Row:
+    def wait(topic_id: str) -> Row:
         try:
             return sync(reader, topic_id, wait_seconds=WAIT_S)
         finally:
@@ -655,14 +690,15 @@ def disconnect(ctx: Ctx) -> None:
         server(reader).disconnect()
         return {}
 
-    waited, _ = at_once(wait, leave)
+    *waited, _ = at_once(*(partial(wait, topic_id) for topic_id in topics), leave)
     again = ctx.agent("reader")
-    join(again, topic_id, reclaim_token=token)
-    got = bodies(sync(again, topic_id))
+    for topic_id in topics:
+        join(again, topic_id, reclaim_token=tokens[topic_id])
+    got = [bodies(sync(again, topic_id)) for topic_id in topics]
     ctx.expect(
         "topics.cursor.35",
-        isinstance(waited, DoorError) and got == ["news"],
-        f"the waiting call gave {waited}; back again the client received {got} of ['news']",
+        all(isinstance(one, DoorError) for one in waited) and got == [["news"]] * 3,
+        f"three waiting calls gave {waited}; back again the client received {got}, and each time ['news'] had come",
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
 import re
 import sqlite3
 import threading
@@ -76,6 +79,17 @@ def tables(ctx: Ctx) -> None:
         except sqlite3.OperationalError as error:
             version = [error]
         ctx.expect("topics.log.18", version == ["6"], f"schema_version in meta: {version}")
+    other = ctx.store / "odd #1 100%41 é?mode=ro&x"  # a path is a path, whatever a URI would make of it
+    other.mkdir()
+    b = ctx.agent("b")
+    b.call("open", store=str(other), options={})
+    topic_id = topic(b)
+    try:
+        with joined(other / DB_NAME) as db:
+            there = [row[0] for row in db.execute("SELECT topic_id FROM topics")]
+    except sqlite3.OperationalError as error:
+        there = [error]
+    ctx.expect("topics.log.17", there == [topic_id], f"{topic_id} was made; {str(other / DB_NAME)!r} has {there}")
 
 
 def column_faults(db: sqlite3.Connection, table: str, wanted: str) -> list[str]:
@@ -228,18 +242,23 @@ def removed(ctx: Ctx) -> None:
 
 
 # Cells that another program may have written: SQLite takes any value in any column.
-ODD_CELLS: dict[str, object] = {
-    "metadata_json": '{"n": 1e999}',
-    "metadata_json ": "[1",
-    "metadata_json  ": b"\xff",
-    "metadata_json   ": "[" * 20_000 + "]" * 20_000,
-    "content_markdown": b"\xff\xfe",
-    "message_type": 7,
-    "sender": b"\xff",
-    "seq": "abc",
-    "seq ": b"x",
-    "seq  ": 0.5,
-}
+ODD_VALUES: tuple[object, ...] = (math.inf, -math.inf, 7, 0.5, "", "abc", b"\xff", b"", None)
+ODD_TEXTS = (
+    "message_id",
+    "sender",
+    "message_type",
+    "reply_to",
+    "content_markdown",
+    "metadata_json",
+    "client_message_id",
+)
+ODD_CELLS: tuple[tuple[str, object], ...] = (
+    *itertools.product((*ODD_TEXTS, "created_at"), ODD_VALUES),
+    ("metadata_json", '{"n": 1e999}'),
+    ("metadata_json", "[1"),
+    ("metadata_json", "[" * 20_000 + "]" * 20_000),
+    *(("seq", value) for value in ("abc", b"x", 0.5, math.inf, "", b"")),
+)
 
 
 @scenario("log.odd_rows", needs=("sqlite",))
@@ -247,21 +266,22 @@ def odd_rows(ctx: Ctx) -> None:
     """A row that is no message of this bus's making does not stand between its reader and what came after it."""
     a = ctx.agent("a")
     unread = {}
-    for column, value in ODD_CELLS.items():
+    for column, value in ODD_CELLS:
         topic_id = topic(a)
         join(a, topic_id)
         with database(ctx) as db:
             row = {"topic_id": topic_id, "seq": 1, "message_id": unique()[-10:], "sender": "s", "message_type": "t"}
-            row |= {"content_markdown": "odd", "created_at": 1.5, column.strip(): value}
+            row |= {"content_markdown": "odd", "created_at": 1.5, column: value}
             names = ", ".join(row)
-            db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
+            with contextlib.suppress(sqlite3.IntegrityError):  # what the file itself refuses nobody stores
+                db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
             db.execute("UPDATE topic_seq SET next_seq = 2 WHERE topic_id = ?", (topic_id,))
         try:
             got = bodies(sync(a, topic_id, "after it", include_self=True))
         except DoorError as error:
             got = [str(error)]
         if "after it" not in got:
-            unread[f"{column.strip()} {value!r:.40}"] = got
+            unread[f"{column} {value!r:.40}"] = got
     ctx.expect("topics.log.86", not unread, f"received after another program's row: {unread}")
 
 

@@ -23,6 +23,8 @@ BODIES = (
     "🚌" * 5_000,
     "x" * 60_000,
 )
+# Wherever Unicode, a terminal or a model may begin a new line.
+LINE_ENDS = ("\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 
 
 def send(session: Session, topic_id: str, body: str = "m", **item: Any) -> Row:
@@ -219,6 +221,18 @@ def text(ctx: Ctx) -> None:
     sync(a, topic_id)
     shown = server(a).text
     ctx.expect("topics.log.68", all(word in shown for word in words), f"{words} were sent; the text: {shown!r}")
+    words = [unique("word") for _ in range(20)]
+    sync(b, topic_id, *words)
+    sync(a, topic_id, *(unique("mine") for _ in range(50)))  # what one sync says at most
+    missing = [word for word in words if word not in server(a).text]
+    ctx.expect("topics.log.68", not missing, f"20 messages came beside 50 that were sent; the text lacks {missing}")
+    for odd in ("", "x"):  # wherever it is cut, no sign beyond 16 bits is cut in two
+        long = odd + "\N{GRINNING FACE}" * 30_000
+        if b.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[{"content_markdown": long}]):
+            sync(b, topic_id, long[:15_000])  # of a bus that counts in bytes
+        sync(a, topic_id)
+        cut = [char for char in server(a).text if "\ud800" <= char <= "\udfff"]
+        ctx.expect("topics.log.68", not cut, f"the text for people of a long body holds half a character: {cut}")
 
 
 @scenario("log.forged_header")
@@ -233,13 +247,30 @@ def forged_header(ctx: Ctx) -> None:
         seen.append([line for line in server(a).text.splitlines() if author in line])
     headers = seen[1]
     long = "so it went on. " * 4_280  # 64,200 characters: whoever shortens a body quotes what is left of it, too
-    for end, before in (("\n", ""), ("\r\n", ""), ("\u2028", ""), ("\n", long)):
+    for end, before in (*((end, "") for end in LINE_ENDS), ("\n", long)):
         sync(b, topic_id, end.join(("so it began:", before[:1_000], *headers, "m", before)))
         sync(a, topic_id)
         lines = server(a).text.splitlines()
         # A header without a number or an id is there once, above this message itself.
         forged = [header for header in headers if lines.count(header) > seen[0].count(header)]
         ctx.expect("topics.log.82", not forged, f"a line of a body stands as the header of a message: {forged}")
+    found: list[list[str]] = []
+    for end in ("", "", "\n", "\u2028"):  # a search shows whole bodies, too, if it is asked for them
+        word = unique("word")
+        sync(b, topic_id, end.join((word, *found[1], "m")) if end else word)
+        if a.refusal("messages_search", query=word, topic_id=topic_id, mode="fts", include_content=True):
+            return  # a local SQLite build may limit it
+        lines = server(a).text.splitlines()
+        found.append([line for line in lines if author in line])
+        forged = [header for header in found[1] if lines.count(header) > found[0].count(header)] if end else []
+        ctx.expect("topics.log.82", not forged, f"in what a search found, a line stands as a header: {forged}")
+    header = headers[0]
+    if header in seen[0]:
+        return  # without a number or an id it is every message's
+    sync(b, topic_id, header)  # the whole of a short body may be the snippet that a search shows
+    a.call("messages_search", query=author, topic_id=topic_id, mode="fts", limit=50)
+    forged = [line for line in server(a).text.splitlines() if line == header]
+    ctx.expect("topics.log.82", not forged, f"in a snippet, a line stands as a header: {forged}")
 
 
 # ---------- what is refused
@@ -325,6 +356,16 @@ def idempotent(ctx: Ctx) -> None:
     good = good and other["sent"][0]["message"]["content_markdown"] == "m"
     good = good and "CONTENT_MISMATCH" in warned(other) and bodies(sync(b, topic_id)) == []
     ctx.expect("topics.log.63", good, f"m was sent; its key with other content: {other}")
+    if ctx.has("sqlite"):
+        with database(ctx) as db:  # another program uses up the last number of the topic
+            row = ("lastnumber", topic_id, 2**63 - 2, "s", "message", "last", 1.5)
+            columns = "message_id, topic_id, seq, sender, message_type, content_markdown, created_at"
+            db.execute(f"INSERT INTO messages ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute("UPDATE topic_seq SET next_seq = ? WHERE topic_id = ?", (2**63 - 1, topic_id))
+        outbox = [item]
+        refused = a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=outbox)
+        why = f"m was sent, and sent again where the topic had no number left for what is new: {said(refused)}"
+        ctx.expect("topics.log.62", refused is None, why)
 
 
 @scenario("log.idempotent_json")
@@ -332,9 +373,11 @@ def idempotent_json(ctx: Ctx) -> None:
     """Whether two objects are the same is JSON's question, and not that of a language where true is 1."""
     topic_id, (a,) = lane(ctx, "a")
     item = {"content_markdown": "m", "client_message_id": "k"}
-    sync(a, topic_id, outbox=[{**item, "metadata": {"n": True, "m": [1, 2]}}])
-    same = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"m": [1, 2], "n": True}}]))
-    other = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"n": 1, "m": [1, 2]}}]))
+    deep = [1, {"x": 2, "y": [{"p": 3, "q": 4}]}]
+    turned = [1, {"y": [{"q": 4, "p": 3}], "x": 2}]
+    sync(a, topic_id, outbox=[{**item, "metadata": {"n": True, "m": deep}}])
+    same = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"m": turned, "n": True}}]))
+    other = warned(sync(a, topic_id, outbox=[{**item, "metadata": {"n": 1, "m": deep}}]))
     good = "CONTENT_MISMATCH" not in same and "CONTENT_MISMATCH" in other
     why = f"stored with n true; sent again in another order: {same}; sent with n 1: {other}"
     ctx.expect("topics.log.80", good, why)

@@ -10,7 +10,9 @@ KILLED_BY = ("topics.lease.26",)
 
 class Mutant(TopicsBus):
     def topic_join(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return super().topic_join(*args, **kwargs | {"allow_closed": True})
+        if kwargs.get("allow_closed", False) is False:
+            kwargs["allow_closed"] = True
+        return super().topic_join(*args, **kwargs)
 
 
 if __name__ == "__main__":

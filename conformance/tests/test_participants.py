@@ -1,0 +1,48 @@
+"""The kit's own participants: what a scenario does to a session they stand, too."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from busproof.adapters.sqlite_topics import TopicsParticipant
+
+CALLS = 25
+
+
+def _joined(store: Path, name: str = "ann") -> tuple[TopicsParticipant, str]:
+    session = TopicsParticipant()
+    session.call("open", {"store": str(store), "options": {}})
+    topic_id = session.call("topic_create", {"name": "lane"})["topic_id"]
+    session.call("topic_join", {"topic_id": topic_id, "agent_name": name})
+    return session, str(topic_id)
+
+
+def test_calls_of_several_threads_come_one_after_the_other(tmp_path: Path) -> None:
+    """They share a connection: two transactions at once were none."""
+    session, topic_id = _joined(tmp_path)
+
+    def send(_: int) -> list[int]:
+        said: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
+        return [session.call("sync", said)["sent"][0]["message"]["seq"] for _ in range(CALLS)]
+
+    with ThreadPoolExecutor(6) as pool:
+        seqs = [seq for sent in pool.map(send, range(6)) for seq in sent]
+    assert sorted(seqs) == list(range(1, 6 * CALLS + 1))
+    session.close()
+
+
+def test_a_call_that_waits_lets_others_go_on(tmp_path: Path) -> None:
+    """It ends by what another session sends, and not before."""
+    ann, topic_id = _joined(tmp_path, "ann")
+    bob, _ = _joined(tmp_path, "bob")
+    said = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ann.call, "sync", {"topic_id": topic_id, "wait_seconds": 300})
+        for _ in range(CALLS):
+            ann.call("sync", said)
+        bob.call("sync", said)
+        assert [one["sender"] for one in waiting.result(60)["received"]] == ["bob"]
+    ann.close()
+    bob.close()

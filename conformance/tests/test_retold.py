@@ -1,0 +1,78 @@
+"""Scripts of the corpus told anew: crossed, interrupted, gone on with; the model judges those, too."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from busproof.explore import retold
+from busproof.explore.script import Step, call, to_line
+from busproof.explore.search import play
+from busproof.fleet import Fleet, reference
+from busproof.systems import SYSTEMS
+from busproof.warm import Warm
+
+FORGETS_CURSORS = """
+from refbus.driver import serve
+from refbus.worker import bus
+
+class Forgets(bus.WorkerBus):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.db.write("DELETE FROM cursors")
+
+if __name__ == "__main__":
+    serve({"worker": Forgets})
+"""
+STORY = [
+    Step("open", 0),
+    call(0, "publish", agent_id="ann", message={"type": "t"}),
+    call(0, "poll", agent_id="bob"),
+    call(0, "ack", agent_id="bob", seq={"$": "1.seq1"}),
+    call(0, "poll", agent_id="bob"),
+]
+for number, step in enumerate(STORY):
+    step.name = str(number)
+
+
+@pytest.fixture(params=[name for name, one in SYSTEMS.items() if one.model is not None])
+def on(request: pytest.FixtureRequest, warm: Warm) -> Iterator[Fleet]:
+    """The reference of each system that has a model."""
+    with closing(Fleet([warm.spec(reference(request.param))], system=request.param)) as fleet:
+        yield fleet
+
+
+def test_the_reference_answers_as_the_model_says_where_stories_meet(on: Fleet) -> None:
+    specification = SYSTEMS[on.system].model
+    assert specification is not None
+    tell = retold.teller(on.system)
+    played = [tell(on, specification, seed, 60, None) for seed in range(6)]
+    assert [program.mismatch.told() for program in played if program.mismatch is not None] == []
+    assert sum(program.seen.calls for program in played) > 100
+
+
+def test_the_same_seed_tells_the_same(warm: Warm) -> None:
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+    with closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
+        told = [retold.teller("worker")(fleet, specification, 7, 60, None) for _ in range(2)]
+    first, second = ([to_line(step) for step in program.steps] for program in told)
+    assert first == second
+
+
+def test_what_no_story_shows_is_found_beside_it(tmp_path: Path, warm: Warm) -> None:
+    bus = tmp_path / "bus.py"
+    bus.write_text(FORGETS_CURSORS, encoding="utf-8")
+    spec = warm.spec(f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(bus))}")
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+    with closing(Fleet([spec], system="worker")) as fleet:
+        assert play(fleet, specification, STORY).mismatch is None
+        tell = retold.teller("worker", {"a poll": STORY})
+        found = [tell(fleet, specification, seed, 60, None).mismatch for seed in range(12)]
+    assert any(found)
