@@ -18,6 +18,8 @@ from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 
 LOOK_S = 0.004
 CAPS = {"content_markdown": 65_536, "message_type": 32, "client_message_id": 128}
+# What a reader gets for a NULL of another program, whose table allows it.
+NOT_NULL = {"message_id": "", "sender": "", "message_type": "", "content_markdown": "", "created_at": 0.0}
 # The seed leaves the names of its unique indexes open.
 _UNIQUE_KEYS = """
 CREATE UNIQUE INDEX IF NOT EXISTS idx_messages_client ON messages (topic_id, sender, client_message_id)
@@ -301,7 +303,7 @@ class TopicsParticipant(Participant):
 
     def _unread(self, topic_id: str, me: str, after: int, include_self: bool, limit: int) -> list[sqlite3.Row]:
         return self._conn.execute(
-            "SELECT * FROM messages WHERE topic_id = ? AND seq > ? AND (? OR sender <> ?) ORDER BY seq LIMIT ?",
+            "SELECT * FROM messages WHERE topic_id = ? AND seq > ? AND (? OR sender IS NOT ?) ORDER BY seq LIMIT ?",
             (topic_id, after, include_self, me, limit),
         ).fetchall()
 
@@ -318,6 +320,7 @@ class TopicsParticipant(Participant):
 def _message(row: sqlite3.Row) -> dict[str, Any]:
     told = dict(row)
     metadata = told.pop("metadata_json")
+    told |= {name: nothing for name, nothing in NOT_NULL.items() if told[name] is None}
     return {**told, "metadata": None if metadata is None else json.loads(metadata)}
 
 

@@ -122,7 +122,7 @@ def _backlog(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
 _UNREAD = """
     SELECT c.agent_name, c.topic_id, t.name, c.updated_at,
            (SELECT count(*) FROM messages AS m
-            WHERE m.topic_id = c.topic_id AND m.seq > c.last_seq AND m.sender <> c.agent_name) AS unread
+            WHERE m.topic_id = c.topic_id AND m.seq > c.last_seq AND m.sender IS NOT c.agent_name) AS unread
     FROM cursors AS c JOIN topics AS t USING (topic_id)
     WHERE t.status = 'open' AND c.updated_at < :day_ago AND unread ORDER BY c.updated_at
 """

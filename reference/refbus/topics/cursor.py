@@ -312,7 +312,7 @@ _STANDING = """
 
 _NEWS = """
     SELECT 1 FROM messages
-    WHERE topic_id = :topic AND (:own OR sender <> :reader) AND typeof(seq) = 'integer' AND seq > coalesce(
+    WHERE topic_id = :topic AND (:own OR sender IS NOT :reader) AND typeof(seq) = 'integer' AND seq > coalesce(
         (SELECT last_seq FROM cursors
          WHERE topic_id = :topic AND agent_name = :reader AND typeof(last_seq) = 'integer'), 0)
     LIMIT 1

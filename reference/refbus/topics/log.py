@@ -186,7 +186,7 @@ _UNREAD = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to,
            content_markdown, metadata_json, client_message_id, created_at
     FROM messages
-    WHERE topic_id = :topic AND seq > :after AND typeof(seq) = 'integer' AND (:own OR sender <> :reader)
+    WHERE topic_id = :topic AND seq > :after AND typeof(seq) = 'integer' AND (:own OR sender IS NOT :reader)
     ORDER BY seq LIMIT :limit
 """
 

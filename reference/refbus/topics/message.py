@@ -118,10 +118,11 @@ def as_message(row: Row) -> Message:
         "message_id": "" if message_id is None else message_id,  # SQLite lets a key of text be NULL
         "topic_id": topic_id,
         "seq": seq,
-        "sender": sender,
-        "message_type": type_,
+        # NULL, where another program's table allows it, is an empty text to who reads.
+        "sender": "" if sender is None else sender,
+        "message_type": "" if type_ is None else type_,
         "reply_to": reply_to,
-        "content_markdown": "" if body is None else body,  # where another program's table allows it
+        "content_markdown": "" if body is None else body,
         "metadata": metadata,
         "client_message_id": client_id,
         "created_at": moment(created_at),

@@ -233,7 +233,7 @@ def hit(row: Sequence[Any]) -> Hit:
     """A row of a search as a result."""
     shown = dict(zip(_FIELDS, map(readable, row), strict=True))
     shown["created_at"] = moment(shown["created_at"])
-    return shown
+    return {field: "" if value is None else value for field, value in shown.items()}
 
 
 def plain(text: str) -> str:

@@ -30,16 +30,21 @@ def strange(tmp_path: Path) -> Strange:
     return run
 
 
-def test_a_body_that_is_null_stops_nobody(join: Join, strange: Strange) -> None:
-    """Where another program made the table without NOT NULL."""
+@pytest.mark.parametrize("column", ["sender", "message_type", "content_markdown"])
+def test_a_text_that_is_null_stops_nobody(join: Join, strange: Strange, column: str) -> None:
+    """Where another program made the table without NOT NULL: it is read as an empty text, also by who waits."""
     alice, bob = join("alice"), join("bob")
     (sql,) = alice.bus.store.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
     strange("DROP TABLE messages")
-    strange(sql.replace("content_markdown TEXT NOT NULL", "content_markdown TEXT"))
-    strange(INSERT.replace("'odd needle'", "NULL"), "odd", alice.topic_id, 1)
+    strange(sql.replace(f"{column} TEXT NOT NULL", f"{column} TEXT"))
+    strange(INSERT, "odd", alice.topic_id, 1)
+    strange(f"UPDATE messages SET {column} = NULL")
+    assert [message[column] for message in bob.sync(wait_seconds=1)["received"]] == [""]
     alice.sync("needle")
-    assert [message["content_markdown"] for message in bob.sync()["received"]] == ["", "needle"]
-    assert alice.bus.messages_search("needle")["count"] == 1
+    found = [hit["seq"] for hit in alice.bus.messages_search("needle")["results"] if hit.get(column, "") is not None]
+    assert sorted(found) == [2] if column == "content_markdown" else [1, 2]
+    assert alice.bus.page(alice.topic_id)[1].message[column] is not None
+    assert all(None not in said for said in alice.bus.voices(alice.topic_id).values())
 
 
 INSERT = "INSERT INTO messages VALUES (?, ?, ?, 'eve', 'question', NULL, 'odd needle', NULL, NULL, 0)"

@@ -8,7 +8,7 @@ import math
 import re
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from busproof.adapters.base import DoorError, Refused
@@ -16,6 +16,7 @@ from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 from busproof.scenarios.common import Row, at_once, definite, joined, raced, remove, said
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, unique
 from busproof.scenarios.topics.log import send
+from busproof.session import Session
 from busproof.suite import Ctx
 
 SEED_COLUMNS = {
@@ -264,12 +265,24 @@ ODD_CELLS: tuple[tuple[str, object], ...] = (
 @scenario("log.odd_rows", needs=("sqlite",))
 def odd_rows(ctx: Ctx) -> None:
     """A row that is no message of this bus's making does not stand between its reader and what came after it."""
-    a = ctx.agent("a")
+    unread = _unread_after(ctx.agent("a"), ctx.store, ODD_CELLS)
+    other = ctx.store / "made by another"  # whose tables refuse no NULL
+    other.mkdir()
+    with joined(other / DB_NAME) as db:
+        db.executescript(f"PRAGMA journal_mode = WAL; {TOPICS_TABLES}")
+    b = ctx.agent("b")
+    b.call("open", store=str(other), options={})
+    unread |= _unread_after(b, other, [(column, value) for column, value in ODD_CELLS if value is None])
+    ctx.expect("topics.log.86", not unread, f"received after another program's row: {unread}")
+
+
+def _unread_after(agent: Session, store: Path, cells: Iterable[tuple[str, object]]) -> dict[str, list[str]]:
+    """What came instead of a message behind a row with such a cell, by the cell."""
     unread = {}
-    for column, value in ODD_CELLS:
-        topic_id = topic(a)
-        join(a, topic_id)
-        with database(ctx) as db:
+    for column, value in cells:
+        topic_id = topic(agent)
+        join(agent, topic_id)
+        with joined(store / DB_NAME) as db:
             row = {"topic_id": topic_id, "seq": 1, "message_id": unique()[-10:], "sender": "s", "message_type": "t"}
             row |= {"content_markdown": "odd", "created_at": 1.5, column: value}
             names = ", ".join(row)
@@ -277,12 +290,12 @@ def odd_rows(ctx: Ctx) -> None:
                 db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
             db.execute("UPDATE topic_seq SET next_seq = 2 WHERE topic_id = ?", (topic_id,))
         try:
-            got = bodies(sync(a, topic_id, "after it", include_self=True))
+            got = bodies(sync(agent, topic_id, "after it", include_self=True))
         except DoorError as error:
             got = [str(error)]
         if "after it" not in got:
-            unread[f"{column} {value!r:.40}"] = got
-    ctx.expect("topics.log.86", not unread, f"received after another program's row: {unread}")
+            unread[f"{column} {value!r:.40} in {store.name}"] = got
+    return unread
 
 
 @scenario("log.busy", needs=("sqlite",), is_long=True)
