@@ -164,7 +164,7 @@ def _unplayable(args: argparse.Namespace) -> str:
     if args.bus.startswith("sqlite:"):
         return f"an existing file is looked at by:  {doctor}"
     rows = catalogue(args.system).values()
-    scripts = (f"{CORPUS}:{name}" for name in corpus.scripts(args.system))
+    scripts = (f"{CORPUS}:{name}" for name in corpus.names(args.system))
     names = {
         "history",
         CORPUS,

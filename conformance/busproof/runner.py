@@ -12,7 +12,6 @@ An item is a scenario, the recorded workload with its history checks, the search
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import shlex
@@ -272,11 +271,10 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
 
 
 def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
-    scripts = corpus.scripts(system)
     wanted = item.partition(":")[2]
     if part := re.fullmatch(r"(\d+)of(\d+)", wanted):
-        return dict(itertools.islice(scripts.items(), int(part[1]) - 1, None, int(part[2])))
-    return {wanted: scripts[wanted]} if wanted else scripts
+        return corpus.scripts(system, only=corpus.names(system)[int(part[1]) - 1 :: int(part[2])])
+    return corpus.scripts(system, only=[wanted] if wanted else None)
 
 
 def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:

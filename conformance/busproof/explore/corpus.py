@@ -35,9 +35,15 @@ ENOUGH = 8  # scripts that broke; what is left would say the same
 STEPS_SHOWN, STEP_CHARS = 6, 200  # of those before a difference
 
 
-def scripts(system: str, folder: Path = FOLDER) -> dict[str, list[Step]]:
-    """Every script of a system, by name."""
-    return {path.stem: load(path) for path in sorted((folder / system).glob("*.jsonl"))}
+def names(system: str, folder: Path = FOLDER) -> list[str]:
+    """Of the scripts of a system."""
+    return sorted(path.stem for path in (folder / system).glob("*.jsonl"))
+
+
+def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
+    """Every script of a system, or only these, by name. All of one system take a third of a second to read."""
+    wanted = names(system, folder) if only is None else only
+    return {name: load(folder / system / f"{name}.jsonl") for name in wanted}
 
 
 @dataclass

@@ -65,7 +65,7 @@ def after(
     """
     tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
     found: list[Model] = []
-    is_alone = len(states) == 1 and len(calls) == 1
+    is_alone = len(calls) == 1 and len(schedules) < 2
     for state in states:
         alone = is_alone and not state.may_ask_either()
         for model, expected, difference in _ways(state, calls, schedules, is_alone=alone):
@@ -82,13 +82,20 @@ def _ways(
     state: Model, calls: list[Called], schedules: Schedules, *, is_alone: bool
 ) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
     """Every schedule, and of each what `either` may have been. Alone, the state itself goes on, and not a copy."""
+    failed: tuple[int, ...] = ()  # how a schedule began that went wrong: what begins so goes wrong as well
     for schedule in schedules or _schedules(state, calls):
+        if failed and schedule[: len(failed)] == failed:
+            continue
+        done, fits = 0, False
         to_try: list[tuple[bool, ...]] = [()]
         for luck in to_try:
             model = state if is_alone else copy_of(state)
             model.luck, model.asked = luck, 0
-            yield model, *played(model, calls, schedule)
+            expected, difference, parts = played(model, calls, schedule)
+            yield model, expected, difference
+            done, fits = max(done, parts), fits or difference is None
             to_try += [(*luck, *(False,) * (n - len(luck)), True) for n in range(len(luck), model.asked)]
+        failed = () if fits else schedule[:done]
 
 
 def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
@@ -139,14 +146,14 @@ def each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -
 
 def played(
     model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
-) -> tuple[dict[int, Answer], Difference | None]:
+) -> tuple[dict[int, Answer], Difference | None, int]:
     """Run the calls' parts in this order, what is left of them in turn; hold each answer (or some) against what was
-    seen."""
+    seen. Also how many places of the order that took."""
     running = {
         number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
     }
     expected: dict[int, Answer] = {}
-    for number in itertools.chain(schedule, itertools.cycle(range(len(calls)))):
+    for place, number in enumerate(itertools.chain(schedule, itertools.cycle(range(len(calls)))), start=1):
         if len(expected) == len(calls):
             break
         if number in expected:
@@ -155,15 +162,15 @@ def played(
             try:
                 answer = next(running[number])
             except DoesNotApply as error:  # under another choice, or in another state, than the call was judged fit in
-                return expected, Difference("reply", "a call of what the bus declares", str(error))
+                return expected, Difference("reply", "a call of what the bus declares", str(error)), place
             if answer is None:
                 continue
             expected[number] = answer
             model.last_rows = () if answer.also else answer.rows  # of several true ones none was seen to hold
             difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
             if difference is not None and number in of:
-                return expected, difference
-    return expected, None
+                return expected, difference, place
+    return expected, None, place
 
 
 def _too_soon(answer: Answer, called: Called) -> Difference | None:

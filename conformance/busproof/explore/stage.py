@@ -432,7 +432,7 @@ class Stage:
                 continue
             with contextlib.suppress(Unresolved):
                 looking.seen = self._send(looking)
-                expected, difference = played(copy_of(self.model), [looking], ())
+                expected, difference, _ = played(copy_of(self.model), [looking], ())
                 if difference is not None:
                     self.history.append(([looking], ()))  # a choice must explain this, too
                     told = [*mismatch.expected, str(expected[0])]

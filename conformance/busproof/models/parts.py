@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from busproof.models.spec import Cited, Difference, Fits, Part, Told, differs, plain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TIMES_KEPT = 20_000  # as text and as a number: each look reads those of all rows again
 
 # What a bus may take or refuse.
 BIG_NUMBER, NO_LIMIT, BIG_LIMIT = "a whole number beyond 64 bits", "limit 0", "limit above 2^31 - 1"
@@ -28,9 +30,14 @@ def bare(value: Any) -> Any:
 
 def us_of(value: Any) -> int | None:
     """Epoch microseconds of an ISO 8601 time with its zone; None for anything else."""
+    return _us_of_text(value) if type(value) is str else None
+
+
+@lru_cache(TIMES_KEPT)
+def _us_of_text(text: str) -> int | None:
     try:
-        at = datetime.fromisoformat(value)
-    except (ValueError, TypeError):
+        at = datetime.fromisoformat(text)
+    except ValueError:
         return None
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(microseconds=1)
 
@@ -67,6 +74,7 @@ def nearly_iso_8601(text: str) -> list[str]:
     return forms + ["another form that is nearly ISO 8601"] * (not is_iso_8601(sound))
 
 
+@lru_cache(TIMES_KEPT)
 def text_of(at_us: int) -> str:
     """ISO 8601 in UTC with microseconds and Z."""
     return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -129,6 +137,22 @@ class Whole(Fits):
         super().__init__(f"exactly {value}", lambda seen: bool(seen == value))
 
 
+class _Bare(Mapping[str, Any]):
+    """An expected row as a key reads it: what stands inside its values."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.row = row
+
+    def __getitem__(self, name: str) -> Any:
+        return bare(self.row[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.row)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
 class Rows(Part):
     """Rows of a table in any order. `key` finds a row's counterpart; where it is not known yet, the order does."""
 
@@ -146,7 +170,7 @@ class Rows(Part):
             by_key.setdefault(self.key(row), []).append(row)
         pairs, unmatched = [], []
         for row in self.expected:
-            same = by_key.get(self.key({name: bare(value) for name, value in row.items()}))
+            same = by_key.get(self.key(_Bare(row)))
             if same:
                 pairs.append((row, same.pop(0)))
             else:
@@ -164,7 +188,7 @@ class Rows(Part):
 
     def _short(self, some: list[dict[str, Any]]) -> str:
         """Which they are before what they hold: the text is cut."""
-        keys = [self.key({name: bare(value) for name, value in row.items()}) for row in some]
+        keys = [self.key(_Bare(row)) for row in some]
         return f"{keys!r:.300}: {some!r:.300}"
 
     def __repr__(self) -> str:

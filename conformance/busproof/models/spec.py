@@ -231,7 +231,8 @@ def _may_be(expected: Any, actual: Any) -> bool:
 def _first_of(pairs: Iterable[tuple[Any, Any, Any]], path: str, place: str, rows: tuple[str, ...]) -> Difference | None:
     """The first difference of the members. Most are plain and the same: these are passed over at once."""
     for key, one, other in pairs:
-        if type(one) in _PLAIN and type(one) is type(other) and one == other:
+        inner = one.value if type(one) is Cited else one
+        if type(inner) in _PLAIN and type(inner) is type(other) and inner == other:
             continue
         if found := differs(one, other, path + place % key, rows):
             return found

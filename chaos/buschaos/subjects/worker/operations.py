@@ -220,6 +220,13 @@ OPERATIONS = (
         lambda _: {"worker": "wanda", "from_state": "ASSIGNED", "to_state": "WORKING"},
         ("states",),
     ),
+    Operation(  # of a worker of which the store has nothing yet
+        "transition, the first",
+        "presence",
+        "transition",
+        lambda _: {"worker": "wilma", "to_state": "ASSIGNED"},
+        ("states",),
+    ),
     Operation(
         "redrive",
         "retry",

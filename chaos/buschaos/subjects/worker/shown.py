@@ -11,6 +11,7 @@ from busproof.protocol import HelloReply
 from busproof.session import Session
 
 _AGENTS = ("alice", "bob", "carol", "dora", "erna", "fred")
+_WORKERS = ("wanda", "wilma")
 _TASKS = ("free", "held", "stale", "epilogue")
 _LIMIT = 500
 
@@ -22,7 +23,7 @@ def shown(session: Session, hello: HelloReply) -> dict[str, Any]:
     if "presence" in hello.nouns and hello.clock == "manual":
         state["agents"] = sorted(session.call("liveness")["agents"], key=lambda row: str(row["agent_id"]))
     if "states" in hello.features:
-        state["states"] = [session.call("worker_state", worker="wanda")]
+        state["states"] = [session.call("worker_state", worker=worker) for worker in _WORKERS]
     if "dead_letter" in hello.features:
         state["dead"] = [
             {"agent_id": agent, "seq": row["seq"]}
