@@ -61,7 +61,9 @@ def check(args: argparse.Namespace) -> int:
         args.seed = random.randrange(2**31)  # told in the header and in every replay
     bus = args.bus or "the reference"
     if not args.quiet:
-        say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {_jobs(args)} processes", sys.stderr)
+        jobs = _jobs(args, _run(args, out))
+        processes = f"{jobs} processes" if jobs > 1 else "one process"
+        say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {processes}", sys.stderr)
     is_cut = _run_pytest(args, out)
     try:
         report = lines.load(out / "report.jsonl")
@@ -79,9 +81,9 @@ def check(args: argparse.Namespace) -> int:
     return int(report.footer["exit_code"])
 
 
-def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
-    """Run the suite and show how far it is. True if the user cut it short."""
-    run = Run(
+def _run(args: argparse.Namespace, out: Path) -> Run:
+    """What was asked for."""
+    return Run(
         out=out,
         system=args.system,
         bus=args.bus,
@@ -92,8 +94,13 @@ def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
         known_file=args.known or "",
         nightly=args.nightly,
     )
+
+
+def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
+    """Run the suite and show how far it is. True if the user cut it short."""
+    run = _run(args, out)
     # Forked while there is but one thread: what is imported here, pytest need not import again.
-    process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, out), out))
+    process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run), out))
     with contextlib.ExitStack() as stack:
         if "reference" in (args.bus or "reference", args.mixed_with):
             os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's
@@ -128,14 +135,18 @@ def _pytest(options: list[str], out: Path) -> None:
     pytest.main(options)
 
 
-def _jobs(args: argparse.Namespace) -> str:
-    """Several a core, for they wait for their buses most of the time."""
+def _jobs(args: argparse.Namespace, run: Run) -> int:
+    """Several a core, for they wait for their buses most of the time; no more than there are items, for each takes a
+    second to begin. 0, that is none beside pytest's own, for one item, and for what a name with a dot says."""
+    items = len(run.items())
+    if items < 2 or (len(args.only) == 1 and "." in args.only[0]):
+        return 0
     jobs = SYSTEMS[args.system].processes_a_core * (os.cpu_count() or 1)
-    return str(min(jobs, 8)) if args.jobs == "auto" else str(args.jobs)
+    return min(min(jobs, 8) if args.jobs == "auto" else int(args.jobs), items)
 
 
-def _options(args: argparse.Namespace, out: Path) -> list[str]:
-    is_one_item = args.only and len(args.only) == 1 and "." in args.only[0]
+def _options(args: argparse.Namespace, run: Run) -> list[str]:
+    out, jobs = run.out, _jobs(args, run)
     return [
         *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
         # The plugin of unraisable exceptions collects garbage five times at the end of each process, for nothing. And
@@ -143,7 +154,7 @@ def _options(args: argparse.Namespace, out: Path) -> list[str]:
         # that watches over that test is not in the fork.
         *("-p", "no:unraisableexception", "-p", "no:faulthandler"),
         *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
-        *("-n", "0" if is_one_item else _jobs(args), "--dist", "load", "--maxschedchunk", "1"),
+        *("-n", str(jobs), "--dist", "load", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),
         *("--busproof-out", str(out)),
         *("--busproof-system", args.system),

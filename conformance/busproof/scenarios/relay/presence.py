@@ -172,6 +172,7 @@ def denied(ctx: Ctx) -> None:
     with started(ctx) as (agents, bus):
         (ctx.store.parent / "work" / "out").symlink_to("/")
         work = ctx.store.parent / "work"
+        (work.parent / "work-other").mkdir()  # it is there, and its name begins as a root's
         cases = {
             "relay.presence.20": ("CLI: /bin/sh\n", "CLI: sh\n", "CLI: claude -x\n", "CLI: CLAUDE\n"),
             "relay.presence.22": tuple(
