@@ -10,6 +10,7 @@ from busproof.explore import corpus
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 from busproof.systems import SYSTEMS
+from busproof.warm import Warm
 
 OTHERWISE = Path(__file__).parent / "relay_otherwise.py"
 ELSEWHERE = Path(__file__).parents[1] / "choices" / "relay" / "the_ledger_is_elsewhere.py"
@@ -29,20 +30,20 @@ CHOSEN = {
 }
 
 
-def test_a_bus_that_chose_otherwise_in_all_of_it_is_followed_through_the_whole_corpus() -> None:
+def test_a_bus_that_chose_otherwise_in_all_of_it_is_followed_through_the_whole_corpus(warm: Warm) -> None:
     """Every script holds, though several choices meet in one answer."""
     specification = SYSTEMS["relay"].model
     assert specification is not None
-    with contextlib.closing(Fleet([f"exec:{sys.executable} {OTHERWISE}"], system="relay")) as fleet:
+    with contextlib.closing(Fleet([warm.spec(f"exec:{sys.executable} {OTHERWISE}")], system="relay")) as fleet:
         found = corpus.replay(fleet, specification, corpus.scripts("relay"))
     assert {name: program.mismatch and program.mismatch.told() for name, program in found.broken.items()} == {}
     assert found.dialects == CHOSEN
 
 
 @pytest.mark.parametrize("item", ["log.tree", "presence.release", "export.backup", "corpus:agents", "corpus:order"])
-def test_a_ledger_in_a_file_of_its_own_is_judged_by_what_the_bus_tells_of_it(item: str) -> None:
+def test_a_ledger_in_a_file_of_its_own_is_judged_by_what_the_bus_tells_of_it(item: str, warm: Warm) -> None:
     """Nothing opens ledger.db, which is not there; only rows about its tables are not applicable."""
-    with contextlib.closing(Fleet([f"exec:{sys.executable} {ELSEWHERE}"], system="relay")) as fleet:
+    with contextlib.closing(Fleet([warm.spec(f"exec:{sys.executable} {ELSEWHERE}")], system="relay")) as fleet:
         found = run_item(fleet, item, seed=1)
     assert {one.why for one in found if one.outcome in ("fail", "warn") or "broke" in one.why} == set()
     assert any(result.outcome == "pass" for result in found)

@@ -211,7 +211,7 @@ class WorkerState(Values):
         """Somebody changes a row that stands in the log."""
         for row in self.log:
             if plain(row.seq) == seq:
-                setattr(row, "text" if column == "payload" else column, value)
+                setattr(row, {"payload": "text", "payload_ref": "ref"}.get(column, column), value)
         return {}
 
     def lose_blob(self, ref: str) -> dict[str, Any]:
