@@ -210,8 +210,10 @@ class WorkerState(Values):
     def tamper(self, seq: int, column: str, value: Any) -> dict[str, Any]:
         """Somebody changes a row that stands in the log."""
         for row in self.log:
-            if plain(row.seq) == seq:
-                setattr(row, {"payload": "text", "payload_ref": "ref"}.get(column, column), value)
+            if plain(row.seq) == seq and column == "payload_ref":
+                row.ref, row.text = value, self.blobs.get(value)
+            elif plain(row.seq) == seq:
+                setattr(row, "text" if column == "payload" else column, value)
         return {}
 
     def lose_blob(self, ref: str) -> dict[str, Any]:
