@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof import cli
+from busproof import check, cli
 
 
 def run(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -34,6 +34,25 @@ def test_an_odd_number_of_processes_is_refused(
         cli.main(["check", "worker", f"--jobs={jobs}"])
     assert ended.value.code == 2
     assert "neither auto nor a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("only", "processes"),
+    [
+        ([], 3),
+        (["cursor"], 3),
+        (["history"], 2),  # on the bus alone, and in a mixed fleet
+        (["history", "corpus:06016"], 3),
+        (["corpus:06016"], 0),
+        (["cursor.ack_beyond_the_log"], 0),
+    ],
+)
+def test_no_more_processes_start_than_there_are_items(only: list[str], processes: int, tmp_path: Path) -> None:
+    """0: pytest's own plays them."""
+    line = ["check", "worker", "-j", "3", *(f"--only={name}" for name in only)]
+    args = cli._parser().parse_args(line)
+    args.seed = 1
+    assert check._jobs(args, check._run(args, tmp_path)) == processes
 
 
 @pytest.mark.parametrize("out", ["file/x", "file", "/proc/nothing"])

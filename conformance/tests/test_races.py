@@ -1,13 +1,17 @@
 """A bus that looks before it locks is found every time: the schedule is forced, and does not wait for luck."""
 
+import time
+
 import pytest
 
+from busproof.adapters.base import Refused
 from busproof.catalogue import catalogue
 from busproof.explore.script import Step, call
 from busproof.explore.search import play
 from busproof.fleet import Fleet
 from busproof.mutant import mutants
 from busproof.runner import run_item
+from busproof.scenarios import common
 from busproof.scenarios.common import raced
 from busproof.suite import stage
 from busproof.systems import SYSTEMS
@@ -66,6 +70,33 @@ def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:
         fleet.close()
     assert sorted(events[:2]) == [("invoke", 0), ("invoke", 1)]
     assert len(events) == 6
+
+
+@pytest.mark.parametrize(("patient_s", "is_asked_again"), [(0.0, True), (3_600.0, False)])
+def test_who_waited_long_for_the_lock_and_gave_up_is_asked_again(
+    patient_s: float, is_asked_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine may be that slow. The busy answer of who has not waited so long is its answer."""
+    monkeypatch.setattr(common, "PATIENT_S", patient_s)
+    asked: list[int] = []
+
+    def gives_up_first() -> dict[str, object]:
+        asked.append(1)
+        if len(asked) > 1:
+            return {"ok": True}
+        time.sleep(0.01)
+        raise Refused("BUSY", "database is locked", definite=True)
+
+    fleet = Fleet(["sqlite:"], system="worker")
+    try:
+        with stage(fleet, run="race") as ctx:
+            first, other = raced(ctx, gives_up_first, dict)
+    finally:
+        fleet.close()
+    assert other == {}
+    assert len(asked) == 1 + is_asked_again
+    assert (first == {"ok": True}) == is_asked_again
+    assert is_asked_again or isinstance(first, Refused)
 
 
 def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolation(warm: Warm) -> None:

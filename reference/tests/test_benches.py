@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -50,6 +51,15 @@ def test_nothing_is_lost_doubled_or_stuck(tmp_path: Path, arguments: list[str]) 
     ):
         code = _ended(bench, 300)
     assert code == 0, said.read_text()
+
+
+def test_a_tree_is_compared_with_another(tmp_path: Path) -> None:
+    """Here with itself: each operation has its figure."""
+    command = [sys.executable, str(BENCH / "before.py"), str(BENCH.parents[1]), "--rounds", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "busproof-out" / "bench" / "before.json").read_text())
+    assert {"publish", "poll and ack", "claim and release", "send", "claim and complete", "sync"} <= figures.keys()
 
 
 def test_a_bench_that_is_ended_leaves_no_server(tmp_path: Path) -> None:

@@ -82,20 +82,20 @@ def _ways(
     state: Model, calls: list[Called], schedules: Schedules, *, is_alone: bool
 ) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
     """Every schedule, and of each what `either` may have been. Alone, the state itself goes on, and not a copy."""
-    failed: tuple[int, ...] = ()  # how a schedule began that went wrong: what begins so goes wrong as well
+    ended: tuple[int, ...] = ()  # how the last one began, as far as it was played: what begins so ends in the same
     for schedule in schedules or _schedules(state, calls):
-        if failed and schedule[: len(failed)] == failed:
+        if ended and schedule[: len(ended)] == ended:
             continue
-        done, fits = 0, False
+        done = 0
         to_try: list[tuple[bool, ...]] = [()]
         for luck in to_try:
             model = state if is_alone else copy_of(state)
             model.luck, model.asked = luck, 0
             expected, difference, parts = played(model, calls, schedule)
             yield model, expected, difference
-            done, fits = max(done, parts), fits or difference is None
+            done = max(done, parts)
             to_try += [(*luck, *(False,) * (n - len(luck)), True) for n in range(len(luck), model.asked)]
-        failed = () if fits else schedule[:done]
+        ended = schedule[:done]
 
 
 def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:

@@ -99,19 +99,19 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     is no such lock, they only go out together. A call that waited long for the lock and gave up is made again: a busy
     machine gives it to one at a time, and slowly.
     """
-    ended_s: dict[int, float] = {}
+    took_s: dict[int, float] = {}
 
     def timed(number: int, call: Callable[[], Row]) -> Row:
         began_s = time.monotonic()
         try:
             return call()
         finally:
-            ended_s[number] = time.monotonic() - began_s
+            took_s[number] = time.monotonic() - began_s
 
     results = _raced(ctx, [partial(timed, number, call) for number, call in enumerate(calls)])
     busy = CONTRACTS[ctx.fleet.system].busy
     for number, result in enumerate(results):
-        if isinstance(result, Refused) and definite(result, busy) and ended_s[number] > PATIENT_S:
+        if isinstance(result, Refused) and definite(result, busy) and took_s[number] > PATIENT_S:
             results[number] = _in_threads([calls[number]])[0]
     return results
 

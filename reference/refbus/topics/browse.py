@@ -93,11 +93,11 @@ class Browse:
             return as_messages(tx.rows(_UNANSWERED, (topic_id, limit)))
 
     def voices(self, topic_id: str) -> Voices:
-        """The senders and types of a topic's messages. Errors: TOPIC_NOT_FOUND."""
+        """The senders and types of a topic's messages, as far as they have any. Errors: TOPIC_NOT_FOUND."""
         with self._store.snapshot() as tx:
             self._refuse_unknown(tx, topic_id)
             pairs = tx.rows("SELECT DISTINCT sender, message_type FROM messages WHERE topic_id = ?", (topic_id,))
-        senders, types = ({str(readable(pair[at])) for pair in pairs} for at in (0, 1))
+        senders, types = ({str(readable(pair[at])) for pair in pairs if pair[at] is not None} for at in (0, 1))
         return {"senders": sorted(senders), "types": sorted(types)}
 
     @staticmethod
