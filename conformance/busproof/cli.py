@@ -220,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify recorded histories, with Spark or in Python",
             "compact": "make narrow Parquet streams of histories, for `audit`",
-            "demo": "everything in about a minute, on the reference",
+            "demo": "everything in one to two minutes, on the reference",
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
     doctor = add("doctor", _doctor, "tell faults of an adapter from faults of its bus; or look at an odd database")

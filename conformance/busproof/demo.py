@@ -1,4 +1,4 @@
-"""`busproof demo`: the whole kit in about a minute, on the reference `worker` bus.
+"""`busproof demo`: the whole kit in one to two minutes, on the reference `worker` bus.
 
 Four acts, each the command that a user would type, each with its verdict: check the reference; check a bus with one
 planted fault, which must come out invalid; kill writers and record the history; let Spark verify that history.
