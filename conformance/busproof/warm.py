@@ -12,6 +12,7 @@ Only for programs of ours, which do nothing of note when they are imported: a bu
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -24,21 +25,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from busproof.adapters.forked import COMMAND
 from busproof.handover import LENGTH_BYTES, STREAMS
-
-HANDOVER = str(Path(__file__).with_name("handover.py"))
 
 
 def is_warm(spec: str) -> bool:
     """Is it a spec that a warm process gave? It means nothing after that process."""
-    return HANDOVER in spec
+    return COMMAND[-1] in spec
 
 
 def started_by(path: str, spec: str) -> str:
@@ -47,7 +49,7 @@ def started_by(path: str, spec: str) -> str:
     argv = shlex.split(command)
     if not argv or argv[0] != sys.executable:
         return spec
-    return f"{scheme}:{shlex.join([sys.executable, '-S', '-E', HANDOVER, path, *argv[1:]])}"
+    return f"{scheme}:{shlex.join([*COMMAND, path, *argv[1:]])}"
 
 
 class Warm:
@@ -122,6 +124,9 @@ class _Server:
             request += chunk
         pid = os.fork() if request else 0
         if request and pid == 0:
+            os.setsid()
+            with contextlib.suppress(OSError):  # a caller that is gone
+                line.sendall(os.getpid().to_bytes(LENGTH_BYTES, "big"))  # from here on a kill of its group finds it
             self._let_go(line)
             return _take_over(streams, os.fsdecode(request).split("\0"))
         for fd in streams:
@@ -168,7 +173,6 @@ class _Server:
 
 def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     """In the child: the caller's streams, folder and environment."""
-    os.setsid()
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)
@@ -195,14 +199,39 @@ def _serve(path: str, modules: Sequence[str]) -> None:
     program = server.next_program()
     # `python -m` of what is imported already is said to be unpredictable. Ours only define and call main.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
-    if program[0] == "-m":
-        sys.argv = program[1:]
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = program
-        sys.path.insert(0, str(Path(program[0]).parent))
-        runpy.run_path(program[0], run_name="__main__")
+    os._exit(_run(program))
+
+
+def _run(program: list[str]) -> int:
+    """To its end, and all that a program does then, but for taking its modules apart, which costs as much as a start.
+
+    Returns its exit code.
+    """
+    code = 0
+    try:
+        if program[0] == "-m":
+            sys.argv = program[1:]
+            sys.path.insert(0, os.getcwd())
+            runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = program
+            sys.path.insert(0, str(Path(program[0]).parent))
+            runpy.run_path(program[0], run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, int | None):
+            code = end.code or 0
+        else:
+            print(end.code, file=sys.stderr)
+            code = 1
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    return code & 0xFF
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from busproof.adapters.base import Lost
+from busproof.adapters.child import Child
+from busproof.adapters.forked import Forked
 from busproof.fleet import open_door, reference
 from busproof.warm import Warm
 
@@ -123,3 +126,72 @@ def test_the_reference_answers_from_a_warm_start(warm: Warm, system: str, tmp_pa
         door.call("open", {"store": str(tmp_path), "options": {}})
     finally:
         door.kill()
+
+
+def test_a_door_has_the_program_itself_for_its_child(warm: Warm, tmp_path: Path) -> None:
+    """Nothing stands between them: its number, its lines, its folder, its words for people and its end."""
+    program = tmp_path / "says.py"
+    program.write_text(
+        "import os, sys\nprint(os.getpid(), os.getsid(0), os.getcwd(), flush=True)\nsys.exit('no ' + input())\n"
+    )
+    child = Child(argv(warm, program), cwd=str(tmp_path))
+    assert child.read_line("its number").split() == [f"{child.pid}".encode()] * 2 + [os.fsencode(tmp_path)]
+    assert not child.has_ended
+    child.write_line(b"more")
+    with pytest.raises(Lost, match="no more"):
+        child.read_line("anything")
+    child.close()
+    assert child.has_ended
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("", 0),
+        ("import sys; sys.exit(7)", 7),
+        ("import sys; sys.exit('why')", 1),
+        ("raise ValueError", 1),
+        ("import os; os._exit(3)", 3),
+        ("import os; os.abort()", -signal.SIGABRT),
+        ("import atexit, os; atexit.register(os._exit, 4)", 4),
+        ("import os, threading, time; threading.Timer(0.01, os._exit, [5]).start()", 5),
+    ],
+)
+def test_it_ends_as_python_ends_it(warm: Warm, tmp_path: Path, source: str, code: int) -> None:
+    """Also at its exit handlers, and when its last thread ends."""
+    program = tmp_path / "ends.py"
+    program.write_text(source)
+    started = Forked(argv(warm, program), str(tmp_path), os.environ)
+    with started.stdin, started.stdout, started.stderr:
+        assert started.wait(30) == started.poll() == started.wait() == code
+        assert subprocess.run([sys.executable, program], capture_output=True, check=False).returncode == code
+
+
+def test_what_does_not_end_in_time_is_waited_for_again(warm: Warm, tmp_path: Path) -> None:
+    """As subprocess says it; then it is killed, and its whole session with it."""
+    program = tmp_path / "waits.py"
+    program.write_text(
+        "import os, subprocess, time\nprint(subprocess.Popen(['sleep', '600']).pid, flush=True)\ntime.sleep(600)\n"
+    )
+    started = Forked(argv(warm, program), str(tmp_path), os.environ)
+    with started.stdin, started.stdout, started.stderr:
+        helper = int(started.stdout.readline())
+        assert started.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            started.wait(0.01)
+        os.killpg(started.pid, signal.SIGKILL)
+        assert started.wait() == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        while True:
+            os.kill(helper, 0)
+            time.sleep(0.001)
+
+
+def test_a_warm_process_that_is_over_starts_nothing(tmp_path: Path) -> None:
+    """It is an error of the operating system, as a program that is not there; no pipe is left open."""
+    with Warm([]) as warm:
+        command = argv(warm, tmp_path / "any.py")
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match=r"No such file|refused|over"):
+        Child(command)
+    assert len(os.listdir("/proc/self/fd")) == len(before)

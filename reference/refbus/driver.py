@@ -11,10 +11,11 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pkgutil
 import sqlite3
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any, ClassVar, NamedTuple
 
 from refbus import __version__
 from refbus.kernel import jsontext
@@ -219,10 +220,20 @@ def _readable(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
 
 
-if __name__ == "__main__":
-    from refbus.comms.bus import CommsBus
-    from refbus.relay.bus import RelayBus
-    from refbus.timeline.bus import TimelineBus
-    from refbus.worker.bus import WorkerBus
+class _Reference(Mapping[str, Any]):
+    """Our own buses, each imported when it is asked for: of four, a session serves one."""
 
-    serve({"worker": WorkerBus, "comms": CommsBus, "relay": RelayBus, "timeline": TimelineBus})
+    CLASSES: ClassVar = {"worker": "WorkerBus", "comms": "CommsBus", "relay": "RelayBus", "timeline": "TimelineBus"}
+
+    def __getitem__(self, system: str) -> Any:
+        return pkgutil.resolve_name(f"refbus.{system}.bus:{self.CLASSES[system]}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.CLASSES)
+
+    def __len__(self) -> int:
+        return len(self.CLASSES)
+
+
+if __name__ == "__main__":
+    serve(_Reference())

@@ -23,6 +23,7 @@ from typing import IO
 
 from busproof.adapters.asleep import answering
 from busproof.adapters.base import Lost
+from busproof.adapters.forked import Forked, is_forked
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 UNREAD_BYTES_MAX = 2 * LINE_BYTES_MAX
@@ -48,16 +49,21 @@ class Child:
         cwd: str | None = None,
         pass_fds: Sequence[int] = (),
     ) -> None:
-        self._process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env={**os.environ, "TZ": FAR_FROM_UTC, **(env or {})},
-            start_new_session=True,
-            pass_fds=pass_fds,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+        environment = {**os.environ, "TZ": FAR_FROM_UTC, **(env or {})}
+        self._process: subprocess.Popen[bytes] | Forked = (
+            Forked(argv, cwd or os.getcwd(), environment)
+            if is_forked(argv)
+            else subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+                pass_fds=pass_fds,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         )
         assert self._process.stdin is not None
         self._stdin: IO[bytes] = self._process.stdin
