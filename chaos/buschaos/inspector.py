@@ -7,45 +7,50 @@ because a damaged or half-grown `-shm` file kills its reader with SIGBUS, and th
 
 from __future__ import annotations
 
-import contextlib
+import atexit
+import functools
 import json
-import subprocess
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from buschaos.subjects import SUBJECTS
+from busproof.adapters.base import Lost
+from busproof.adapters.child import Child
+from busproof.warm import Warm
 
 LIMIT_S = 60.0
+
+
+@functools.cache
+def _warm() -> Warm:
+    """A run looks with a dozen of them, one after the other; most of what each costs is to import the systems."""
+    warm = Warm(["buschaos.inspector"])
+    atexit.register(warm.close)
+    return warm
 
 
 class Inspector:
     """Asks the process, and starts another one when it died."""
 
     def __init__(self, system: str) -> None:
-        self._look = SUBJECTS[system].truth.inspect
-        self._process: subprocess.Popen[bytes] | None = None
+        look = SUBJECTS[system].truth.inspect
+        program = [sys.executable, "-m", "buschaos.inspector", f"{look.__module__}:{look.__qualname__}"]
+        self._argv = shlex.split(_warm().spec(f"exec:{shlex.join(program)}").removeprefix("exec:"))
+        self._process: Child | None = None
 
     def look(self, store: Path) -> dict[str, Any]:
         """Facts about the store; `{"died": reason}` if looking at it killed the process."""
         if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "buschaos.inspector", f"{self._look.__module__}:{self._look.__qualname__}"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is ours alone
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(str(store)).encode() + b"\n")
-            self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            status = self._process.wait()
+            self._process = Child(self._argv)
+        try:
+            self._process.write_line(json.dumps(str(store)).encode())
+            line = self._process.read_line("a look at the files", LIMIT_S)
+        except Lost as lost:
             self.close()
-            return {"died": f"looking at the files ended the looker, status {status}"}
+            return {"died": f"looking at the files ended the looker: {lost}"}
         facts: dict[str, Any] = json.loads(line)
         return facts
 
@@ -53,7 +58,7 @@ class Inspector:
         """End the process."""
         process, self._process = self._process, None
         if process is not None:
-            process.communicate(timeout=LIMIT_S)
+            process.close()
 
     def __enter__(self) -> Inspector:
         return self

@@ -1,7 +1,8 @@
 """Playing a plan: driver processes, each with a few agents, each agent with a session that dies and comes back.
 
-Drivers are started by `multiprocess` with the spawn method and before the work begins; each has a pipe of its own,
-since a shared queue or lock that a killed process held is lost for all. Each records its own part of the history.
+Drivers are started by `multiprocess` before the work begins, forked from a server that has the imports and no threads;
+each has a pipe of its own, since a shared queue or lock that a killed process held is lost for all. Each records its
+own part of the history.
 Rounds are played in step, so that the sessions' clocks, set once a round, never run backwards between agents, but for
 those that the plan has wrong.
 """
@@ -12,6 +13,7 @@ import contextlib
 import os
 import signal
 import statistics
+import sys
 import threading
 import time
 import traceback
@@ -58,6 +60,7 @@ class Job:
     header: Any
     agents: tuple[tuple[int, AgentPlan], ...]  # with their numbers in the whole plan
     agents_in_all: int
+    environment: dict[str, str]  # as it is now: the server that drivers are forked from has that of the first run
 
 
 @dataclass
@@ -115,6 +118,7 @@ def play(
             header,
             tuple(numbered[driver::DRIVERS]),
             len(numbered),
+            dict(os.environ),
         )
         for driver in range(DRIVERS)
     ]
@@ -139,16 +143,20 @@ def play(
 def must_not_be_importing_main() -> None:
     """Ends a driver whose script begins a run of its own when it is imported: each would begin another one."""
     if getattr(multiprocess.current_process(), "_inheriting", False):
-        raise SystemExit(
+        print(
             "busproof chaos: its drivers are processes that import your script again, and the script begins a run when "
-            'it is imported: put that under `if __name__ == "__main__":`'
+            'it is imported: put that under `if __name__ == "__main__":`',
+            file=sys.stderr,
+            flush=True,  # a forked process ends without
         )
+        raise SystemExit(1)
 
 
 @contextlib.contextmanager
 def _drivers(jobs: list[Job]) -> Iterator[list[Any]]:
     """Start them all, and let none outlive the block."""
-    context = multiprocess.get_context("spawn")
+    context = multiprocess.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     started = []
     try:
         for job in jobs:
@@ -183,6 +191,8 @@ def _answer(pipe: Any) -> Any:
 def _drive(job: Job, pipe: Any) -> None:
     """A driver process: one thread an agent, a round at a time."""
     os.setsid()
+    os.environ.clear()
+    os.environ.update(job.environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends the run, by closing the pipe
     with contextlib.closing(Recorder(job.part, run=job.run, system=job.system, header=job.header)) as recorder:
         players = [_Player(job, number, plan, recorder) for number, plan in job.agents]

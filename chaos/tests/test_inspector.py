@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -82,7 +84,6 @@ def test_death_of_the_looker_is_a_finding_and_the_next_look_works(tmp_path: Path
     with Inspector("worker") as eyes:
         eyes.look(tmp_path)
         assert eyes._process is not None
-        eyes._process.kill()
-        eyes._process.wait()
-        assert "status -9" in eyes.look(tmp_path)["died"]
+        os.kill(eyes._process.pid, signal.SIGKILL)
+        assert "exit status -9" in eyes.look(tmp_path)["died"]
         assert eyes.look(store(tmp_path))["integrity"] == "ok"

@@ -160,7 +160,7 @@ def _hello(door: Door, system: str) -> HelloReply:
     except DoorError as error:
         raise Fault(str(error), "see docs/valid.md, What valid needs") from error
     try:
-        return HelloReply.model_validate(reply, strict=True)
+        return HelloReply.of(reply)
     except ValidationError as error:
         wrong = faults(error, 4)
         raise Fault(f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields") from error
@@ -302,7 +302,7 @@ def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract
     except DoorError as error:
         raise Fault(f"{method} was not answered: {error}", page) from error
     try:
-        contract.methods[method].reply.model_validate(reply, strict=True)
+        contract.methods[method].reply.of(reply)
     except ValidationError as error:
         wrong = faults(error, 4)
         raise Fault(f"{method}'s answer has another shape: {wrong}; it was {json.dumps(reply)[:200]}", page) from error

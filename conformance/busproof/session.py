@@ -56,7 +56,7 @@ class Session:
         if known is None:
             return ""
         try:
-            known.reply.model_validate(reply, strict=True)
+            known.reply.of(reply)
         except ValidationError as error:
             return faults(error)
         return ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,19 +19,29 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 BUS_ERROR = -32000
 
+_BUILDING = threading.Lock()
+
 Noun = Literal["log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork"]
 
 
 class Params(BaseModel):
     """What the kit sends. Fields beyond these are refused by a strict IUT."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)  # of hundreds of models a process needs a few
 
 
 class Reply(BaseModel):
     """What the IUT answers. Fields beyond these are allowed and ignored."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
+
+    @classmethod
+    def of(cls, answer: Any) -> Self:
+        """Of what a bus said, or pydantic's ValidationError. Threads may ask: only one of them builds the model."""
+        if not cls.__pydantic_complete__:
+            with _BUILDING:
+                cls.model_rebuild()
+        return cls.model_validate(answer, strict=True)
 
 
 class HelloParams(Params):

@@ -33,7 +33,7 @@ TIMELINE_FEATURES = {
 class Dimensions(Params):
     """What every key has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
     timeline: str
     submission: str
 
