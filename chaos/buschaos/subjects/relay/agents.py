@@ -83,16 +83,15 @@ def running(store: Path) -> Running:
     An agent's environment says who it is and where (R21).
     """
     found: dict[int, tuple[str, int]] = {}
-    for process in Path("/proc").glob("[0-9]*"):
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError, ValueError):
-            said = dict(
-                item.split("=", 1)
-                for item in os.fsdecode((process / "environ").read_bytes()).split("\0")
-                if "=" in item
-            )
+            environment = Path("/proc", pid, "environ").read_bytes()
+            if f"{NAME}=".encode() not in environment:  # as of most processes of a machine, which are many
+                continue
+            said = dict(item.split("=", 1) for item in os.fsdecode(environment).split("\0") if "=" in item)
             if NAME in said and os.path.realpath(said.get("AGENT_RELAY_DIR", "/")) == os.path.realpath(store):
-                parent = int((process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-                found[int(process.name)] = said[NAME], parent
+                parent = int(Path("/proc", pid, "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+                found[int(pid)] = said[NAME], parent
     tops = [(agent, pid) for pid, (agent, parent) in found.items() if parent not in found]
     return [{"agent": agent, "pid": pid} for agent, pid in sorted(tops)]
 
