@@ -215,6 +215,7 @@ class _Point:
         match self._case.way:
             case "cancelled":
                 self._door.cancel(self._request)
+                _until(lambda: not self._child.unread_bytes)
             case "disconnected":
                 self._child.end_input()
         time.sleep(PAUSE_S)

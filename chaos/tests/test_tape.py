@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from buschaos.nemeses.syscalls import Continue, WatchedChild
@@ -73,6 +73,7 @@ OPS = st.one_of(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(codes=st.lists(OPS, max_size=12))
+@example(codes=["os.pwrite(os.open('a', os.O_WRONLY), b'', 13)"])
 def test_the_replay_of_a_tape_is_what_stands_on_the_disk(
     tmp_path_factory: pytest.TempPathFactory, child: WatchedChild, codes: list[str]
 ) -> None:

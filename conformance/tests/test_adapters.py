@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from busproof.adapters.base import NESTED_MAX, Lost, Malformed, Refused, parsed
-from busproof.adapters.child import Household
+from busproof.adapters.child import Child, Household
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
@@ -287,3 +287,25 @@ def test_an_answer_is_let_in_as_deep_as_it_can_be_judged(opens: str, closes: str
 def test_a_long_answer_is_not_a_deep_one() -> None:
     """However many members it has."""
     assert parsed(b"[" + b"[1]," * 3000 + b"{}]")[-1] == {}
+
+
+def test_what_a_process_has_not_read_yet_is_known() -> None:
+    """It waits until it is told by a signal; then it reads all."""
+    code = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("up", flush=True)
+signal.sigwait({signal.SIGUSR1})
+print(len(input()), flush=True)
+"""
+    child = Child([sys.executable, "-c", code])
+    try:
+        assert child.read_line("its start") == b"up\n"
+        child.write_line(b"12345")
+        assert child.unread_bytes == 6
+        os.kill(child.pid, signal.SIGUSR1)
+        assert child.read_line("the length") == b"5\n"
+        assert child.unread_bytes == 0
+    finally:
+        child.close()
+    assert child.unread_bytes == 0

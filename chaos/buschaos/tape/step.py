@@ -54,7 +54,8 @@ def _read(call: Stopped, path: str, folder: str) -> Iterator[Step]:
         else:
             offset = args[3] if name.startswith("p") else position
         is_synced = bool(flags & (os.O_SYNC | os.O_DSYNC))
-        yield Step("write", path, offset=offset, data=call.data(size), is_synced=is_synced)
+        if size:  # nothing written behind the end makes no file longer
+            yield Step("write", path, offset=offset, data=call.data(size), is_synced=is_synced)
     elif name in ("fsync", "fdatasync"):
         yield Step("sync", path)
     elif name in ("sync", "syncfs"):

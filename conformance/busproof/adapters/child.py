@@ -7,13 +7,16 @@ starts carries the mark of its household in its environment, by which it is foun
 
 from __future__ import annotations
 
+import array
 import collections
 import contextlib
+import fcntl
 import os
 import queue
 import select
 import signal
 import subprocess
+import termios
 import threading
 import time
 import uuid
@@ -97,6 +100,14 @@ class Child:
         """Of the pipe on which it answers."""
         assert self._process.stdout is not None
         return os.fstat(self._process.stdout.fileno()).st_ino
+
+    @property
+    def unread_bytes(self) -> int:
+        """Of what was written to it: it has not read them yet."""
+        left = array.array("i", [0])
+        with contextlib.suppress(OSError, ValueError):  # its input has ended
+            fcntl.ioctl(self._stdin.fileno(), termios.FIONREAD, left)
+        return left[0]
 
     # -- lines
 

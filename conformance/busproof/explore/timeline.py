@@ -765,13 +765,5 @@ def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
 
 SPECIFICATION = Specification(
-    "timeline",
-    TimelineModel,
-    TimelineHand,
-    TimelineGenerator,
-    _things,
-    EDGES,
-    METHODS,
-    conditions=_conditions,
-    programs=25,
+    "timeline", TimelineModel, TimelineHand, TimelineGenerator, _things, EDGES, METHODS, conditions=_conditions
 )

@@ -147,8 +147,10 @@ class CommsModel(Model):
             if nulls != params and self.choice("comms.log.33: NaN", "is refused", "is null") == "is null":
                 params = nulls
         if self.at != "hand":
-            for delivery in (one for message in self.messages for one in message.deliveries.values()):
-                delivery.is_looked_at(self.now_us)
+            for message in self.messages:
+                for delivery in message.deliveries.values():
+                    if delivery.was_due is False:  # as of few of a thousand
+                        delivery.is_looked_at(self.now_us)
         return params
 
     def wants_look(self) -> str | None:
@@ -156,9 +158,11 @@ class CommsModel(Model):
         return "dump" if self.is_silent else None
 
     def fingerprint(self) -> str:
-        """The order of rows decides ties; that of everything else nothing."""
+        """The order of rows decides ties of those that one agent is shown; that of everything else nothing."""
+        agents = {message.to for message in self.messages}
         parts = (
-            self.messages,
+            sorted(map(repr, self.messages)),
+            sorted((str(to), [m.id for m in self.messages if m.to in (to, None)]) for to in agents),
             sorted(map(repr, self.sent)),
             sorted(map(repr, self.trail)),
             sorted(map(repr, self.letters)),
