@@ -43,7 +43,7 @@ def untold(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Fault]]:
         bus = make()
         bus.lies = ("order_reversed" + UNTOLD,)
         path = tmp_path_factory.mktemp("untold") / f"untold-{bus.system}.jsonl"
-        found[path] = [fault for fault in generate(bus, 8_000, path, faults=3, seed=4) if fault.event >= 0]
+        found[path] = [fault for fault in generate(bus, 5_000, path, faults=3, seed=4) if fault.event >= 0]
     return found
 
 
