@@ -341,6 +341,8 @@ class CommsModel(Model):
                 return None
         elif ttl_seconds is None:
             self.row("comms.log.42")
+            if self.choice("comms.log.42: null", "for ever", "not given") == "not given":
+                return self.expiry(channel)
             return None
         elif self.whole(ttl_seconds, 0, TTL_S_MAX) == 0:
             self.may_refuse("ttl_seconds 0", *ARGUMENTS)
@@ -650,17 +652,19 @@ class CommsModel(Model):
     def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:
         delivery, row = message.of(agent), self.agents.setdefault(agent, Agent())
         delivery.error, delivery.is_strangers, delivery.was_due = error, False, False
+        row.has_broadcasts |= message.to is None
         if error is None:
             self.row("comms.lease.06", "comms.lease.08")
-            row.processed += 1
+            row.done += 1
             delivery.status = "done"
             self.tell("completed", agent, message.id)
             return {"status": Told("done")}
-        row.errors += 1
+        row.failures += 1
         delivery.failures += 1
         self.tell("failed", agent, message.id)
         if delivery.failures >= FAILURES_MAX:
             self.row("comms.retry.07", "comms.retry.08", "comms.retry.16", "comms.retry.17")
+            row.dead += 1
             self.bury(message, agent, error)
             return {"status": Told("dead")}
         self.row("comms.retry.01", "comms.retry.03")
@@ -818,8 +822,14 @@ class CommsModel(Model):
             asked = self.by_id(original_message["id"])
             self.row("comms.route.30")
             if asked is None or asked.deliveries.get(new.sender, Delivery()).count == 0:
-                self.refuse("NOT_CLAIMED", "comms.route.42")
+                self.refuse_unclaimed(asked)
         return {"message_id": known or self.post(new)}
+
+    def refuse_unclaimed(self, asked: Message | None) -> None:
+        """Who has not claimed a broadcast does not answer it, whoever else has (C3)."""
+        if self.choice("comms.route.42: a broadcast", "by who has claimed it", "by anybody") == "by who has claimed it":
+            is_anothers = asked is not None and any(one.count for one in asked.deliveries.values())
+            self.refuse("NOT_CLAIMED", "comms.route.45" if is_anothers else "comms.route.42")
 
     def type_of_answer(self, kind: str) -> str:
         """X.response for X.query (C17)."""
@@ -949,9 +959,19 @@ class CommsModel(Model):
             "current_task": Cited(row.task, ("comms.presence.01",)),
             "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if said else ANYTHING,
             "messages_pending": Cited(Between(low, high), ("comms.presence.09",)),
-            "messages_processed": Cited(row.processed, ("comms.presence.09",)),
-            "error_count": Cited(row.errors, ("comms.presence.09",)),
+            **self.counted(row),
         }
+
+    def counted(self, row: Agent) -> dict[str, Any]:
+        """What it completed, with and without an error. What of a message that failed, the seed leaves open."""
+        processed, errors = row.done, row.failures
+        if row.failures:
+            what = self.choice("comms.presence.09: processed is", "what is done", "what failed, too", "the dead, too")
+            processed += {"what failed, too": row.failures, "the dead, too": row.dead}.get(what, 0)
+            if self.choice("comms.presence.09: an error is", "each failure", "a dead letter") == "a dead letter":
+                errors = row.dead
+        rows = ("comms.presence.09",) if row.has_broadcasts else ("comms.presence.13",)
+        return {"messages_processed": Cited(processed, rows), "error_count": Cited(errors, rows)}
 
     # -- artifacts
 

@@ -147,8 +147,10 @@ class Agent:
     status: str | None = None  # never said
     task: str | None = None
     beat_us: int = 0
-    processed: int = 0
-    errors: int = 0
+    done: int = 0
+    failures: int = 0
+    dead: int = 0  # messages that failed for good
+    has_broadcasts: bool = False  # among them: the seed does not know who completes one, so it may count for nobody
 
 
 @dataclass

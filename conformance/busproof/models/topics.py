@@ -192,6 +192,7 @@ class TopicsModel(Model):
         self.topics: list[Topic] = []  # the oldest first
         self.joined: dict[tuple[int | str, Any], tuple[str, int]] = {}  # (server, topic) → name, claim
         self.claims = 0
+        self.sent_away: set[int] = set()  # claims whose session was told that it has not joined
 
     def fingerprint(self) -> str:
         """Who read or came first tells nothing later; of a claim only whether it is the latest of its name."""
@@ -204,7 +205,10 @@ class TopicsModel(Model):
             for one in self.topics
         ]
         latest = {(plain(one.topic_id), name): held.claim for one in self.topics for name, held in one.names.items()}
-        joined = [(key, name, latest.get((key[1], name)) == claim) for key, (name, claim) in self.joined.items()]
+        joined = [
+            (key, name, latest.get((key[1], name)) == claim, claim in self.sent_away)
+            for key, (name, claim) in self.joined.items()
+        ]
         return repr((topics, sorted(joined, key=repr)))
 
     # -- what a value may be
@@ -470,10 +474,14 @@ class TopicsModel(Model):
 
     def still(self, topic: Topic, who: tuple[str, int], row: str = ROW_25) -> str:
         """Its name, unless another session has taken it over since (B10)."""
+        name, claim = who
+        if claim in self.sent_away:
+            self.refuse("AGENT_NOT_JOINED", "topics.lease.32")
         is_old = self.is_anothers(topic, who)
         if is_old and self.choice(row, "may no longer act", "may act") == "may no longer act":
+            self.sent_away.add(claim)
             self.refuse("AGENT_NOT_JOINED", row)
-        return who[0]
+        return name
 
     def end_of_wait(self, topic: Topic, who: tuple[str, int]) -> str:
         """How a wait ends; one of whom another session has taken the name over since may end otherwise elsewhere."""
@@ -661,11 +669,10 @@ class TopicsModel(Model):
                     warnings.append(warning("CONTENT_MISMATCH"))
                 is_sure = is_sure and draft.says_the_same(old) <= draft.is_written_alike(old)
                 continue
-            is_lost = draft.reply_to is not None and all(
-                plain(one.message_id) != draft.reply_to for one in topic.messages
+            self.all_of(
+                lambda: topic.status == "open" or self.refuse("TOPIC_CLOSED", "topics.route.14"),
+                lambda reply_to=draft.reply_to: self.answers(topic, reply_to),
             )
-            lost = [self.refuse_lost_reply] if is_lost else []
-            self.all_of(lambda: topic.status == "open" or self.refuse("TOPIC_CLOSED", "topics.route.14"), *lost)
             message = Message(
                 self.born(ShortId, "message"),
                 topic.topic_id,
@@ -690,10 +697,13 @@ class TopicsModel(Model):
         is_same = self.choice("topics.log.39", "one time in a call", "a time for each thing") == "one time in a call"
         return now if is_same else Moment(f"{self._step}.another")
 
-    def refuse_lost_reply(self) -> None:
-        """It answers no message of its topic."""
+    def answers(self, topic: Topic, reply_to: str | None) -> None:
+        """A reply is to a message of its topic. A bus need not look; where it does, another topic's is none."""
+        there = {plain(one.message_id): lane for lane in self.topics for one in lane.messages}
+        if reply_to is None or there.get(reply_to) is topic:
+            return
         if self.choice("topics.log.52", "refused", "taken") == "refused":
-            self.refuse("INVALID_ARGUMENT", "topics.log.52", "topics.log.60")
+            self.refuse("INVALID_ARGUMENT", "topics.log.89" if reply_to in there else "topics.log.52", "topics.log.60")
 
     def known(self, topic: Topic, sender: str, client_id: str | None, new: list[Message]) -> Message | None:
         """The message that has this key of the sender's on this topic already."""

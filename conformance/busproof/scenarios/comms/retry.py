@@ -213,6 +213,29 @@ def send_with_retry(ctx: Ctx) -> None:
     ctx.expect("comms.retry.21", good, told)
 
 
+@scenario("retry.sends_the_same", needs=("send_with_retry", "clock"))
+def sends_the_same(ctx: Ctx) -> None:
+    """Said once or until it is sent, a message has the same members, and lives as long."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    said_with: list[Row] = [
+        {},
+        {"ttl_seconds": None},
+        {"ttl_seconds": 10},
+        {"channel": "urgent"},
+        {"channel": "urgent", "ttl_seconds": None},
+        {"channel": "urgent", "priority": 9, "correlation_id": "c", "ttl_seconds": 1_000},
+    ]
+    to_all: Row = {"message_type": "note", "payload": {"n": [1, None]}}
+    calls = [{**to_all, **to, **more} for more in said_with for to in ({}, {"to_agent": "b"})]
+    pairs = [tuple(a.call(way, **call)["message_id"] for way in ("send_message", "send_with_retry")) for call in calls]
+    wrong = []
+    for passed_s in (0, 10, 290, 700, 2_600, 365 * 24 * 3_600):
+        ctx.advance(passed_s * 1_000)
+        there = {one.pop("id"): {**one, "timestamp": None} for one in receive(b, "general", "urgent")}
+        wrong += [call for call, (one, other) in zip(calls, pairs, strict=True) if there.get(one) != there.get(other)]
+    ctx.expect("comms.retry.28", not wrong, f"received otherwise, or not as long, as by send_message: {wrong[:3]}")
+
+
 def _given_up(ctx: Ctx, message: Row) -> Refused | Lost | None:
     """How a send was refused; Lost where it is tried again and again, and None where it was taken."""
     sender = ctx.agent("a")

@@ -224,6 +224,22 @@ def answer_of_another(ctx: Ctx) -> None:
     ctx.expect("comms.route.42", good, f"c answered for b: {[said(answer) for answer in told]}; a received {answers}")
 
 
+@scenario("route.answers_of_one_each")
+def answers_of_one_each(ctx: Ctx) -> None:
+    """A broadcast lies in front of each agent on its own: b's claim, and its end, give c nothing to answer."""
+    a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("c")
+    told = []
+    for steps in ((), (claim,), (claim, complete)):
+        name = send(a, message_type="do")
+        request = next(message for message in receive(c) if message["id"] == name)
+        for step in steps:
+            step(b, name)
+        told.append(c.refusal("send_response", original_message=request, response_payload={}))
+    good = len({answer is None for answer in told}) == 1
+    why = "c, which claims nothing, answers a broadcast before b claims it, after that, and when b is done: "
+    ctx.expect("comms.route.45", good, f"{why}{[said(answer) for answer in told]}")
+
+
 @scenario("route.request", needs=("request", "wait"))
 def request(ctx: Ctx) -> None:
     """The helper waits for its own answer, behind whatever else lies there, and completes it."""
