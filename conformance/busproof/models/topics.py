@@ -11,6 +11,7 @@ import pickle
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from busproof.models.parts import ANYTHING
@@ -160,6 +161,10 @@ class Topic:
     messages: list[Message] = field(default_factory=list)
     cursors: dict[str, Cursor] = field(default_factory=dict)
     names: dict[str, Reservation] = field(default_factory=dict)
+
+    def holds(self, message_id: str) -> bool:
+        """Is it the id of a message on this topic?"""
+        return any(plain(one.message_id) == message_id for one in self.messages)
 
     def told(self) -> dict[str, Any]:
         """In short."""
@@ -664,6 +669,7 @@ class TopicsModel(Model):
             old = self.known(topic, sender, draft.client_message_id, new)
             if old is not None and self.is_taken_back(topic):
                 self.row("topics.log.61", "topics.log.64", "topics.log.65", "topics.log.66")
+                self.bound("INVALID_ARGUMENT", "topics.log.88")
                 sent.append({"message": old.told(), "duplicate": Cited(True, ("topics.log.62",))})
                 if not draft.says_the_same(old) and self.choice("topics.log.63", "is told", "is not told") == "is told":
                     warnings.append(warning("CONTENT_MISMATCH"))
@@ -671,7 +677,7 @@ class TopicsModel(Model):
                 continue
             self.all_of(
                 lambda: topic.status == "open" or self.refuse("TOPIC_CLOSED", "topics.route.14"),
-                lambda reply_to=draft.reply_to: self.answers(topic, reply_to),
+                partial(self.answers, topic, draft.reply_to),
             )
             message = Message(
                 self.born(ShortId, "message"),
@@ -699,11 +705,12 @@ class TopicsModel(Model):
 
     def answers(self, topic: Topic, reply_to: str | None) -> None:
         """A reply is to a message of its topic. A bus need not look; where it does, another topic's is none."""
-        there = {plain(one.message_id): lane for lane in self.topics for one in lane.messages}
-        if reply_to is None or there.get(reply_to) is topic:
+        if reply_to is None or topic.holds(reply_to):
             return
         if self.choice("topics.log.52", "refused", "taken") == "refused":
-            self.refuse("INVALID_ARGUMENT", "topics.log.89" if reply_to in there else "topics.log.52", "topics.log.60")
+            is_elsewhere = any(other.holds(reply_to) for other in self.topics)
+            rows = ("topics.log.89",) if is_elsewhere else ("topics.log.52", "topics.log.60")
+            self.refuse("INVALID_ARGUMENT", *rows)
 
     def known(self, topic: Topic, sender: str, client_id: str | None, new: list[Message]) -> Message | None:
         """The message that has this key of the sender's on this topic already."""

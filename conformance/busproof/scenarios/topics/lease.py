@@ -359,15 +359,25 @@ def taken_over(ctx: Ctx) -> None:
     sync(a, one)
     join(b, one, agent_name="a", reclaim_token=token)
     sync(writer, one, "1", "2")
-    refused = a.refusal("sync", topic_id=one, wait_seconds=0)
+    first = a.refusal("sync", topic_id=one, wait_seconds=0)
     left = bodies(sync(b, one))
-    good = definite(refused, "AGENT_NOT_JOINED") and left == ["1", "2"]
-    ctx.expect("topics.lease.27", good, f"the first session read: {said(refused)}; the second then read {left} of 1, 2")
+    good = definite(first, "AGENT_NOT_JOINED") and left == ["1", "2"]
+    ctx.expect("topics.lease.27", good, f"the first session read: {said(first)}; the second then read {left} of 1, 2")
     sync(writer, one, "3")
     refused = a.refusal("cursor_reset", topic_id=one, last_seq=3)
     left = bodies(sync(b, one))
     good = definite(refused, "AGENT_NOT_JOINED") and left == ["3"]
     ctx.expect("topics.lease.28", good, f"the first session reset: {said(refused)}; the second then read {left} of 3")
+    calls: list[tuple[str, Row]] = [
+        ("sync", {"wait_seconds": 0, "outbox": [{"content_markdown": "4"}]}),
+        ("sync", {"wait_seconds": 0}),
+        ("cursor_reset", {"last_seq": 0}),
+        ("sync", {"wait_seconds": 0, "auto_advance": False, "ack_through": 1}),
+    ]
+    answers = [a.refusal(call, topic_id=one, **params) for call, params in calls]
+    sent_away = [answer is not None and answer.code == "AGENT_NOT_JOINED" for answer in (first, refused, *answers)]
+    why = f"the first session reads, resets, sends, reads, resets, acknowledges; is each AGENT_NOT_JOINED? {sent_away}"
+    ctx.expect("topics.lease.32", sent_away == sorted(sent_away), why)
 
 
 @scenario("lease.closed")

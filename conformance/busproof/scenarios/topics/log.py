@@ -13,6 +13,8 @@ from busproof.scenarios.topics.common import bodies, database, join, lane, scena
 from busproof.session import Session
 from busproof.suite import Ctx
 
+OUTBOX, OUTBOXES = 20, 55  # more messages than anybody would look back over
+
 METADATA = {"n": -1.5, "ü": "€ 🚌", "list": [None, True, {}, []], "o": {"": 0}}
 BODIES = (
     "one line",
@@ -204,12 +206,16 @@ def reply_to(ctx: Ctx) -> None:
     other_id = topic(a)
     join(a, other_id)
     elsewhere = send(a, other_id).get("message_id")
+    told = []
     for to in ("ffffffffff", elsewhere):
         refused = a.refusal(
             "sync", topic_id=topic_id, wait_seconds=0, outbox=[{"content_markdown": "m", "reply_to": to}]
         )
+        told.append(refused)
         why = f"reply_to {to!r}, which is no message of the topic: {said(refused)}"
         ctx.expect("topics.log.52", invalid(refused), why)
+    why = f"reply_to to no message: {said(told[0])}; to a message of another topic: {said(told[1])}"
+    ctx.expect("topics.log.89", told[0] is None or invalid(told[1]), why)
 
 
 @scenario("log.text")
@@ -366,6 +372,21 @@ def idempotent(ctx: Ctx) -> None:
         refused = a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=outbox)
         why = f"m was sent, and sent again where the topic had no number left for what is new: {said(refused)}"
         ctx.expect("topics.log.62", refused is None, why)
+
+
+@scenario("log.retry_much_later")
+def retry_much_later(ctx: Ctx) -> None:
+    """Who was away for long does not know what was stored, and asks by sending again."""
+    topic_id, (a, b) = lane(ctx, "a", "b")
+    item = {"content_markdown": "m", "client_message_id": "k"}
+    sync(a, topic_id, outbox=[item])
+    refused = [a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item])]
+    for _ in range(OUTBOXES):
+        sync(b, topic_id, *["another's"] * OUTBOX, max_items=1)
+    refused.append(a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item]))
+    told = [said(one) for one in refused]
+    why = f"m, sent again under its key at once, and after {OUTBOXES * OUTBOX} messages of another: {told}"
+    ctx.expect("topics.log.88", refused == [None, None], why)
 
 
 @scenario("log.idempotent_json")

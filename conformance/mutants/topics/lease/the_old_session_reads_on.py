@@ -5,7 +5,7 @@ from typing import Any
 from refbus.topics import cursor
 from refbus.topics.mcp.server import main
 
-KILLED_BY = ("topics.lease.27",)
+KILLED_BY = ("topics.lease.27", "topics.lease.32")
 
 
 class Call(cursor.SyncCall):

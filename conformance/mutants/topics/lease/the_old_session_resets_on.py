@@ -5,7 +5,7 @@ from typing import Any
 from refbus.topics.bus import TopicsBus
 from refbus.topics.mcp.server import main
 
-KILLED_BY = ("topics.lease.28",)
+KILLED_BY = ("topics.lease.28", "topics.lease.32")
 
 
 class Mutant(TopicsBus):
