@@ -614,7 +614,8 @@ class TimelineModel(Model):
         while timeline is not None and timeline.parent is not None:
             upto = seen[-1][1]
             seen.append((timeline.parent, timeline.at if upto is None else min(timeline.at, upto)))
-            timeline = self.lanes[timeline.parent]
+            is_known = timeline.parent in self.lanes and timeline.parent not in [of for of, _ in seen[:-1]]
+            timeline = self.lanes[timeline.parent] if is_known else None
         return seen
 
     def seen(self, name: str) -> list[Message]:
@@ -622,6 +623,7 @@ class TimelineModel(Model):
         parts = [
             [one for one in self.lanes[of].messages if upto is None or one.number <= upto]
             for of, upto in self.lineage(name)
+            if of in self.lanes
         ]
         return [message for part in reversed(parts) for message in part]
 
@@ -675,7 +677,7 @@ class TimelineModel(Model):
             counts = {len(self.record)}
         else:
             name, _ = self.all_of(lambda: self.known(timeline), lambda: self.head(head))
-            whole = sum(len(self.lanes[of].messages) for of, _ in self.lineage(name))
+            whole = sum(len(self.lanes[of].messages) for of, _ in self.lineage(name) if of in self.lanes)
             counts = {whole, len(self.seen(name))}  # with what its ancestors said after the fork point, or without
             self.row("timeline.fork.12")
         if self.is_tampered:
@@ -737,7 +739,8 @@ class TimelineModel(Model):
         start, begun = self.all_of(lambda: self.point(parent, at), lambda: self.begun(key, parent, at))
         if begun is not None:
             return self.forked(begun, False)
-        self.lanes[parent].was_forked = True
+        if parent in self.lanes:  # always; not on another bus
+            self.lanes[parent].was_forked = True
         begun = self.lanes[timeline] = Timeline(timeline, parent, at, *start)
         self.append(key, None, text_of({"parent": parent, "at": at}), None)
         self.row("timeline.fork.01", "timeline.fork.04", "timeline.fork.05", "timeline.fork.08")
@@ -746,9 +749,13 @@ class TimelineModel(Model):
     def point(self, parent: str, at: int) -> list[str | Free]:
         """The hash of the parent's message `at`; of none at 0."""
         before = self.seen(parent) if parent in self.lanes else []
-        if parent not in self.lanes or at > len(before):
+        if at > len(before) or not (parent in self.lanes or self.may_be_a_name_alone()):
             self.refuse("NOT_FOUND", "timeline.fork.10")
         return [before[at - 1].hash] if at else []
+
+    def may_be_a_name_alone(self) -> bool:
+        """Is there a point before the first message of a timeline that nobody has written to?"""
+        return self.choice("timeline.fork.10: at 0 of a name alone", "is refused", "is made") == "is made"
 
     def begun(self, key: dict[str, Any], parent: str, at: int) -> Timeline | None:
         """The timeline, if this very fork has begun it."""
