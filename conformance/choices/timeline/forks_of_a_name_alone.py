@@ -12,8 +12,10 @@ place = Lineage.place
 
 def spans(lineage: Lineage, timeline: str) -> list[Span]:
     found: list[Span] = []
+    met: set[str] = set()
     at, upto = lineage._branch(token.encode(timeline)), None
-    while True:
+    while at.timeline not in met:
+        met.add(at.timeline)
         after = 0 if at.origin is None else at.origin.at
         if upto is None or upto > after:
             found.append(Span(at.timeline, after, upto))
@@ -24,6 +26,7 @@ def spans(lineage: Lineage, timeline: str) -> list[Span]:
             at = lineage._branch(at.origin.parent)
         except NotFound:
             return found[::-1]
+    raise NotFound("its parents go in a circle")
 
 
 Lineage.spans = spans  # type: ignore[method-assign]
