@@ -6,6 +6,8 @@ import re
 import sqlite3
 
 from busproof.protocol.relay import RELAY_TABLES
+from busproof.scenarios.common import remove, said
+from busproof.scenarios.gone import put_a_copy
 from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
 from busproof.suite import Ctx
 
@@ -90,3 +92,23 @@ def _columns(db: sqlite3.Connection, table: str) -> set[tuple[str, str, int, str
 def _unique(db: sqlite3.Connection) -> list[list[str]]:
     indexes = [row[1] for row in db.execute("PRAGMA index_list(messages)") if row[2]]
     return [[row[2] for row in db.execute(f"PRAGMA index_info({name})")] for name in indexes]
+
+
+@scenario("log.removed", needs=("sqlite",))
+def removed(ctx: Ctx) -> None:
+    """The ledger goes, or its copy takes its place: what a pass takes up from then on has its row there."""
+    unknown = []
+    with hand(ctx, "ann", "bob") as agents:
+        for happens in (remove, put_a_copy):
+            remove(path := ctx.store / "ledger.db")
+            bus = ctx.agent("orchestrator")
+            bus.call("scan")
+            happens(path)
+            body = f"after {happens.__name__}"
+            file = write(ctx, agents, "ann", f"TO: bob\n\n{body}")
+            refusal = bus.refusal("scan")
+            is_left = (ctx.store / "agents" / "ann" / "outbox" / file).exists() and body not in bodies(agents, "bob")
+            if not is_left and not (path.exists() and row_of(ctx, file)):
+                unknown.append(f"{body}: {said(refusal)}")
+            ctx.crash(bus)
+    ctx.expect("relay.log.66", not unknown, f"a message was taken up that no ledger knows, {'; '.join(unknown)}")

@@ -10,7 +10,8 @@ from typing import Any
 from busproof.adapters.base import DoorError
 from busproof.protocol.timeline import CONTRACT
 from busproof.scenarios.common import Row, said
-from busproof.scenarios.timeline.common import invoke, log, record, request, scenario, send
+from busproof.scenarios.gone import Calls, lost, offered
+from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, invoke, log, record, request, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -214,3 +215,39 @@ def not_corrupt(session: Session, has_calls: bool) -> list[str]:
         calls["run_agent"] = {**dimensions, "payload": {"n": 2}, "timeout_ms": 0}
     refusals = {method: session.refusal(method, **params) for method, params in calls.items()}
     return [f"{method}: {said(one)}" for method, one in refusals.items() if one is None or one.code != "CORRUPT"]
+
+
+@scenario("log.removed", needs=("sqlite",))
+def removed(ctx: Ctx) -> None:
+    """The file goes, or another takes its place; what is accepted from then on is found by who opens the store."""
+    nobody_finds = lost(ctx, with_all_that_changes)
+    ctx.expect("timeline.log.50", not nobody_finds, f"accepted, and found by nobody {'; '.join(nobody_finds)}")
+
+
+def with_all_that_changes(ctx: Ctx) -> tuple[Session, Calls]:
+    """A store on which every method that changes one has something to change."""
+    a = ctx.agent("a")
+    for n in range(4):
+        send(a, request(n))
+    send(a, invoke())
+    held = [message["delivery"] for message in (fetch(a, ANY_REQUEST), fetch(a, ANY_REQUEST)) if message]
+    of_main = {"timeline": "main", "submission": "s1", "timeout_ms": 0}
+    calls: Calls = {
+        "send": {"key": request(9)},
+        "reply": {"key": invoke(), "payload": 1, "state": {}},
+        "fetch": {"filter": ANY_REQUEST},
+        "ack": {"delivery": held[0]},
+        "nak": {"delivery": held[1]},
+        "run_agent": {**of_main, "harness": "cli", "runtime": "local", "agent": "bob"},
+        "call_service": {
+            **of_main,
+            "agent": "ann",
+            "service": "infer",
+            "backend": "ollama",
+            "operation": "chat",
+            "sequence": 8,
+        },
+        "delegate": {**of_main, "caller": "ann", "target": "bob", "nonce": "n"},
+        "fork": {"timeline": "branch", "submission": "s1", "agent_name": "ann", "parent": "main", "at": 1},
+    }
+    return a, offered(ctx, calls)
