@@ -91,6 +91,26 @@ def at_once(*calls: Callable[[], Row]) -> list[Row | DoorError]:
     return _in_threads([_after(gate.wait, call) for call in calls])
 
 
+def while_doing(work: Callable[[], object], *calls: Callable[[], Row]) -> list[str]:
+    """Each call is made again and again for as long as the work goes on, and once more; what was answered in error."""
+    is_over = threading.Event()
+
+    def works() -> Row:
+        try:
+            work()
+        finally:
+            is_over.set()
+        return {}
+
+    def again(call: Callable[[], Row]) -> Row:
+        while not is_over.is_set():
+            call()
+        return call()
+
+    results = at_once(works, *(partial(again, call) for call in calls))
+    return [str(result) for result in results if isinstance(result, DoorError)]
+
+
 def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     """The calls' first requests are all under way before any of them can write; each gives its reply or its error.
 

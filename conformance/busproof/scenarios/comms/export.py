@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.common import at_once
+from busproof.scenarios.common import at_once, while_doing
 from busproof.scenarios.comms.common import claim, complete, fail, scenario, send
 from busproof.suite import Ctx
+
+TURNS, AT_A_TIME = 10, 50  # who sends a hundred at once must wait
 
 
 def trail(ctx: Ctx) -> tuple[list[dict[str, Any]], bool]:
@@ -107,6 +111,24 @@ def exporters_at_once(ctx: Ctx) -> None:
     rows, whole = trail(ctx)
     wrong = {name: len(about(rows, name)) for name in names if len(about(rows, name)) != 1}
     ctx.expect("comms.export.06", whole and not wrong, f"whole {whole}; messages with another number of lines: {wrong}")
+
+
+@scenario("export.in_turn", needs=("audit",))
+def in_turn(ctx: Ctx) -> None:
+    """Four exporters that come again at once: one comes in as one goes, and some wait, all the time."""
+    sender, sessions = ctx.agent("s"), [ctx.agent(name) for name in "abcd"]
+    names = []
+
+    def sends() -> None:
+        for one in range(TURNS * AT_A_TIME):
+            names.append(send(sender, "d", from_agent=f"s{one // AT_A_TIME}"))
+
+    broken = while_doing(sends, *(partial(session.call, "export_audit_trail") for session in sessions))
+    rows, whole = trail(ctx)
+    lines = Counter(value for row in rows for value in row.values() if isinstance(value, str))
+    wrong = {name: lines[name] for name in names if lines[name] != 1}
+    why = f"{broken or 'no errors'}; whole {whole}; of {len(names)} messages {len(wrong)} have another number of lines"
+    ctx.expect("comms.export.09", whole and not wrong and not broken, why)
 
 
 @scenario("export.survives_kill", needs=("audit",))

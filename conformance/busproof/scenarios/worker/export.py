@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from busproof.protocol.worker import COLUMNS
+from busproof.scenarios.common import while_doing
 from busproof.scenarios.worker.common import database, exported, publish, raced, scenario
 from busproof.suite import Ctx
+
+TURNS, AT_A_TIME = 30, 100
 
 
 def exported_ids(ctx: Ctx) -> list[Any]:
@@ -157,6 +161,30 @@ def two_exporters(ctx: Ctx) -> None:
     ctx.expect(
         "worker.export.10", whole and names == wanted, f"three exporters at once; whole {whole}, the file: {names}"
     )
+
+
+@scenario("export.in_turn")
+def in_turn(ctx: Ctx) -> None:
+    """Four exporters that come again at once: one comes as another goes, and some wait, always with much to do."""
+    publisher, sessions = ctx.agent("p"), [ctx.agent(name) for name in "abcd"]
+
+    def publishes() -> None:
+        for turn in range(TURNS):
+            many = [{"id": f"{turn}-{n}", "type": "note", "payload": "x" * 200} for n in range(AT_A_TIME)]
+            if ctx.has("publish_many"):
+                publisher.call("publish_many", messages=many)
+            else:
+                for message in many:
+                    publisher.call("publish", message=message)
+
+    broken = while_doing(publishes, *(partial(session.call, "export_to_jsonl") for session in sessions))
+    rows, whole = exported(ctx)
+    seqs: list[Any] = [row.get("seq") for row in rows]
+    in_order = seqs == sorted(set(seqs)) and len(seqs) == TURNS * AT_A_TIME
+    why = (
+        f"{broken or 'no errors'}; whole {whole}, {len(seqs)} lines of {len(set(seqs))} messages, in order: {in_order}"
+    )
+    ctx.expect("worker.export.16", whole and in_order and not broken, why)
 
 
 @scenario("export.rotated")

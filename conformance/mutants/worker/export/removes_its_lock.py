@@ -1,0 +1,26 @@
+"""The lock's file is removed after each export: who waits for it has the old one, who comes then makes a new one."""
+
+import contextlib
+from collections.abc import Iterator
+
+from refbus.driver import serve
+from refbus.kernel.jsonl import JsonlFile
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.export.16",)
+
+locked = JsonlFile.locked
+
+
+@contextlib.contextmanager
+def locked_and_removed(self: JsonlFile) -> Iterator[None]:
+    with locked(self):
+        yield
+        self._lock_path.unlink(missing_ok=True)
+
+
+JsonlFile.locked = locked_and_removed  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    serve({"worker": WorkerBus})
