@@ -16,9 +16,9 @@ from buschaos.crashpoints import in_the_middle
 from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
-from buschaos.nemeses.syscalls import Fail
+from buschaos.nemeses.syscalls import Fail, Short
 from buschaos.operations import Operation
-from buschaos.run import ERRORS, Act, Run, Settings, acts_of, run
+from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
@@ -105,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--against", metavar="PEER", help="hold against this peer's call alone")
     made.add_argument(
-        "--disk-full", action="store_true", help="fill the disk to every level, and inject ENOSPC and EIO once each"
+        "--disk-full", action="store_true", help="fill the disk to every level; inject errors and short writes"
     )
     made.add_argument(
         "--damage",
@@ -120,16 +120,11 @@ def parser() -> argparse.ArgumentParser:
         "--disk", type=Path, metavar="DIR", help="a small mounted file system to fill, where namespaces are forbidden"
     )
     made.add_argument(
-        "--errors", type=_errors, metavar="NAME,…", help="other errors than ENOSPC,EIO,EMFILE,EROFS: EDQUOT,EINTR"
+        "--errors", type=_errors, metavar="NAME,…", help="other errors than ENOSPC,EIO,EMFILE,EROFS,short: EDQUOT,EINTR"
     )
     made.add_argument("--sticky", action="store_true", help="an error stays until the call is over")
     made.add_argument("--only", action="append", metavar="OPERATION", help="this operation alone; again for more")
-    made.add_argument(
-        "--at",
-        type=points.parse,
-        metavar="N:FAULT",
-        help="one point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:hold, 7:hold:5",
-    )
+    made.add_argument("--at", type=points.parse, metavar="N:FAULT", help=f"one point: {points.EXAMPLES}")
     made.add_argument("--quick", action="store_true", help=f"{QUICK_S:g} s in all, and what that leaves out")
     made.add_argument("--minutes", type=float, metavar="N", help="begin nothing new after so many minutes")
     made.add_argument("--stop-after", type=int, metavar="N", help="end when N kinds of problems are found")
@@ -150,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
         is_hold = isinstance(args.at, points.Place)
-        is_error = isinstance(args.at, points.Point) and isinstance(args.at.verdict, Fail)
+        is_error = isinstance(args.at, points.Point) and isinstance(args.at.verdict, Fail | Short)
         everything, acts, args.holds = False, frozenset(), is_hold
         args.points, args.disk_full = not is_hold and not is_error, is_error  # each in the act that has its rows
     seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
@@ -177,7 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         torn=in_the_middle if args.quick else None,
         levels=diskfull.LEVELS_FEW if args.quick else None,
         wants=diskfull.WANTS_FEW if args.quick else None,
-        errors=args.errors or ERRORS,
+        errors=ERRORS if args.errors is None else tuple(getattr(errno, name) for name in args.errors if name != SHORT),
+        shorts=args.errors is None or SHORT in args.errors,
         sticky=(args.sticky,),
         time=Time(seconds),
     )
@@ -197,12 +193,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(told.footer["exit_code"])
 
 
-def _errors(text: str) -> tuple[int, ...]:
-    unknown = [name for name in text.split(",") if getattr(errno, name, None) not in points.CAN]
-    if unknown:
-        known = ", ".join(errno.errorcode[number] for number in points.CAN)
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {known}")
-    return tuple(getattr(errno, name) for name in text.split(","))
+def _errors(text: str) -> list[str]:
+    known = [*(errno.errorcode[number] for number in points.CAN), SHORT]
+    names = text.split(",")
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(known)}")
+    return names
 
 
 def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:

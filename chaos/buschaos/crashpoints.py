@@ -6,7 +6,8 @@ had answered. The same call again must succeed and reach the state after, and ne
 must be whole. A seeded sample of the points is killed for real: it must find the same.
 
 With `errors`, a real process is told an error at each change, once or until its call is over: whatever it answers must
-be true. Of an operation that was not seen whole nothing is called good (`Ledger.doubt`).
+be true. With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none.
+Of an operation that was not seen whole nothing is called good (`Ledger.doubt`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import Change, Continue, Fail, Kill, Watch
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Short, Watch
 from buschaos.operations import Operation, applicable
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.snapshots import Shot, shots
@@ -103,6 +104,7 @@ class CrashPoints:
         seed: int = 0,
         real_kills: int = REAL_KILLS,
         reads: bool = False,
+        shorts: bool = False,
         time: Time | None = None,
         tell: Callable[[PointResult], None] = lambda _: None,
     ) -> None:
@@ -111,6 +113,7 @@ class CrashPoints:
         self.left_out = 0  # operations for which there was no time
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
+        self._shorts = shorts
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
@@ -168,6 +171,7 @@ class CrashPoints:
             return
         if operation.first is None:
             yield from map(real, self._error_points(rehearsal.changes))
+            yield from map(real, self._short_points(rehearsal.changes) if self._shorts else ())
         if self._kills and operation.first is not None:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
@@ -217,6 +221,17 @@ class CrashPoints:
                 if may_fail(change, number) and (change.call in READS or not self._reads):
                     yield Point(change.ordinal, Fail(number), is_sticky)
 
+    @staticmethod
+    def _short_points(changes: list[Change]) -> Iterator[Point]:
+        """One write a place, cut in its middle: then there is room again, or the disk is full."""
+        kinds = places(changes)
+        first = {kinds[change.ordinal]: change for change in reversed(changes)}
+        for change in changes:
+            if change.path == ANSWER or first[kinds[change.ordinal]] is not change:
+                continue
+            for size in in_the_middle(change.size or 0):
+                yield from (Point(change.ordinal, Short(size), is_sticky) for is_sticky in (False, True))
+
     def _look_at(
         self, ground: Ground, operation: Operation, shot: Shot, rehearsal: Rehearsal, work: Path, *, again: bool
     ) -> PointResult:
@@ -233,7 +248,9 @@ class CrashPoints:
         """A point with a real victim."""
         is_error = isinstance(point.verdict, Fail)
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
-            outcome = stage.play(point.decide, kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error)
+            outcome = stage.play(
+                point.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
+            )
             struck = outcome.watch.struck
             left = None
             if is_error and outcome.answered and struck is not None and struck.call in SYNCS:

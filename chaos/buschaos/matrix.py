@@ -20,7 +20,7 @@ from typing import Any
 from buschaos import report
 from buschaos.crashpoints import in_the_middle
 from buschaos.gone import CASES
-from buschaos.run import Run, Settings, run
+from buschaos.run import SHORT, Run, Settings, run
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
@@ -62,8 +62,9 @@ def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -
         "twice": 0,
         **{name: value for name, value in how.items() if name not in ("only", "ways", "errors")},
         "operations": only and tuple(op for op in SUBJECTS[system].repertoire.operations if op.name in only),
-        "errors": tuple(getattr(errno, name) for name in how.get("errors", ("ENOSPC",))),
+        "errors": tuple(getattr(errno, name) for name in how.get("errors", ("ENOSPC",)) if name != SHORT),
         "reads": "EIO" in how.get("errors", ()),
+        "shorts": SHORT in how.get("errors", ()),
     }
     if ways:
         # A sync with news that advances by itself: whatever it lost or doubled shows.

@@ -7,33 +7,57 @@ Where nobody comes to harm and two only stand still, it is a place in both.
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Torn, Verdict
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Decide, Fail, Kill, Short, Torn, Verdict
 
 AFTER_THE_ANSWER = 0
+EXAMPLES = "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5"
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where, and what. `is_sticky`: the error stays until the call is over."""
+    """Where, and what. `is_sticky`: the error stays until the call is over; after a short write the disk is full."""
 
     ordinal: int
     verdict: Verdict
     is_sticky: bool = False
 
     def decide(self, change: Change) -> Verdict:
-        """What happens to a change. A tear needs a write that is longer; where it is not, it is a kill."""
-        later = self.is_sticky and change.ordinal > self.ordinal and self._suits(change)
-        if change.ordinal != self.ordinal and not later:
-            return Continue()
-        if isinstance(self.verdict, Torn) and (change.size or 0) <= self.verdict.size:
-            return Kill()
+        """What happens to a change. A tear needs a write that is longer; where it is not, it is a kill.
+
+        Where a short write is not longer, all of it is taken.
+        """
+        if change.ordinal != self.ordinal:
+            return self._still(change) if self.is_sticky and change.ordinal > self.ordinal else Continue()
+        match self.verdict:
+            case Torn(size) if (change.size or 0) <= size:
+                return Kill()
+            case Short(size) if (change.size or 0) <= size:
+                return Continue()
         return self.verdict
 
-    def _suits(self, change: Change) -> bool:
-        return isinstance(self.verdict, Fail) and may_fail(change, self.verdict.errno)
+    def decide_call(self) -> Decide:
+        """The same for all changes of one call: with its answer it is over, and no error stays longer."""
+        once, is_over = replace(self, is_sticky=False), False
+
+        def decide(change: Change) -> Verdict:
+            nonlocal is_over
+            is_over = is_over or change.path == ANSWER
+            return (once if is_over else self).decide(change)
+
+        return decide
+
+    def _still(self, change: Change) -> Verdict:
+        """What meets a later change."""
+        match self.verdict:
+            case Fail(number) if may_fail(change, number):
+                return self.verdict
+            case Short() if change.path != ANSWER and change.call in _FILLS:
+                return Fail(errno.ENOSPC)
+        return Continue()
 
     def describe(self, struck: Change | None) -> str:
         """For a reader. The change that was struck may be another than in the rehearsal: ids and pages vary."""
@@ -44,19 +68,25 @@ class Point:
                 return f"killed after {size} bytes of {struck}"
             case Fail(number):
                 return f"{errno.errorcode[number]} {'from' if self.is_sticky else 'at'} {struck}"
+            case Short(size) if self.is_sticky:
+                return f"only {size} bytes taken by change {self.ordinal}, then a full disk, at last for {struck}"
+            case Short(size):
+                return f"only {size} bytes taken by {struck}"
             case _:
                 return f"killed before {struck}"
 
     def __str__(self) -> str:
-        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky."""
+        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky."""
         match self.verdict:
             case Torn(size):
                 fault = f"torn:{size}"
             case Fail(number):
-                fault = errno.errorcode[number] + (":sticky" if self.is_sticky else "")
+                fault = errno.errorcode[number]
+            case Short(size):
+                fault = f"short:{size}"
             case _:
                 fault = "kill"
-        return f"{self.ordinal}:{fault}"
+        return f"{self.ordinal}:{fault}" + (":sticky" if self.is_sticky else "")
 
 
 @dataclass(frozen=True)
@@ -81,9 +111,11 @@ def parse(text: str) -> Point | Place:
         return Point(int(place), Kill())
     if kind == "torn":
         return Point(int(place), Torn(int(more)))
+    if kind == "short" and (written := re.fullmatch(r"(\d+)(:sticky)?", more)):
+        return Point(int(place), Short(int(written[1])), is_sticky=bool(written[2]))
     number = getattr(errno, kind, None)
     if number is None or more not in ("", "sticky"):
-        raise ValueError(f"{text!r} is no point: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:hold, 7:hold:5")
+        raise ValueError(f"{text!r} is no point: {EXAMPLES}")
     return Point(int(place), Fail(number), is_sticky=bool(more))
 
 
@@ -102,8 +134,10 @@ _MAKES = (
     "symlinkat",
 )
 _RENAMES = ("rename", "renameat", "renameat2")
-_GROWS = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate", "sendfile")
+_WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
+_GROWS = (*_WRITES, "ftruncate", "truncate", "fallocate", "sendfile")
 _COPIES = ("copy_file_range", "splice")
+_FILLS = (*_WRITES, "fallocate", "sendfile", *_COPIES)  # who needs room: a file can still be cut, and synced
 SYNCS = ("fsync", "fdatasync")
 _REMOVES = ("unlink", "unlinkat", "rmdir")
 READS = bpf.READS

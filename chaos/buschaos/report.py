@@ -9,7 +9,7 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from buschaos.run import ERRORS, Act, Run, Settings
+from buschaos.run import ERRORS, SHORT, Act, Run, Settings
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof import __version__
@@ -144,8 +144,9 @@ def _folder(settings: Settings) -> str:
 
 
 def _errors(settings: Settings) -> str:
-    names = ",".join(errno.errorcode[number] for number in settings.errors)
-    return (f" --errors {names}" if settings.errors != ERRORS else "") + (" --sticky" if any(settings.sticky) else "")
+    names = ",".join([*(errno.errorcode[number] for number in settings.errors), *([SHORT] if settings.shorts else [])])
+    is_usual = settings.errors == ERRORS and settings.shorts
+    return ("" if is_usual else f" --errors {names}") + (" --sticky" if any(settings.sticky) else "")
 
 
 def _level(settings: Settings) -> str:

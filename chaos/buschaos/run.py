@@ -56,6 +56,7 @@ ActName = Literal[
 
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS)
+SHORT = "short"  # where errors are named: a write that takes a part of its bytes
 
 
 @dataclass
@@ -119,6 +120,7 @@ class Settings:
     errors: tuple[int, ...] = ERRORS
     sticky: tuple[bool, ...] = (False,)  # an error once, or until the call is over
     reads: bool = True  # reading fails, too
+    shorts: bool = True  # writes are short, too
     time: Time = field(default_factory=Time)  # that the whole run may take, its acts in equal parts
 
     def __post_init__(self) -> None:
@@ -406,7 +408,9 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         act.notes.append(f"no errors injected at system calls: {why}")
     else:
         reads = settings.reads and not SUBJECTS[settings.system].is_slow_to_start
-        _points(act, settings, time.part(2 if reads else 1), kills=False, errors=settings.errors)
+        _points(
+            act, settings, time.part(2 if reads else 1), kills=False, errors=settings.errors, shorts=settings.shorts
+        )
         if reads:
             _points(act, settings, time, kills=False, errors=(errno.EIO,), reads=True)
 
@@ -478,7 +482,14 @@ def _point(act: Act, shown: list[tuple[Problem, Path]]) -> None:
 
 
 def _points(
-    act: Act, settings: Settings, time: Time, *, kills: bool, errors: tuple[int, ...], reads: bool = False
+    act: Act,
+    settings: Settings,
+    time: Time,
+    *,
+    kills: bool,
+    errors: tuple[int, ...],
+    reads: bool = False,
+    shorts: bool = False,
 ) -> None:
     what = "points killed" if kills else "errors injected"
     torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
@@ -501,6 +512,7 @@ def _points(
                 errors=errors,
                 sticky=settings.sticky,
                 reads=reads,
+                shorts=shorts,
                 operations=settings.operations,
                 only=settings.at if isinstance(settings.at, Point) else None,
                 seed=settings.seed,

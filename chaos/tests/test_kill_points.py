@@ -24,6 +24,7 @@ def play(
     kills: bool = True,
     errors: tuple[int, ...] = (),
     torn: Callable[[int], set[int]] = in_the_middle,
+    shorts: bool = False,
 ) -> dict[str, OperationResult]:
     """All points of these operations."""
     fleet = Fleet([spec], system="worker")
@@ -35,6 +36,7 @@ def play(
             kills=kills,
             errors=errors,
             torn=torn,
+            shorts=shorts,
             operations=operations,
         )
         return {result.operation.name: result for result in points.run()}
@@ -81,6 +83,16 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
     names = ("publish", "publish with blob", "ack", "try_claim_task", "transition", "export_to_jsonl", "save_blob")
     results = play(reference("worker"), tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
     assert told(results) == []
+
+
+def test_the_reference_goes_on_after_a_short_write(tmp_path: Path) -> None:
+    """At each place that writes: with the rest where there is room, and else with a refusal that is true."""
+    names = ("publish", "publish with blob", "transition, the first", "export_to_jsonl", "save_blob")
+    results = play(reference("worker"), tmp_path, *named(*names), kills=False, shorts=True)
+    assert told(results) == []
+    for result in results.values():
+        assert {str(point.point).count("sticky") for point in result.points} == {0, 1}
+        assert all(point.is_struck for point in result.points)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +151,6 @@ def test_a_write_is_torn_at_its_edges_at_a_sector_and_in_its_middle() -> None:
 @pytest.mark.nightly
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors."""
-    results = play(reference("worker"), tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO))
+    results = play(reference("worker"), tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO), shorts=True)
     assert told(results) == []
     assert set(results) == {operation.name for operation in OPERATIONS}

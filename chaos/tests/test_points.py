@@ -10,17 +10,33 @@ import pytest
 
 from buschaos import cli, points
 from buschaos.nemeses import disk
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Torn
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Short, Torn
 from buschaos.points import Point
 
 
-@pytest.mark.parametrize("text", ["7:kill", "0:kill", "7:torn:512", "3:EIO", "3:ENOSPC:sticky", "7:hold", "7:hold:5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7:kill",
+        "0:kill",
+        "7:torn:512",
+        "3:EIO",
+        "3:ENOSPC:sticky",
+        "7:short:512",
+        "7:short:512:sticky",
+        "7:hold",
+        "7:hold:5",
+    ],
+)
 def test_a_point_is_told_as_it_is_read(text: str) -> None:
     """There and back."""
     assert str(points.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "7", "kill", "7:EWHAT", "7:EIO:often", "x:kill", "7:hold:x"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "7", "kill", "7:EWHAT", "7:EIO:often", "7:short", "7:short:5:often", "7:torn:5:sticky", "x:kill", "7:hold:x"],
+)
 def test_what_is_no_point_is_refused(text: str) -> None:
     """Before anything runs."""
     with pytest.raises(ValueError):
@@ -43,6 +59,31 @@ def test_an_error_that_stays_never_meets_the_answer() -> None:
         Continue(),
         Fail(errno.EIO),
     ]
+
+
+def test_after_a_short_write_that_stays_nothing_finds_room() -> None:
+    """But a file can be cut and synced, and the bus can answer."""
+    point = Point(2, Short(4), is_sticky=True)
+    calls = [("write", "f"), ("write", "f"), ("write", "f"), ("ftruncate", "f"), ("fsync", "f"), ("write", ANSWER)]
+    verdicts = [point.decide(Change(n, call, path, 9)) for n, (call, path) in enumerate(calls, 1)]
+    assert verdicts == [Continue(), Short(4), Fail(errno.ENOSPC), Continue(), Continue(), Continue()]
+
+
+def test_an_error_that_stays_is_over_with_the_answer() -> None:
+    """What comes behind it is another call's, which may mend what this one could not."""
+    decide = Point(1, Fail(errno.EIO), is_sticky=True).decide_call()
+    paths = ("f", "f", ANSWER, "f")
+    assert [decide(Change(n, "write", path, 9)) for n, path in enumerate(paths, 1)] == [
+        Fail(errno.EIO),
+        Fail(errno.EIO),
+        Continue(),
+        Continue(),
+    ]
+
+
+def test_a_write_that_is_no_longer_is_taken_whole() -> None:
+    """A bus that wrote more in the rehearsal."""
+    assert Point(1, Short(9)).decide(Change(1, "write", "f", 9)) == Continue()
 
 
 def test_a_tear_of_a_short_write_is_a_kill() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from buschaos.nemeses.syscalls import (
     Fail,
     Hold,
     Kill,
+    Short,
     Torn,
     Unavailable,
     Verdict,
@@ -113,6 +115,57 @@ def test_an_appending_write_is_torn_at_the_end(tmp_path: Path) -> None:
     path.write_bytes(b"log:")
     play(tmp_path, f"os.write(os.open({str(path)!r}, os.O_WRONLY | os.O_APPEND), b'entry')", {1: Torn(3)})
     assert path.read_bytes() == b"log:ent"
+
+
+@pytest.mark.parametrize("flags", ["os.O_RDWR", "os.O_RDWR | os.O_APPEND"])
+@pytest.mark.parametrize("call", ["os.write(fd, b'abcdef')", "os.writev(fd, [b'ab', b'cdef'])"])
+def test_a_short_write_takes_its_first_bytes_and_says_how_many(tmp_path: Path, flags: str, call: str) -> None:
+    """And the next one goes on behind them."""
+    path = tmp_path / "f"
+    path.write_bytes(b"")
+    said, _ = play(
+        tmp_path, f"fd = os.open({str(path)!r}, {flags}); n = {call}; os.write(fd, b'|%d' % n)", {1: Short(4)}
+    )
+    assert said == "done"
+    assert path.read_bytes() == b"abcd|4"
+
+
+@pytest.mark.parametrize("call", ["os.pwrite(fd, b'abcdef', 2)", "os.pwritev(fd, [b'abc', b'def'], 2)"])
+def test_a_short_write_at_a_place_is_written_there(tmp_path: Path, call: str) -> None:
+    """pwrite and pwritev: the descriptor's own position stays."""
+    path = tmp_path / "f"
+    path.write_bytes(b"..........")
+    said, _ = play(
+        tmp_path, f"fd = os.open({str(path)!r}, os.O_RDWR); n = {call}; os.write(fd, b'%d' % n)", {1: Short(4)}
+    )
+    assert said == "done"
+    assert path.read_bytes() == b"4.abcd...."
+
+
+def test_a_short_write_shortens_no_other(tmp_path: Path) -> None:
+    """Threads that write side by side: every second write to one file takes one byte, all others take all."""
+    code = (
+        f"import threading; p = {str(tmp_path)!r}\n"
+        "def work(i):\n"
+        "    fd = os.open(p + '/%d' % i, os.O_CREAT | os.O_WRONLY)\n"
+        "    for _ in range(20): assert os.write(fd, bytes(99)) == 99 or i == 0\n"
+        "    os.close(fd)\n"
+        "    os.rename(p + '/%d' % i, p + '/whole%d' % i)\n"
+        "t = [threading.Thread(target=work, args=(i,)) for i in range(4)]\n"
+        "[one.start() for one in t]; [one.join() for one in t]"
+    )
+    turns = itertools.count()
+
+    def decide(change: Change) -> Verdict:
+        return Short(1) if (change.call, change.path) == ("write", "0") and next(turns) % 2 else Continue()
+
+    with program(PYTHON) as door, door.watched(tmp_path, decide):
+        door.write_line(f"exec({code!r})".encode())
+        assert door.read_line("the program", 60) == b"done\n"
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
+        "whole0": 10 * 100,
+        **{f"whole{i}": 20 * 99 for i in range(1, 4)},
+    }
 
 
 def test_an_error_is_told_once_and_the_call_does_not_happen(tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import select
 import struct
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _RECEIVE, _SEND, _IS_ALIVE, _SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082102, 0x40082104
@@ -22,6 +25,8 @@ _NOTIFICATION = struct.Struct("QIIiIQ6Q")
 _ANSWER = struct.Struct("QqiI")
 _VECTORED = ("writev", "pwritev", "pwritev2")
 AT_FDCWD = -100
+_SETTLE_S = 0.05  # who has not gone to sleep by then computes
+_SHORT_LIMIT_S = 1.0  # a write that has not ended by then met an error of the real disk
 
 
 class Gone(Exception):
@@ -126,9 +131,24 @@ class Stopped:
         except OSError:
             return False
 
+    def others_sleep(self) -> bool:
+        """Do all other threads of its process sleep? Who stands at a call of its own that is not let go yet does."""
+        for task in os.listdir(f"/proc/{self.tid}/task"):
+            with contextlib.suppress(FileNotFoundError), open(f"/proc/{self.tid}/task/{task}/stat", "rb") as stat:
+                if int(task) != self.tid and stat.read().rpartition(b")")[2].split()[0] != b"S":
+                    return False
+        return True
+
     def _vector(self) -> list[tuple[int, int]]:
         packed = self.memory(self.args[1], 16 * self.args[2])
         return list(struct.iter_unpack("QQ", packed))
+
+    def end(self, size: int) -> int:
+        """Where the file's position stands when a writing call without a place of its own has written so much."""
+        flags, position = self.open_file(self.args[0])
+        if flags & os.O_APPEND:
+            position = os.stat(f"/proc/{self.tid}/fd/{self.args[0] & 0xFFFFFFFF}").st_size
+        return position + size
 
     def write(self, data: bytes) -> None:
         """Do to the file what a writing call with this data would have done.
@@ -152,6 +172,13 @@ def _real(path: str) -> str:
     """The path without symbolic links, but for its last part: that is what the call names."""
     folder, name = os.path.split(os.path.normpath(path))
     return os.path.join(os.path.realpath(folder), name)
+
+
+def _wait(is_so: Callable[[], bool], limit_s: float) -> None:
+    """Until it is so, or for so long."""
+    deadline = time.monotonic() + limit_s
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.0002)
 
 
 class Listener:
@@ -205,6 +232,27 @@ class Listener:
     def fail(self, call: Stopped, number: int) -> None:
         """Do nothing and answer with an error."""
         self._send(call, 0, -number, 0)
+
+    def shorten(self, call: Stopped, size: int) -> None:
+        """Let a writing call take its first bytes alone, and answer how many.
+
+        Only the kernel can move the position of the caller's descriptor. So it is made to write less itself: until that
+        has moved, no file of the process may become longer. Another thread's write that was let go is ended first.
+        """
+        if call.name.startswith("p"):
+            call.write(call.data(size))
+            self.pretend(call, size)
+            return
+        _wait(call.others_sleep, _SETTLE_S)
+        end = call.end(size)
+        soft, hard = resource.prlimit(call.tid, resource.RLIMIT_FSIZE)
+        resource.prlimit(call.tid, resource.RLIMIT_FSIZE, (end, hard))
+        try:
+            self.let_go(call)
+            _wait(lambda: call.open_file(call.args[0])[1] == end, _SHORT_LIMIT_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(call.tid, resource.RLIMIT_FSIZE, (soft, hard))
 
     def pretend(self, call: Stopped, result: int) -> None:
         """Do nothing and answer with a result."""

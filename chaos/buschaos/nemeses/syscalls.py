@@ -4,6 +4,7 @@
     Kill        SIGKILL before it happens
     Torn        only the first bytes reach the file, then SIGKILL: what a kill in the middle of a big write leaves
     Fail        it does not happen, and the program is told this errno
+    Short       only the first bytes reach the file, and the program is told how many
     Delay       let it happen later
     Hold        let it happen when somebody else says so
 
@@ -71,6 +72,13 @@ class Fail:
 
 
 @dataclass(frozen=True)
+class Short:
+    """Write the first `size` bytes, and say so: a success that is none of the whole."""
+
+    size: int
+
+
+@dataclass(frozen=True)
 class Delay:
     """Let it happen after a pause. The program's other calls wait, too."""
 
@@ -84,7 +92,7 @@ class Hold:
     released: threading.Event = field(default_factory=threading.Event)
 
 
-Verdict = Continue | Kill | Torn | Fail | Delay | Hold
+Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold
 
 
 @dataclass(frozen=True)
@@ -233,6 +241,8 @@ class WatchedChild(Child):
         match verdict:
             case Fail(number):
                 self._listener.fail(call, number)
+            case Short(size):
+                self._listener.shorten(call, size)
             case Kill():
                 self._kill_at(call, watch)
             case Torn(size):

@@ -63,15 +63,13 @@ def _export(path: Path) -> dict[str, Any]:
 
 
 def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
-    """What lies beside the database, as the victim left it: blobs, workers' files, and each whole line of the export.
+    """What lies beside the database, as the victim left it: blobs, torn workers' files, each whole line of the export.
 
     A line goes by its message: a torn last one does not count, the next exporter repairs it. Who declares no export may
-    have any file under that name.
+    have any file under that name. When a worker's file is brought up to date is free: one may be missing, or old.
     """
     rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
-    torn = set(_torn(store / "workers"))
-    for path in sorted((store / "workers").glob("*.json")):
-        rows.append({"path": f"workers/{path.name}", "content": "torn" if path.name in torn else "whole"})
+    rows += [{"path": f"workers/{name}", "content": "torn"} for name in _torn(store / "workers")]
     export = store / "bus.jsonl"
     is_there = "export" in hello.nouns and export.exists()
     for number, line in enumerate(export.read_bytes().splitlines(keepends=True) if is_there else [], 1):
