@@ -81,6 +81,7 @@ EDGES = (
         "clock back",
         "future",
         "restart",
+        "ended and begun",
         "reopen",
         "archive",
         "no archive",
@@ -453,7 +454,8 @@ class RelayGenerator(Drawing):
                 self.queue.insert(1, call("hand", "remove", agent=row.agent, file=row.file))
             return call("hand", "claim", ("claimed",), message_id=row.message_id)
         if what < 0.5:
-            return Step("restart", 0, params={"kill": True}, tags=("restart",))
+            is_kill = self.r.random() < 0.7
+            return Step("restart", 0, params={"kill": is_kill}, tags=("restart" if is_kill else "ended and begun",))
         if what < 0.7:
             return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
         self.queue = [self._reopened(pending)]

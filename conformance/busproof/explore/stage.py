@@ -223,7 +223,10 @@ class Stage:
     def _do_restart(self, step: Step) -> None:
         assert isinstance(step.at, int)
         if step.at in self._doors:
-            self._leave(step.at, kill=bool(step.params.get("kill")))
+            is_kill = bool(step.params.get("kill"))
+            if not is_kill and hasattr(self.model, "close"):  # an end of which something is to be seen
+                self._do_call(Step("call", step.at, "close", name=f"{step.name}.close"))
+            self._leave(step.at, kill=is_kill)
             self._enter(step.at, step)
 
     def _do_call(self, step: Step) -> None:

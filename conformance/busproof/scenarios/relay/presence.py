@@ -47,6 +47,15 @@ trap late TERM
 """
 # It takes notice of SIGTERM, and goes on.
 STAYS = LATE.replace("sleep 600 &\n", "", 1).replace('echo "$!"', 'echo "$$"')
+# It is done with what it does a moment after SIGTERM, and says so.
+TIDIES = """#!/bin/sh
+tidies() {
+  sleep 0.2
+  touch "$(dirname "$0")/tidied-$AGENT_RELAY_NAME"
+  exit
+}
+trap tidies TERM
+"""
 GOES_ON = "while :; do sleep 0.1; done\n"
 OURS = ("AGENT_RELAY_NAME", "AGENT_RELAY_DIR")
 
@@ -54,7 +63,7 @@ OURS = ("AGENT_RELAY_NAME", "AGENT_RELAY_DIR")
 @contextmanager
 def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
     """An orchestrator that may start the scripts, and one agent, the boss, that may ask for them."""
-    texts = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON}
+    texts = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON, "tidies": TIDIES + AGENT}
     scripts = {name: ctx.store.parent / f"{name}.sh" for name in texts}
     for name, script in scripts.items():
         script.write_text(texts[name])
@@ -231,6 +240,45 @@ def late(ctx: Ctx) -> None:
             not outlive,
             f"ann was released and bob ended with the orchestrator; what they started on SIGTERM lives, of {outlive}",
         )
+
+
+@scenario("presence.grace", needs=("spawn",))
+def grace(ctx: Ctx) -> None:
+    """Who is ended is told so first, and has a moment for what it does."""
+    with started(ctx) as (agents, bus):
+        for name in ("ann", "bob"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: tidies\n")
+        pids = {name: said(ctx, name)[4] for name in ("ann", "bob")}
+        ask(ctx, agents, bus, "release", "NAME: ann\n")
+        bus.call("close")
+        until(lambda: not any(map(is_alive, pids.values())))
+        cut_off = [name for name in pids if not is_alive(pids[name]) and not _tidied(ctx, name)]
+        why = f"ann was released and bob ended with the orchestrator; without a moment after SIGTERM: {cut_off}"
+        ctx.expect("relay.presence.40", not cut_off, why)
+
+
+def _tidied(ctx: Ctx, name: str) -> bool:
+    return (ctx.store.parent / f"tidied-{name}").exists()
+
+
+@scenario("presence.put_back", needs=("spawn", "backup"))
+def put_back(ctx: Ctx) -> None:
+    """A copy of the ledger that is older than a spawn is put back: whom the orchestrator started it can still end."""
+    with started(ctx) as (agents, bus):
+        bus.call("backup", path=str(copy := ctx.store.parent / "copy.db"))
+        for name in ("ann", "bob"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
+        pids = {name: said(ctx, name)[4] for name in ("ann", "bob")}
+        bus.call("restore", path=str(copy))
+        bus.call("scan")
+        known = {name: agent_of(ctx, name).get("pid") == int(pid) for name, pid in pids.items()}
+        ended = ask(ctx, agents, bus, "release", "NAME: ann\n")
+        until(lambda: not is_alive(pids["ann"]))
+        bus.call("close")
+        until(lambda: not is_alive(pids["bob"]))
+        left = [name for name, pid in pids.items() if is_alive(pid)]
+        why = f"its rows tell their pids: {known}; ann's release ended {ended}, the orchestrator closed; alive: {left}"
+        ctx.expect("relay.presence.41", all(known.values()) and not left, why)
 
 
 @scenario("presence.interrupted", needs=("spawn",))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from busproof.scenarios.relay.common import bodies, hand, scenario, write
@@ -34,6 +35,51 @@ def atomic(ctx: Ctx) -> None:
             len(bodies(agents, "bob")) == 2 and came >= 2 and not written,
             f"{came} names came, and {written} times something was written to a file in the inbox",
         )
+
+
+@scenario("route.one_inbox_is_none")
+def one_inbox_is_none(ctx: Ctx) -> None:
+    """Where one recipient's inbox takes nothing, the others get what was sent to all, and what was sent with it."""
+    bus = ctx.agent("orchestrator")
+    names = ("ann", "bob", "cid", "dan")
+    with hand(ctx, *names) as agents:
+        bus.call("scan")
+        missing = []
+        for name, odd in itertools.product(names, ODD_INBOXES):
+            sender, *others = [other for other in names if other != name]
+            body = f"while {name}'s is a {odd}"
+            with no_inbox(ctx, name, ODD_INBOXES[odd]):
+                write(ctx, agents, sender, f"TO: *\n\n{body}")
+                write(ctx, agents, sender, f"TO: {others[-1]}\n\n{body}, too")
+                bus.call("scan")
+            wanted = {others[0]: [body], others[1]: [body, f"{body}, too"]}
+            came = {other: [one for one in bodies(agents, other) if one.startswith(body)] for other in others}
+            if came != wanted:
+                missing.append(f"{body}: {came}")
+        ctx.expect("relay.route.22", not missing, f"what the others got, {'; '.join(missing)}")
+
+
+ODD_INBOXES: dict[str, Callable[[Path], object]] = {
+    "link": lambda path: path.symlink_to(path.parent),
+    "link to nothing": lambda path: path.symlink_to(path.parent / "nothing"),
+    "file": lambda path: path.write_bytes(b""),
+}
+
+
+@contextlib.contextmanager
+def no_inbox(ctx: Ctx, name: str, make: Callable[[Path], object]) -> Iterator[None]:
+    """For a while something else stands in its place."""
+    inbox = ctx.store / "agents" / name / "inbox"
+    aside = ctx.store.parent / f"inbox-of-{name}"
+    if was_there := inbox.exists():
+        inbox.rename(aside)
+    make(inbox)
+    try:
+        yield
+    finally:
+        inbox.unlink()
+        if was_there:
+            aside.rename(inbox)
 
 
 class _Events:
