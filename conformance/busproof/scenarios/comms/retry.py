@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Lost, Refused
+from busproof.protocol.comms import CONTRACT
 from busproof.scenarios.common import Row, definite, said
 from busproof.scenarios.comms.common import claim, complete, database, fail, receive, scenario, sees, send, stored
+from busproof.scenarios.halves import TIMES, halves
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -272,3 +275,23 @@ def schedule(ctx: Ctx) -> None:
     ctx.expect("comms.retry.25", four == [0.5, 1.0, 2.0], f"four attempts from half a second: {four}")
     spread = [delays(jitter=jitter) for jitter in (0.5, 1.5)]
     ctx.expect("comms.retry.26", spread == [[0.5, 1.0], [1.5, 3.0]], f"jitter 0.5 and 1.5 give {spread}")
+
+
+PLACES = {"messages": "id", "dead_letter_queue": "id"}
+
+
+@scenario("retry.whole", needs=("clock", "redrive", "sqlite"))
+def whole(ctx: Ctx) -> None:
+    """A message that is buried, or put back, is in one place at every moment: nobody sees it in both, or in neither."""
+    a, b, seen = ctx.agent("a"), ctx.agent("b"), []
+    path = ctx.store / CONTRACT.store
+    for _ in range(TIMES):
+        name = send(a, "b")
+        for _ in range(2):
+            fail(b, name)
+            ctx.advance(LONG_MS)
+        claim(b, name)
+        last = partial(b.call, "complete_message", message_id=name, error="it broke")
+        seen += [f"of its last failure {one}" for one in halves(path, PLACES, last)]
+        seen += [f"of its redrive {one}" for one in halves(path, PLACES, partial(a.call, "redrive", id=name))]
+    ctx.expect("comms.retry.29", not seen, f"seen in {len(seen)} of {2 * TIMES} calls: {'; '.join(seen[:3])}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError
-from busproof.protocol.timeline import CONTRACT
+from busproof.protocol.timeline import CONTRACT, DB_NAME
 from busproof.scenarios.common import Row, said
 from busproof.scenarios.gone import Calls, lost, offered
+from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, invoke, log, record, request, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -251,3 +253,20 @@ def with_all_that_changes(ctx: Ctx) -> tuple[Session, Calls]:
         "fork": {"timeline": "branch", "submission": "s1", "agent_name": "ann", "parent": "main", "at": 1},
     }
     return a, offered(ctx, calls)
+
+
+WHOLE = {"messages": "timeline, number, hash, state", "timelines": "timeline, parent, at, number, hash"}
+
+
+@scenario("log.whole", needs=("sqlite",))
+def whole(ctx: Ctx) -> None:
+    """A send, a reply and a fork are there at once: with the head of their timeline, and a fork with its parent."""
+    a, seen = ctx.agent("a"), []
+    for n in range(TIMES):
+        asked = invoke(f"s{n}")
+        fork = {"timeline": f"branch{n}", "submission": f"s{n}", "agent_name": "ann", "parent": "main", "at": 1}
+        calls = {"send": {"key": asked}, "reply": {"key": asked, "payload": n, "state": {"n": n}}, "fork": fork}
+        for method, params in calls.items():
+            found = halves(ctx.store / DB_NAME, WHOLE, partial(a.call, method, **params))
+            seen += [f"of a {method} {one}" for one in found]
+    ctx.expect("timeline.log.51", not seen, f"seen in {len(seen)} of {3 * TIMES} calls: {'; '.join(seen[:3])}")

@@ -9,12 +9,14 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 from busproof.scenarios.common import Row, at_once, definite, joined, raced, remove, said
 from busproof.scenarios.gone import Calls, lost
+from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, unique
 from busproof.scenarios.topics.log import send
 from busproof.session import Session
@@ -342,3 +344,13 @@ def while_locked(ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[],
         db.execute("COMMIT")
     thread.join()
     return results
+
+
+@scenario("log.whole", needs=("sqlite",), alone=True)
+def whole(ctx: Ctx) -> None:
+    """Who reads all the while sees all of an outbox or nothing of it."""
+    topic_id, (a,) = lane(ctx, "a")
+    seen: list[str] = []
+    for _ in range(TIMES):
+        seen += halves(ctx.store / DB_NAME, {"messages": "seq"}, partial(sync, a, topic_id, *"abcde"))
+    ctx.expect("topics.log.90", not seen, f"seen in {len(seen)} of {TIMES} calls: {'; '.join(seen[:3])}")

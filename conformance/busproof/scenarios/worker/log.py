@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
+from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.gone import Calls, lost, offered
+from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.worker.common import (
     at_once,
     database,
@@ -288,6 +290,16 @@ def publish_many_is_atomic(ctx: Ctx) -> None:
         told, good = f"{told}; a conflicting id: {said(conflict)}", good and definite(conflict)
     stored = ids(poll(a))
     ctx.expect("worker.log.52", good and stored == ["taken"], f"{told}; the log holds {stored}")
+
+
+@scenario("log.publish_many_is_whole", needs=("publish_many", "sqlite"))
+def publish_many_is_whole(ctx: Ctx) -> None:
+    """Who reads all the while sees all of a batch or nothing of it."""
+    a, seen = ctx.agent("a"), []
+    for n in range(TIMES):
+        batch = [{"id": f"{n}-{number}", "type": "note"} for number in range(5)]
+        seen += halves(ctx.store / "bus.db", {"messages": "id"}, partial(a.call, "publish_many", messages=batch))
+    ctx.expect("worker.log.72", not seen, f"seen in {len(seen)} of {TIMES} calls: {'; '.join(seen[:3])}")
 
 
 @scenario("log.a_stranger_writes", needs=("sqlite",))

@@ -5,7 +5,7 @@ from typing import Any
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.log.52",)
+KILLED_BY = ("worker.log.52", "worker.log.72")
 
 
 class Mutant(WorkerBus):
