@@ -13,6 +13,7 @@ from busproof.session import Session
 from busproof.suite import T0_MS
 
 MINUTE_MS = 60_000
+_LONG = "e" * 65_536
 
 
 _VOTE = {"topic": "which", "options": ["this", "that"], "deadline": "2100-01-01T00:00:00.000000Z"}
@@ -33,7 +34,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         tell_time(session, hello, T0_MS)
     sent = {
         name: alice.call("send_message", to_agent="bob", message_type="note", payload={"of": name})["message_id"]
-        for name in ("waiting", "held", "failing", "abandoned", "asked")
+        for name in ("waiting", "held", "failing", "abandoned", "asked", "long")
     }
     sent["shared"] = alice.call("send_message", message_type="note", payload={"of": "shared"})["message_id"]
     bob.call("claim_message", message_id=sent["abandoned"])
@@ -55,6 +56,10 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     alice.call("subscribe_to_channel", channel_name="urgent")
     if "votes" in hello.features:
         sent["vote"] = alice.call("send_message", message_type="vote.initiate", payload=_VOTE)["message_id"]
+    if applicable(Operation("", "", "", lambda _: {}, ("retry",)), hello):
+        # Its event tells why, and is the last line of the trail: longer than what is read of a file at a time.
+        bob.call("claim_message", message_id=sent["long"])
+        bob.call("complete_message", message_id=sent["long"], error=_LONG)
     letter = None
     if "dead" in sent and "redrive" in hello.features:
         letter = alice.call("dead_letters")["dead_letters"][0]["id"]

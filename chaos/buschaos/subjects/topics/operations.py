@@ -79,6 +79,7 @@ def _is_found(session: Session, params: dict[str, Any], reply: dict[str, Any]) -
 
 
 _KEEPS: dict[str, Any] = {"auto_advance": False}
+_MANY = [_item(f"many-{number}") for number in range(50)]
 
 OPERATIONS = (
     Operation(
@@ -106,6 +107,8 @@ OPERATIONS = (
         "sync",
         lambda p: _sync(p, outbox=[_item("new"), _item("newer", metadata={"n": 1})], **_KEEPS),
     ),
+    # As many as an outbox may have: they are stored all at once, or not at all.
+    Operation("sync that sends many", "log", "sync", lambda p: _sync(p, outbox=_MANY, **_KEEPS)),
     # All there is, or the second call would read on.
     Operation("sync that receives", "cursor", "sync", _sync),
     Operation("sync that looks", "cursor", "sync", lambda p: _sync(p, **_KEEPS)),
