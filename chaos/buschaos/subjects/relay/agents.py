@@ -24,6 +24,7 @@ LINKED = "dan"  # whose inbox becomes a link, and of whose copies nothing is com
 NAME = "AGENT_RELAY_NAME"  # the variable by which an agent knows who it is
 Running = list[dict[str, Any]]  # agent and pid of each
 LONG_S = 5.0
+BEGUN = "begun"  # beside the store: a line of each program that was started, and its pid
 ELSEWHERE = "elsewhere"  # beside the store: what that link points to
 
 
@@ -71,9 +72,10 @@ def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
 
 
 def allow(store: Path) -> None:
-    """config.json: what a spawn may start. It waits for its end, and so does a child that it has."""
+    """config.json: what a spawn may start. It says that it has begun, and waits for its end with a child."""
     config = store / "config.json"
-    config.write_text(json.dumps({"clis": {"waits": ["/bin/sh", "-c", "sleep 1000 & wait"]}, "grace_ms": 50}))
+    program = f'echo "${NAME} $$" >> "$AGENT_RELAY_DIR/../{BEGUN}"; sleep 1000 & wait'
+    config.write_text(json.dumps({"clis": {"waits": ["/bin/sh", "-c", program]}, "grace_ms": 50}))
     config.chmod(0o600)
 
 
@@ -94,6 +96,17 @@ def running(store: Path) -> Running:
                 found[int(pid)] = said[NAME], parent
     tops = [(agent, pid) for pid, (agent, parent) in found.items() if parent not in found]
     return [{"agent": agent, "pid": pid} for agent, pid in sorted(tops)]
+
+
+def begun(store: Path) -> Running:
+    """Each program that was started, however it ended; those that run are given the time to say so."""
+    path = store.parent / BEGUN
+
+    def said() -> Running:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [{"agent": agent, "pid": int(pid)} for agent, pid in map(str.split, lines)]
+
+    return until(said, lambda found: all(one in found for one in running(store)))
 
 
 def until(look: Callable[[], Running], holds: Callable[[Running], bool]) -> Running:
@@ -130,7 +143,8 @@ def inboxes(store: Path) -> list[Path]:
 
 
 def take_and_link(store: Path) -> None:
-    """Then one makes its inbox a link."""
+    """Then one makes its inbox a link. Who was started works by then."""
+    begun(store)
     take(store)
     link(store)
 

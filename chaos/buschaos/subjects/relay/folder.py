@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
-from buschaos.subjects.relay.agents import ELSEWHERE, SENT, TAKEN, inboxes, running, until
+from buschaos.subjects.relay.agents import ELSEWHERE, SENT, TAKEN, begun, inboxes, running, until
 
 TABLES = ("messages", "agents", "orchestrator_state", "pending_operations")
 
@@ -26,6 +26,7 @@ def state(store: Path) -> dict[str, Any]:
         "messages": [],
         "ledger": ledger["messages"],
         "running": until(lambda: running(store), lambda found: {one["pid"] for one in found} == known),
+        "begun": begun(store),
         "copies": [
             *(_copy(path.parts[-3], path) for path in inboxes(store)),
             *(_copy(path.parent.name, path) for path in sorted((store.parent / TAKEN).glob("*/*"))),

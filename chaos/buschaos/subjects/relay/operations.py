@@ -8,7 +8,7 @@ from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
-from buschaos.subjects.relay.agents import LINKED, File, allow, join, link, message, put, running, until
+from buschaos.subjects.relay.agents import LINKED, File, allow, begun, join, link, message, put, running, until
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -68,6 +68,7 @@ def asked_to_release(session: Session) -> None:
     """An agent has been started, and a request waits that it be ended."""
     asked_to_spawn(session)
     session.call("scan")
+    begun(_store(session))
     put(_store(session), [_request(31, "release", "NAME: w")])
 
 

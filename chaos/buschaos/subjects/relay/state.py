@@ -38,6 +38,7 @@ def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[s
         "messages": sorted(map(clean, rows), key=repr),
         "agents": sorted((clean(row) | {"pid": row["pid"] is not None} for row in dump["agents"]), key=repr),
         "running": [one["agent"] for one in dump.get("running", [])],
+        "begun": sorted(one["agent"] for one in dump.get("begun", [])),
         "copies": sorted(copies, key=repr),
         "outboxes": dump.get("outboxes"),
         "archived": dump.get("archived"),
