@@ -265,7 +265,7 @@ def whole(ctx: Ctx) -> None:
     for n in range(TIMES):
         asked = invoke(f"s{n}")
         fork = {"timeline": f"branch{n}", "submission": f"s{n}", "agent_name": "ann", "parent": "main", "at": 1}
-        calls = {"send": {"key": asked}, "reply": {"key": asked, "payload": n, "state": {"n": n}}, "fork": fork}
+        calls: Calls = {"send": {"key": asked}, "reply": {"key": asked, "payload": n, "state": {"n": n}}, "fork": fork}
         for method, params in calls.items():
             found = halves(ctx.store / DB_NAME, WHOLE, partial(a.call, method, **params))
             seen += [f"of a {method} {one}" for one in found]
