@@ -113,6 +113,26 @@ def exporters_at_once(ctx: Ctx) -> None:
     ctx.expect("comms.export.06", whole and not wrong, f"whole {whole}; messages with another number of lines: {wrong}")
 
 
+@scenario("export.torn", needs=("audit",))
+def torn(ctx: Ctx) -> None:
+    """What an exporter left that died in its write, be it one letter, is no broken line after the next export."""
+    path, broken = ctx.store / ".claude" / "audit-trail.jsonl", []
+    a = ctx.agent("a")
+    send(a, "b")
+    a.call("export_audit_trail")
+    for bytes_left in (1, 2, 5, 13, 14, 40, -1):
+        done = path.read_bytes()
+        send(a, "b")
+        a.call("export_audit_trail")
+        path.write_bytes(done + path.read_bytes()[len(done) :][:bytes_left])
+        send(a, "b")
+        a.call("export_audit_trail")
+        if not trail(ctx)[1]:
+            broken.append(bytes_left)
+            path.write_bytes(done)
+    ctx.expect("comms.export.10", not broken, f"broken lines stay where so many bytes of a line stood: {broken}")
+
+
 @scenario("export.in_turn", needs=("audit",))
 def in_turn(ctx: Ctx) -> None:
     """Four exporters that come again at once: one comes in as one goes, and some wait, all the time."""
