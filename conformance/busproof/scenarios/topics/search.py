@@ -243,6 +243,28 @@ def quoted(ctx: Ctx) -> None:
     ctx.expect("topics.search.16", not wrong, f"{len(wrong)} queries were not taken as words: {'; '.join(wrong[:4])}")
 
 
+# Ends of words that are one under some rule of Unicode: full case folding, or a compatibility form.
+ALIKE = (("\u00df", "ss"), ("\u017f", "s"), ("\u0130", "i"), ("\u212a", "k"), ("\ufb01", "fi"), ("\u03c2", "\u03c3"))
+UNLIKE = ("a", "b")
+
+
+@scenario("search.all_words")
+def all_words(ctx: Ctx) -> None:
+    """Where two words show only what holds both, they do so as well if they look alike."""
+    topic_id, (a,) = lane(ctx, "a")
+    word = unique("word")
+    send(a, topic_id, *(f"{word}{n}{end}" for n, ends in enumerate((UNLIKE, *ALIKE)) for end in ends))
+    too_much = {}
+    for n, ends in enumerate((UNLIKE, *ALIKE)):
+        words = [f"{word}{n}{end}" for end in ends]
+        first, second = (set(find(a, one, topic_id=topic_id, mode="fts")) for one in words)
+        for query in (" ".join(words), " ".join(reversed(words))):
+            if more := set(find(a, query, topic_id=topic_id, mode="fts")) - (first & second):
+                too_much[query] = sorted(more)
+    shows_any = f"{word}0a {word}0b" in too_much  # of several words one is enough for this bus
+    ctx.expect("topics.search.22", shows_any or not too_much, f"not all words are in what is shown: {too_much}")
+
+
 @scenario("search.snippets")
 def snippets(ctx: Ctx) -> None:
     """A snippet is a piece of the body, or several with dots between them, and nothing else (B11)."""
