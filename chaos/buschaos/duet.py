@@ -2,7 +2,8 @@
 
 One preemption: the victim is held at a change, the peer makes its call to the end or until it waits, the victim goes
 on. Two: the peer, too, is held at a change, the victim goes on to its end or until it waits, then the peer does. A lock
-that two break who both saw it stale needs the second.
+that two break who both saw it stale needs the second. Or the victim is held twice: about to take a lock, while the peer
+takes it and gives it back, and again when it has it, while the peer wants it anew: is it still the same lock?
 
 A peer whose clock is ahead may take over what the victim holds. The victim then goes on with the time moved, and does
 what a holder does that knows of nothing (`PeerCall.late`): that must be refused, or have no effect.
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from buschaos import reading
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, Watch, watched_child
@@ -32,6 +33,8 @@ from busproof.adapters.base import Door, DoorError, Refused
 from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
+Order = Literal["victim", "between", "peer"]
+ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # who is first; between: before later calls
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
 LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
 SLICE_S = 0.002
@@ -75,13 +78,13 @@ class Duet:
         self._params = self._filled(operation.method, operation.params)
         calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
         self._peers_calls = [(method, self._filled(method, params)) for method, params in calls]
-        self._ids = ground.ids.union(
-            *(ground.subject.repertoire.ids(*call) for call in [(operation.method, self._params), *self._peers_calls])
-        )
+        self._later = [(method, self._filled(method, params)) for method, params in peer.later]
+        every = [(operation.method, self._params), *self._peers_calls, *self._later]
+        self._ids = ground.ids.union(*(ground.subject.repertoire.ids(*call) for call in every))
 
     # -- the schedule
 
-    def play(self, place: Place, first: str = "victim") -> Ending:
+    def play(self, place: Place, first: Order = "victim") -> Ending:
         """They are held at these places; at none, they come one after the other."""
         late_ms = WHEN_MS + self._peer.later_ms
         victims_ms = late_ms if self._peer.are_both_late else WHEN_MS
@@ -92,7 +95,7 @@ class Duet:
         door = self._peers.take()
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
-        victims, peers = _Held(place.ordinal), _Held(place.peers)
+        victims, peers = _Held(place.ordinal, place.then), _Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
             watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
@@ -101,9 +104,12 @@ class Duet:
                 target=_call, args=(self._told, "victim", victim, [(self._operation.method, self._params)])
             )
             others = threading.Thread(target=_call, args=(self._told, "peer", peer, self._peers_calls))
+            later = threading.Thread(target=_call, args=(self._told, "peer", peer, self._later))
             try:
                 if place.ordinal == 0:
-                    for one in (mine, others) if first == "victim" else (others, mine):
+                    turns = [others, later]
+                    turns.insert(ORDERS.index(first), mine)
+                    for one in turns:
                         one.start()
                         one.join(LIMIT_S)
                 else:
@@ -117,7 +123,13 @@ class Duet:
                     if peers.stands:
                         victims.let_go()
                         _until(_or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
-                    self._let_go_on(victims, peers, mine, others)
+                    elif place.then and not self.peer_waited:
+                        victims.go_on()
+                        _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()), STAND_S)
+                        later.start()
+                        _until(_or_waits(peer.door, peers_watch, lambda: not later.is_alive()), STAND_S)
+                        self.peer_waited = later.is_alive()
+                    self._let_go_on(victims, peers, mine, others, later)
             finally:
                 victims.let_go()
                 peers.let_go()
@@ -129,12 +141,15 @@ class Duet:
         told = (self._plain(self._told.get("victim")), self._plain(self._told.get("peer")))
         return Ending(self._look(), told)
 
-    def _let_go_on(self, victims: _Held, peers: _Held, mine: threading.Thread, others: threading.Thread) -> None:
+    def _let_go_on(self, victims: _Held, peers: _Held, *threads: threading.Thread) -> None:
+        """To their ends; a call that was not made by then is made."""
         began = time.monotonic()
         victims.let_go()
         peers.let_go()
-        mine.join(LIMIT_S)
-        others.join(LIMIT_S)
+        for one in threads:
+            if one.ident is None:
+                one.start()
+            one.join(LIMIT_S)
         self.waited_ms = round(1000 * (time.monotonic() - began)) if self.peer_waited else 0
 
     def _plain(self, reply: Any) -> Any:
@@ -254,6 +269,8 @@ class Duet:
     def schedule(self) -> str:
         """Who stood where, for a reader."""
         held = f"{self._operation.name} held before {self.held}, {self._peer.name} "
+        if self._peer.later:
+            held = f"{self._operation.name} held twice, at last before {self.held}, {self._peer.name} "
         if self.peers_held is not None:
             return f"{held}held before {self.peers_held} while it went on"
         return held + ("waited, and went on after it" if self.peer_waited else "worked meanwhile, then it went on")
@@ -286,27 +303,33 @@ class Duet:
 
 
 class _Held:
-    """One of the two, held before its change of this number; at 0 it never is."""
+    """One of the two, held before its changes of these numbers; at 0 it never is."""
 
-    def __init__(self, ordinal: int) -> None:
-        self._ordinal, self._hold = ordinal, Hold()
+    def __init__(self, *ordinals: int) -> None:
+        self._holds = {ordinal: Hold() for ordinal in ordinals}
         self.change: Change | None = None
 
     @property
     def stands(self) -> bool:
         """Does it stand there now?"""
-        return self.change is not None and not self._hold.released.is_set()
+        return self.change is not None and not self._holds[self.change.ordinal].released.is_set()
 
     def decide(self, change: Change) -> Verdict:
         """Hold it there."""
-        if change.ordinal != self._ordinal:
+        if change.ordinal not in self._holds:
             return Continue()
         self.change = change
-        return self._hold
+        return self._holds[change.ordinal]
+
+    def go_on(self) -> None:
+        """From where it stands, to the next place."""
+        if self.change is not None:
+            self._holds[self.change.ordinal].released.set()
 
     def let_go(self) -> None:
         """It goes on, also if it comes there only now."""
-        self._hold.released.set()
+        for hold in self._holds.values():
+            hold.released.set()
 
 
 def _or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[[], bool]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from buschaos import reading
-from buschaos.duet import Duet, Ending
+from buschaos.duet import ORDERS, Duet, Ending, Order
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
@@ -36,6 +36,7 @@ from buschaos.stage import SESSION_METHODS, Ground, Stage, Victims
 from buschaos.state import Problem, difference, short, tables
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import PeerCall, Subject
+from buschaos.tape.image import is_derived
 from busproof.adapters.base import DoorError
 from busproof.fleet import Fleet
 from busproof.history import Event, read, write
@@ -69,7 +70,7 @@ class PairResult:
     def add(self, place: Place, duet: Duet) -> None:
         """Count a place that was played."""
         self.points += 1
-        self.twice += place.peers > 0
+        self.twice += place.peers > 0 or place.then > 0
         self.waited += duet.peer_waited
         self.longest_ms = max(self.longest_ms, duet.waited_ms)
 
@@ -181,7 +182,9 @@ class Holds:
         reached = self._places(two, once, serial, result, time)
         both = [Place(place.ordinal, peers) for place, ordinals in reached for peers in ordinals]
         self._places(two, _drawn(both, self._twice, seed), serial, result, time)
-        result.not_asked += len(both) - min(len(both), self._twice)
+        again = list(_at_locks(two, changes)) if two.peer.later else []
+        self._places(two, _drawn(again, self._twice, seed), serial, result, time)
+        result.not_asked += sum(len(places) - min(len(places), self._twice) for places in (both, again))
 
     def _after_deaths(self, two: _Two) -> Iterator[_Two]:
         """On stores that somebody left who died in the operation: whoever comes has to clear them up.
@@ -208,7 +211,7 @@ class Holds:
     def _orders(self, two: _Two) -> tuple[list[Ending], list[Change]]:
         """What comes of each order, and what the victim changes when it is first."""
         endings, changes = [], list[Change]()
-        for first in ("victim", "peer"):
+        for first in ORDERS if two.peer.later else ("victim", "peer"):
             ending, duet = self._play(two, Place(0), first)
             endings.append(ending)
             changes = changes or duet.changes
@@ -237,7 +240,7 @@ class Holds:
             duet.close()
         return reached
 
-    def _play(self, two: _Two, place: Place, first: str = "victim") -> tuple[Ending, Duet]:
+    def _play(self, two: _Two, place: Place, first: Order = "victim") -> tuple[Ending, Duet]:
         folder = two.side.work / f"duet-{next(self._numbers)}"
         duet = Duet(two.ground, two.side.peers, two.operation, two.peer, folder)
         try:
@@ -292,6 +295,15 @@ def _drawn(places: list[Place], count: int, seed: str) -> list[Place]:
     if len(places) <= count:
         return places
     return [places[number] for number in sorted(random.Random(seed).sample(range(len(places)), count))]
+
+
+def _at_locks(two: _Two, changes: list[Change]) -> Iterator[Place]:
+    """Where the victim is about to take a file's lock, and everywhere behind that. What SQLite locks is its own."""
+    for lock in changes:
+        path = two.ground.template / lock.path
+        is_sqlites = is_derived(lock.path) or (path.is_file() and path.read_bytes()[:6] == b"SQLite")
+        if lock.call in bpf.LOCKS and not is_sqlites:
+            yield from (Place(lock.ordinal, then=one.ordinal) for one in changes if one.ordinal > lock.ordinal)
 
 
 def is_playable(subject: Subject, operation: Operation, hello: HelloReply) -> bool:

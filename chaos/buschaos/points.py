@@ -14,7 +14,7 @@ from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Decide, Fail, Kill, Short, Torn, Verdict
 
 AFTER_THE_ANSWER = 0
-EXAMPLES = "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5"
+EXAMPLES = "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12"
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,27 @@ class Point:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the victim of a hold stands still, and where its peer does, after it; 0: nowhere."""
+    """Where the victim of a hold stands still, and where its peer does, after it; 0: nowhere.
+
+    `then`: where the victim stands still once more, when the peer has made its first call.
+    """
 
     ordinal: int
     peers: int = 0
+    then: int = 0
 
     def __str__(self) -> str:
-        """As `--at` takes it: 7:hold, 7:hold:5."""
-        return f"{self.ordinal}:hold" + (f":{self.peers}" if self.peers else "")
+        """As `--at` takes it: 7:hold, 7:hold:5, 7:hold:then:12."""
+        more = f":then:{self.then}" if self.then else f":{self.peers}" if self.peers else ""
+        return f"{self.ordinal}:hold{more}"
 
 
 def parse(text: str) -> Point | Place:
     """A point from its text. Raises ValueError where it is none."""
     place, _, fault = text.partition(":")
     kind, _, more = fault.partition(":")
+    if kind == "hold" and more.startswith("then:"):
+        return Place(int(place), then=int(more.removeprefix("then:")))
     if kind == "hold":
         return Place(int(place), int(more or 0))
     if kind == "kill" and not more:

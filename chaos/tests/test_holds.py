@@ -75,6 +75,17 @@ def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Ca
     assert "held before" in problem.point
 
 
+def test_a_lock_that_its_holder_removes_is_found_where_a_waiter_stands_still_twice(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """It has the lock of a file that is gone, and another that of a new one; the reference waits there."""
+    peer, place = "an export, a publish, and an export later", parse("2:hold:then:10")
+    for bus, is_right in ((reference("worker"), True), (faulty("worker/removes_the_exports_lock"), False)):
+        (result,) = play_one(bus, tmp_path, "export_to_jsonl", peer, place)
+        assert (result.points, result.twice, result.waited) == (1, 1, is_right)
+        assert any("doubled" in line for line in told([result])) is not is_right
+
+
 def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:

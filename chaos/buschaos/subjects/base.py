@@ -79,6 +79,8 @@ class PeerCall:
     are_both_late: bool = False
     # A second call. The first one is its session's first then, and says who it is.
     then: tuple[str, Callable[[Prepared], dict[str, Any]]] | None = None
+    # What it calls when it has seen the first one through, and the victim has gone on and stands still once more.
+    later: tuple[tuple[str, Callable[[Prepared], dict[str, Any]]], ...] = ()
     late: tuple[LateCall, ...] = ()  # must be refused, or have no effect
     after_a_death: bool = False  # on a store that somebody left who died in the middle of the victim's operation
 

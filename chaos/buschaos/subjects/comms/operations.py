@@ -265,5 +265,14 @@ PEERS = (
     ),
     PeerCall("a send", "send_message", lambda _: _send("peer"), ("send_message", "export_audit_trail"), needs=_SEND),
     PeerCall("the same send", "send_message", lambda _: _send("new"), ("send_message",), needs=_SEND),
+    PeerCall(
+        "an export, a send, and an export later",
+        "export_audit_trail",
+        lambda _: {},
+        ("export_audit_trail",),
+        needs=("audit", *_SEND),
+        then=("send_message", lambda _: _send("peer")),
+        later=(("export_audit_trail", lambda _: {}),),
+    ),
     PeerCall("an export", "export_audit_trail", lambda _: {}, ("export_audit_trail", "send_message"), needs=("audit",)),
 )

@@ -316,6 +316,15 @@ PEERS = (
     PeerCall(
         "an export", "export_to_jsonl", lambda _: {}, ("export_to_jsonl", "publish", "archive"), needs=("export",)
     ),
+    PeerCall(
+        "an export, a publish, and an export later",
+        "export_to_jsonl",
+        lambda _: {},
+        ("export_to_jsonl",),
+        needs=("export",),
+        then=("publish", lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})}),
+        later=(("export_to_jsonl", lambda _: {}),),
+    ),
     PeerCall("the same blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("save_blob",), needs=("blob",)),
     PeerCall("another blob", "save_blob", lambda _: {"content": {"big": BIG, "n": 2}}, ("save_blob",), needs=("blob",)),
     PeerCall(
