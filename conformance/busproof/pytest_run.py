@@ -27,8 +27,8 @@ from busproof.warm import Warm, started_by
 PARTICIPANT = "sqlite:"
 WARM = "BUSPROOF_WARM"  # where a warm process listens
 
-# These need restarts and refusals of one kind, so they stay on the bus alone. How the kit's participant takes a file that
-# went from under it is nobody's promise.
+# These need restarts and refusals of one kind, so they stay on the bus alone. How the kit's participant takes a file
+# that went from under it is nobody's promise.
 UNMIXED = (CORPUS, EXPLORE, "log.removed")
 
 # Each takes longer than all else together: its parts are played side by side.
