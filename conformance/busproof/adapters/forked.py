@@ -28,20 +28,19 @@ class Forked:
     """What a Child needs of Popen. The program is the leader of a session of its own."""
 
     def __init__(self, argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
-        (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = pipes = [os.pipe() for _ in range(3)]
+        (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = (os.pipe() for _ in range(3))
+        self.stdin, self.stdout, self.stderr = FileIO(ours_in, "wb"), FileIO(ours_out), FileIO(ours_err)
         theirs = (theirs_in, theirs_out, theirs_err)
         path, *program = argv[len(COMMAND) :]
         try:
             self._line, self.pid = handover.asked(path, program, folder, environment, theirs)
         except BaseException:
-            for end in {*sum(pipes, ())}.difference(theirs):
-                os.close(end)
+            for stream in (self.stdin, self.stdout, self.stderr):
+                stream.close()
             raise
         finally:
             for end in theirs:
                 os.close(end)
-        self.stdin = FileIO(ours_in, "wb")
-        self.stdout, self.stderr = FileIO(ours_out), FileIO(ours_err)
         self._code: int | None = None
         self._telling = threading.Lock()
 

@@ -147,10 +147,8 @@ class CommsModel(Model):
             if nulls != params and self.choice("comms.log.33: NaN", "is refused", "is null") == "is null":
                 params = nulls
         if self.at != "hand":
-            for message in self.messages:
-                for delivery in message.deliveries.values():
-                    if delivery.was_due is False:  # as of few of a thousand
-                        delivery.is_looked_at(self.now_us)
+            for delivery in (one for message in self.messages for one in message.deliveries.values()):
+                delivery.is_looked_at(self.now_us)
         return params
 
     def wants_look(self) -> str | None:
