@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -185,6 +186,25 @@ def test_what_does_not_end_in_time_is_waited_for_again(warm: Warm, tmp_path: Pat
         while True:
             os.kill(helper, 0)
             time.sleep(0.001)
+
+
+def test_how_it_ended_is_waited_for_when_its_pipes_end_first(
+    warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The warm process stands still meanwhile, so it has told no end when the pipes have ended."""
+    monkeypatch.setattr("busproof.adapters.child.SLICE_S", 30.0)
+    program = tmp_path / "waits.py"
+    program.write_text("import os, time\nprint(os.getppid(), flush=True)\ntime.sleep(600)\n")
+    child = Child(argv(warm, program))
+    server = int(child.read_line("its parent"))
+    os.kill(server, signal.SIGSTOP)
+    goes_on = threading.Timer(0.3, os.kill, [server, signal.SIGCONT])
+    os.kill(child.pid, signal.SIGKILL)
+    goes_on.start()
+    with pytest.raises(Lost, match="exit status -9"):
+        child.read_line("anything")
+    goes_on.join()
+    child.close()
 
 
 def test_a_warm_process_that_is_over_starts_nothing(tmp_path: Path) -> None:

@@ -151,6 +151,9 @@ class Child:
         deadline = time.monotonic() + SLICE_S  # an end is sometimes seen before the words that came with it
         while not self._words and self._reader.is_alive() and time.monotonic() < deadline:
             self._reader.join(0.01)
+        if not self._words:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # and the end of its pipes before its own
+                self._process.wait(max(0.0, deadline - time.monotonic()))
         return self.stderr[-500:] or f"exit status {self._process.poll()}, nothing on stderr"
 
     def end_input(self) -> None:
