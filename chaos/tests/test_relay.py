@@ -68,6 +68,21 @@ def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
         fleet.close()
 
 
+@pytest.mark.parametrize(
+    ("fault", "name", "at", "says"),
+    [
+        ("relay/a_copy_has_two_names", "scan", "72:kill", "is half done: copies"),
+        ("relay/goes_before_it_is_known", "spawn", "44:kill", "is half done: begun"),
+    ],
+)
+def test_a_planted_fault_is_found_at_its_write_point(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, name: str, at: str, says: str
+) -> None:
+    """One in the middle of those that show it; all points of a pass are played at night."""
+    played = acts.play("relay", faulty(fault), tmp_path, name, points=True, at=parse(at))
+    assert [says in line for line in told(played)] == [True]
+
+
 @pytest.mark.nightly
 def test_the_orchestrator_survives_every_write_point(tmp_path: Path) -> None:
     """Of the opening and of a pass."""

@@ -85,13 +85,15 @@ def running(store: Path) -> Running:
     An agent's environment says who it is and where (R21).
     """
     found: dict[int, tuple[str, int]] = {}
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
+    here, name = os.path.realpath(store), f"{NAME}=".encode()
+    for pid in filter(str.isdecimal, os.listdir("/proc")):  # as often as there are acts, and all: no Path of each
         with contextlib.suppress(OSError, ValueError):
-            environment = Path("/proc", pid, "environ").read_bytes()
-            if f"{NAME}=".encode() not in environment:  # as of most processes of a machine, which are many
+            with open(f"/proc/{pid}/environ", "rb", buffering=0) as opened:
+                environment = opened.read()
+            if name not in environment:  # as of most processes of a machine, which are many
                 continue
             said = dict(item.split("=", 1) for item in os.fsdecode(environment).split("\0") if "=" in item)
-            if NAME in said and os.path.realpath(said.get("AGENT_RELAY_DIR", "/")) == os.path.realpath(store):
+            if NAME in said and os.path.realpath(said.get("AGENT_RELAY_DIR", "/")) == here:
                 parent = int(Path("/proc", pid, "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
                 found[int(pid)] = said[NAME], parent
     tops = [(agent, pid) for pid, (agent, parent) in found.items() if parent not in found]
