@@ -33,6 +33,7 @@ from refbus.relay.store import Store
 _NO_INBOX = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EXDEV, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY}
 )
+_INBOXES_MADE = 3  # for one copy: an agent may remove its inbox while something is put into it, and may do it again
 
 
 class Copy(NamedTuple):
@@ -100,14 +101,16 @@ class Delivery:
 
     def place(self, payload: dict[str, Any]) -> list[int]:
         """Rename what is still in tmp/; returns the rows of copies whose inbox takes none."""
-        lost = []
-        try:
-            with tree.folder(self._store.root, tree.TMP, payload["dir"]) as staged:
-                for number, recipient, name, row in payload["copies"]:
-                    if not self._move(number, staged, recipient, name):
-                        lost.append(row)
-        except FileNotFoundError:
-            return []  # all are placed, and the folder is removed
+        with contextlib.ExitStack() as opened:
+            try:
+                staged = opened.enter_context(tree.folder(self._store.root, tree.TMP, payload["dir"]))
+            except FileNotFoundError:
+                return []  # all are placed, and the folder is removed
+            lost = [
+                row
+                for number, recipient, name, row in payload["copies"]
+                if not self._move(number, staged, recipient, name)
+            ]
         placed = {recipient for _, recipient, _, row in payload["copies"] if row not in lost}
         # Without FULL the ledger, too, may forget its last commits when the power goes.
         for recipient in sorted(placed) if self._store.is_power_safe else ():
@@ -148,15 +151,19 @@ class Delivery:
 
     def _move(self, number: str, staged: int, recipient: str, name: str) -> bool:
         """Into the inbox, unless that was done. False: there is no inbox to put it into."""
-        try:
-            with tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX, make=True) as inbox:
-                with contextlib.suppress(FileNotFoundError):
+        for _ in range(_INBOXES_MADE):
+            try:
+                with tree.folder(self._store.root, tree.AGENTS, recipient, tree.INBOX, make=True) as inbox:
                     os.rename(number, name, src_dir_fd=staged, dst_dir_fd=inbox)
                 return True
-        except OSError as error:
-            if error.errno not in _NO_INBOX:
-                raise
-            return False
+            except FileNotFoundError:
+                if not tree.is_there(number, staged):
+                    return True
+            except OSError as error:
+                if error.errno not in _NO_INBOX:
+                    raise
+                return False
+        return False
 
     def _newest_before(self, tx: Transaction) -> int:
         """The newest name that an inbox held when another ledger was put in the place of one that knew it."""

@@ -80,6 +80,15 @@ def look(name: str, fd: int) -> os.stat_result:
     return os.stat(name, dir_fd=fd, follow_symlinks=False)
 
 
+def is_there(name: str, fd: int) -> bool:
+    """Is there anything under this name in a folder?"""
+    try:
+        look(name, fd)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def stat_of(found: os.stat_result) -> Stat:
     """What tells a file's states apart. A time that the ledger cannot hold is the last one that it can."""
     return Stat(found.st_size, max(-_LAST_NS, min(found.st_mtime_ns, _LAST_NS)), found.st_ino)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -352,6 +353,38 @@ def test_an_inbox_that_nobody_may_write_to_stops_nobody_else(relay: RelayBus, ag
             inbox.chmod(0o700)
     assert (agents.bodies("bob"), agents.bodies("cid")) == ([], ["hello"])
     assert [row["last_error"] for row in rows(relay, "inbox").values()] == ["inbox_lost", None]
+
+
+@pytest.mark.parametrize(
+    ("call", "times", "bodies", "error"),
+    [("fsync", 2, ["hello"], None), ("rename", 1, ["hello"], None), ("rename", 9, [], "inbox_lost")],
+)
+def test_an_inbox_that_its_agent_removes_meanwhile_takes_no_copy_from_others(
+    relay: RelayBus,
+    agents: Agents,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    times: int,
+    bodies: list[str],
+    error: str | None,
+) -> None:
+    """When it was just made, or just before the copy comes into it; it is made again, but not for ever."""
+    agents.join("bob", "cid")
+    agents.send("ann", "*", "hello")
+    inbox = agents.root / "agents" / "bob" / "inbox"
+    done, left = getattr(os, call), [None] * times
+
+    def first_removes_it(*args: Any, **how: Any) -> Any:
+        if left and inbox.is_dir() and any((agents.root / "tmp").iterdir()):
+            inbox.rmdir()
+            left.pop()
+        return done(*args, **how)
+
+    monkeypatch.setattr(os, call, first_removes_it)
+    assert relay.scan()["completed"] == 1
+    assert (agents.bodies("bob"), agents.bodies("cid")) == (bodies, ["hello"])
+    assert [row["last_error"] for row in rows(relay, "inbox").values()] == [error, None]
+    assert list((agents.root / "tmp").iterdir()) == []
 
 
 def test_a_message_is_processed_as_it_was_discovered(open_relay: OpenRelay, agents: Agents) -> None:
