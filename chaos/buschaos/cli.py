@@ -16,7 +16,7 @@ from buschaos.crashpoints import in_the_middle
 from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
-from buschaos.nemeses.syscalls import Fail, Short
+from buschaos.nemeses.syscalls import Fail, Others, Short
 from buschaos.operations import Operation
 from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
@@ -144,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     acts = acts_of(args.system, args.bus or []) if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
-        is_hold = isinstance(args.at, points.Place)
+        is_hold = isinstance(args.at, points.Place) or isinstance(args.at.verdict, Others)
         is_error = isinstance(args.at, points.Point) and isinstance(args.at.verdict, Fail | Short)
         everything, acts, args.holds = False, frozenset(), is_hold
         args.points, args.disk_full = not is_hold and not is_error, is_error  # each in the act that has its rows

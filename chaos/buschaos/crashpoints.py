@@ -7,6 +7,7 @@ must be whole. A seeded sample of the points is killed for real: it must find th
 
 With `errors`, a real process is told an error at each change, once or until its call is over: whatever it answers must
 be true. With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none.
+With `others`, those who work on the same files do so at each place, while the process stands there.
 Of an operation that was not seen whole nothing is called good (`Ledger.doubt`).
 """
 
@@ -27,7 +28,7 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Short, Watch
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
 from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
 from buschaos.snapshots import Shot, shots
@@ -42,6 +43,7 @@ from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 Kind = tuple[object, ...]  # what is done where: where time is short, each has a point first
 REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
+_WHOLE_PATH = 9  # more parts than any has
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -105,6 +107,7 @@ class CrashPoints:
         real_kills: int = REAL_KILLS,
         reads: bool = False,
         shorts: bool = False,
+        others: bool = False,
         time: Time | None = None,
         tell: Callable[[PointResult], None] = lambda _: None,
     ) -> None:
@@ -113,7 +116,7 @@ class CrashPoints:
         self.left_out = 0  # operations for which there was no time
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
-        self._shorts = shorts
+        self._shorts, self._others = shorts, others
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
@@ -172,6 +175,9 @@ class CrashPoints:
         if operation.first is None:
             yield from map(real, self._error_points(rehearsal.changes))
             yield from map(real, self._short_points(rehearsal.changes) if self._shorts else ())
+            if self._others and operation.name in self._subject.repertoire.others:
+                of_each = first_of_each(rehearsal.changes, _WHOLE_PATH)  # whose folder it is says whom it may meet
+                yield from (real(Point(one.ordinal, Others())) for one in of_each)
         if self._kills and operation.first is not None:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
@@ -224,11 +230,7 @@ class CrashPoints:
     @staticmethod
     def _short_points(changes: list[Change]) -> Iterator[Point]:
         """One write a place, cut in its middle: then there is room again, or the disk is full."""
-        kinds = places(changes)
-        first = {kinds[change.ordinal]: change for change in reversed(changes)}
-        for change in changes:
-            if change.path == ANSWER or first[kinds[change.ordinal]] is not change:
-                continue
+        for change in first_of_each(changes):
             for size in in_the_middle(change.size or 0):
                 yield from (Point(change.ordinal, Short(size), is_sticky) for is_sticky in (False, True))
 
@@ -248,8 +250,9 @@ class CrashPoints:
         """A point with a real victim."""
         is_error = isinstance(point.verdict, Fail)
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
+            played = replace(point, verdict=Others(stage.others)) if isinstance(point.verdict, Others) else point
             outcome = stage.play(
-                point.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
+                played.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
             )
             struck = outcome.watch.struck
             left = None
@@ -279,14 +282,24 @@ class CrashPoints:
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
 
 
-def places(changes: list[Change]) -> dict[int, tuple[str, str]]:
-    """What was done last before each change, and what is about to be done: numbers in names make no other place."""
-    told = [f"{change.call} {_shape(change.path)}" for change in changes]
+def places(changes: list[Change], parts: int = 2) -> dict[int, tuple[str, str]]:
+    """What was done last before each change, and what is about to be done: numbers in names make no other place.
+
+    `parts`: of a path, from its end, so many tell places apart.
+    """
+    told = [f"{change.call} {_shape(change.path, parts)}" for change in changes]
     return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *told], told, strict=False)}
 
 
-def _shape(path: str) -> str:
-    return re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", "/".join(path.split("/")[-2:]))
+def first_of_each(changes: list[Change], parts: int = 2) -> list[Change]:
+    """One of each place, in their order; an answer is none."""
+    kinds = places(changes, parts)
+    first = {kinds[change.ordinal]: change for change in reversed(changes) if change.path != ANSWER}
+    return sorted(first.values(), key=lambda change: change.ordinal)
+
+
+def _shape(path: str, parts: int) -> str:
+    return re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", "/".join(path.split("/")[-parts:]))
 
 
 def _is_named(watch: Watch) -> bool:

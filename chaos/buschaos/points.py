@@ -11,10 +11,13 @@ import re
 from dataclasses import dataclass, replace
 
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Decide, Fail, Kill, Short, Torn, Verdict
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Decide, Fail, Kill, Others, Short, Torn, Verdict
 
 AFTER_THE_ANSWER = 0
-EXAMPLES = "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12"
+EXAMPLES = (
+    "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12, "
+    "7:others"
+)
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,13 @@ class Point:
                 return f"only {size} bytes taken by change {self.ordinal}, then a full disk, at last for {struck}"
             case Short(size):
                 return f"only {size} bytes taken by {struck}"
+            case Others():
+                return f"while it stood before {struck} others worked"
             case _:
                 return f"killed before {struck}"
 
     def __str__(self) -> str:
-        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky."""
+        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:others."""
         match self.verdict:
             case Torn(size):
                 fault = f"torn:{size}"
@@ -84,6 +89,8 @@ class Point:
                 fault = errno.errorcode[number]
             case Short(size):
                 fault = f"short:{size}"
+            case Others():
+                fault = "others"
             case _:
                 fault = "kill"
         return f"{self.ordinal}:{fault}" + (":sticky" if self.is_sticky else "")
@@ -116,6 +123,8 @@ def parse(text: str) -> Point | Place:
         return Place(int(place), int(more or 0))
     if kind == "kill" and not more:
         return Point(int(place), Kill())
+    if kind == "others" and not more:
+        return Point(int(place), Others())
     if kind == "torn":
         return Point(int(place), Torn(int(more)))
     if kind == "short" and (written := re.fullmatch(r"(\d+)(:sticky)?", more)):

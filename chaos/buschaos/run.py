@@ -333,10 +333,20 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """Every pair of an operation that stands still and a peer's call."""
+    """Every pair of an operation that stands still and a peer's call; then what others do to its files meanwhile."""
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
         return
+    repertoire = SUBJECTS[settings.system].repertoire
+    others = tuple(op for op in settings.operations or repertoire.operations if op.name in repertoire.others)
+    is_pair, is_point = settings.against is not None or isinstance(settings.at, Place), isinstance(settings.at, Point)
+    if not is_point:
+        _pairs(act, settings, fleet, time.part(2) if others else time)
+    if others and not is_pair:
+        _points(act, replace(settings, operations=others), time, kills=False, errors=(), others=True)
+
+
+def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     waited, longest_ms, left_out, not_asked = 0, 0, 0, 0
     holds = Holds(
         fleet,
@@ -490,8 +500,9 @@ def _points(
     errors: tuple[int, ...],
     reads: bool = False,
     shorts: bool = False,
+    others: bool = False,
 ) -> None:
-    what = "points killed" if kills else "errors injected"
+    what = "points killed" if kills else "points at which others worked" if others else "errors injected"
     torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
 
     def tell(point: PointResult) -> None:
@@ -513,6 +524,7 @@ def _points(
                 sticky=settings.sticky,
                 reads=reads,
                 shorts=shorts,
+                others=others,
                 operations=settings.operations,
                 only=settings.at if isinstance(settings.at, Point) else None,
                 seed=settings.seed,

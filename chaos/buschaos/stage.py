@@ -252,6 +252,10 @@ class Stage:
             self._recorder.record("nemesis", process=_VICTIM, op="kill", agent="alice", value={"when": when})
         return outcome
 
+    def others(self) -> None:
+        """What those do meanwhile who work on the operation's files, too."""
+        self._ground.subject.repertoire.others[self._operation.name](self._store)
+
     def _call(self, victim: Session, watch: Watch) -> Outcome:
         method = self._operation.method
         try:

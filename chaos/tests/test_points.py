@@ -26,6 +26,7 @@ from buschaos.points import Point
         "7:short:512:sticky",
         "7:hold",
         "7:hold:5",
+        "7:others",
     ],
 )
 def test_a_point_is_told_as_it_is_read(text: str) -> None:
@@ -35,7 +36,19 @@ def test_a_point_is_told_as_it_is_read(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "7", "kill", "7:EWHAT", "7:EIO:often", "7:short", "7:short:5:often", "7:torn:5:sticky", "x:kill", "7:hold:x"],
+    [
+        "",
+        "7",
+        "kill",
+        "7:EWHAT",
+        "7:EIO:often",
+        "7:short",
+        "7:short:5:often",
+        "7:torn:5:sticky",
+        "x:kill",
+        "7:hold:x",
+        "7:others:5",
+    ],
 )
 def test_what_is_no_point_is_refused(text: str) -> None:
     """Before anything runs."""

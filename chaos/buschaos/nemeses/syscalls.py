@@ -7,6 +7,7 @@
     Short       only the first bytes reach the file, and the program is told how many
     Delay       let it happen later
     Hold        let it happen when somebody else says so
+    Others      let it happen when others have worked on the files
 
 Calls are counted by one ordinal over the whole process tree, and only those under the watched folder count. They are
 announced one at a time, so "before event 7" is exact: all that came earlier has happened, nothing later has begun.
@@ -92,7 +93,14 @@ class Hold:
     released: threading.Event = field(default_factory=threading.Event)
 
 
-Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold
+@dataclass(frozen=True)
+class Others:
+    """Let it happen when others have done `work` on the files."""
+
+    work: Callable[[], None] = lambda: None
+
+
+Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold | Others
 
 
 @dataclass(frozen=True)
@@ -253,6 +261,9 @@ class WatchedChild(Child):
                 self._listener.let_go(call)
             case Hold(released):
                 released.wait()
+                self._listener.let_go(call)
+            case Others(work):
+                work()
                 self._listener.let_go(call)
             case Continue():
                 self._listener.let_go(call)

@@ -161,6 +161,12 @@ def link(store: Path) -> None:
         inbox.symlink_to(store.parent / ELSEWHERE)
 
 
+def clear_away(store: Path) -> None:
+    """That agent has nothing to read, and removes its inbox."""
+    with contextlib.suppress(OSError):  # there is something, or no inbox
+        (store / "agents" / LINKED / "inbox").rmdir()
+
+
 class Writer:
     """Agents that write while the orchestrator works."""
 

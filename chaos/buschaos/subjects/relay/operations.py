@@ -8,7 +8,19 @@ from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
-from buschaos.subjects.relay.agents import LINKED, File, allow, begun, join, link, message, put, running, until
+from buschaos.subjects.relay.agents import (
+    LINKED,
+    File,
+    allow,
+    begun,
+    clear_away,
+    join,
+    link,
+    message,
+    put,
+    running,
+    until,
+)
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -103,6 +115,9 @@ OPERATIONS = (
 
 # One at a time: another that comes is refused, or has the folder to itself.
 PEERS = (PeerCall("another orchestrator", "open", lambda _: {}, ("open again", "close")),)
+
+# One agent is rude: of its own copies nothing is compared, of the others' everything.
+OTHERS = {"scan": clear_away}
 
 READS = frozenset({"audit", "dump", "metrics", "status"})
 LIKE = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.relay.agents import NAME, end_agents, take_and_link
 from buschaos.subjects.relay.folder import facts, state
-from buschaos.subjects.relay.operations import LIKE, OPERATIONS, PEERS, READS, ids, prepare
+from buschaos.subjects.relay.operations import LIKE, OPERATIONS, OTHERS, PEERS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
 from buschaos.subjects.relay.state import comparable, pieces, problems, promises
 from busproof.adapters.base import Refused
@@ -22,7 +22,7 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, others=OTHERS),
     Truth(facts, comparable, promises, problems, pieces=pieces),
     roles=ROLES,
     memory=RelayMemory,
