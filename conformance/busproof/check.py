@@ -20,6 +20,7 @@ import pytest
 from busproof import __version__, known
 from busproof.adapters.base import DoorError
 from busproof.adapters.doors import BusSpecError
+from busproof.adapters.forked import COMMAND
 from busproof.catalogue import CORPUS, catalogue
 from busproof.explore import corpus
 from busproof.fleet import Fleet, reference, warm_for
@@ -29,11 +30,14 @@ from busproof.report import lines, terminal
 from busproof.report.live import Live
 from busproof.scratch import scratch
 from busproof.systems import SYSTEMS
+from busproof.warm import Warm
 from busproof.words import reason, say
 
 LOOK_S = 0.25
 INTERRUPTED_S = 30.0  # pytest ends its workers and writes what is known
 SLOW_S = 2.0  # a bus that takes as long to open has a right to a word about it
+# What each of pytest's processes imports, which takes a second: they are forked from one that has.
+WORKERS = ("busproof.pytest_run", "busproof.plugin", "pytest", "xdist.plugin", "xdist.remote", "hypothesis")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -100,8 +104,9 @@ def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
     """Run the suite and show how far it is. True if the user cut it short."""
     run = _run(args, out)
     # Forked while there is but one thread: what is imported here, pytest need not import again.
-    process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run), out))
     with contextlib.ExitStack() as stack:
+        workers = stack.enter_context(Warm(WORKERS)).path if _jobs(args, run) else ""
+        process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run, workers), out))
         if "reference" in (args.bus or "reference", args.mixed_with):
             os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's
             stack.callback(os.environ.pop, WARM)
@@ -136,8 +141,10 @@ def _pytest(options: list[str], out: Path) -> None:
 
 
 def _jobs(args: argparse.Namespace, run: Run) -> int:
-    """Several a core, for they wait for their buses most of the time; no more than there are items, for each takes a
-    second to begin. 0, that is none beside pytest's own, for one item, and for what a name with a dot says."""
+    """Several a core, for they wait for their buses most of the time; no more than there are items.
+
+    0, that is none beside pytest's own, for one item, and for what a name with a dot says.
+    """
     items = len(run.items())
     if items < 2 or (len(args.only) == 1 and "." in args.only[0]):
         return 0
@@ -145,7 +152,8 @@ def _jobs(args: argparse.Namespace, run: Run) -> int:
     return min(min(jobs, 8) if args.jobs == "auto" else int(args.jobs), items)
 
 
-def _options(args: argparse.Namespace, run: Run) -> list[str]:
+def _options(args: argparse.Namespace, run: Run, workers: str) -> list[str]:
+    """Of pytest. `workers`: where the warm process listens from which its processes start; "": it has none."""
     out, jobs = run.out, _jobs(args, run)
     return [
         *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
@@ -154,7 +162,8 @@ def _options(args: argparse.Namespace, run: Run) -> list[str]:
         # that watches over that test is not in the fork.
         *("-p", "no:unraisableexception", "-p", "no:faulthandler"),
         *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
-        *("-n", str(jobs), "--dist", "load", "--maxschedchunk", "1"),
+        *(("--tx", f"{jobs}*popen//python={shlex.join([*COMMAND, workers])}") if workers else ()),
+        *("--dist", "load" if workers else "no", "--maxschedchunk", "1"),
         *("--pyargs", "busproof.pytest_suite"),
         *("--busproof-out", str(out)),
         *("--busproof-system", args.system),

@@ -80,6 +80,19 @@ def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> N
     assert said[0] == said[1] != "none\n"
 
 
+def test_a_program_in_a_word_is_one(warm: Warm, tmp_path: Path) -> None:
+    """As execnet starts a worker of pytest-xdist: it reads its stdin to what it needs, and no further."""
+    code = "import sys;exec(eval(sys.stdin.readline()))"
+    said = subprocess.run(
+        [*argv(warm, tmp_path / "any.py")[:-1], "-u", "-c", code],
+        input="'print(__name__, sys.argv, sys.stdin.read())'\nmore",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "__main__ ['-c'] more\n"
+
+
 def test_the_end_of_its_owner_is_the_end_of_all(tmp_path: Path) -> None:
     """Nothing is left behind."""
     program = tmp_path / "waits.py"
