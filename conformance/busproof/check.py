@@ -37,7 +37,7 @@ LOOK_S = 0.25
 INTERRUPTED_S = 30.0  # pytest ends its workers and writes what is known
 SLOW_S = 2.0  # a bus that takes as long to open has a right to a word about it
 # What each of pytest's processes imports, which takes a second: they are forked from one that has.
-WORKERS = ("busproof.pytest_run", "busproof.plugin", "pytest", "xdist.plugin", "xdist.remote", "hypothesis")
+WORKERS = ("busproof.pytest_run", "busproof.explore.values", "pytest", "xdist.plugin", "xdist.remote")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 

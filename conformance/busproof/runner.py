@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict
-from busproof.explore import corpus, retold, values
+from busproof.explore import corpus, retold
 from busproof.explore.script import Step
 from busproof.explore.search import Program, search
 from busproof.explore.stage import Specification
@@ -368,6 +368,8 @@ def _programs(
         for program in drawn:
             yield program, f"--retold --seed {program.seed} --calls 1"
     if "values" in parts:
+        from busproof.explore import values  # and with it Hypothesis, a quarter of what all else imports
+
         for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
             yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
-from busproof.explore import corpus, retold, values
+from busproof.explore import corpus, retold
 from busproof.explore.orders import ORDERS_MAX
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import LENGTH, Program, invent, play, search
@@ -141,6 +141,8 @@ def _until_interrupted(drawn: Iterator[Program]) -> Iterator[Program]:
 
 def _any_values(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
     """Hypothesis finds, and makes simple; then steps that are not needed go."""
+    from busproof.explore import values  # and with it Hypothesis, a quarter of what all else imports
+
     program = values.simplest(fleet, specification, seed=args.seed, examples=args.values)
     if program is not None:
         return _found(fleet, specification, args, program, {})

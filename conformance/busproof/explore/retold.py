@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.explore import corpus
-from busproof.explore.script import Step
+from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step
 from busproof.explore.search import Draw, Program, playing
 from busproof.explore.stage import T0_MS, Generator, Specification, Stage
-from busproof.explore.values import WAITS
 from busproof.explore.vary import VISITOR
 from busproof.fleet import Fleet
 
@@ -131,7 +130,8 @@ def _crowded(steps: list[Step], dice: random.Random) -> list[Step]:
 def _is_small(step: Step) -> bool:
     """A call that is soon done, also so often."""
     is_call = step.do == "call" and isinstance(step.at, int)
-    return is_call and not WAITS.keys() & step.params.keys() and len(repr(step.params)) < SMALL_CHARS
+    waits = step.params.keys() & {*MS_WAITED, *SECONDS_WAITED}
+    return is_call and not waits and len(repr(step.params)) < SMALL_CHARS
 
 
 def _each_its_own(value: Any) -> Any:

@@ -29,6 +29,8 @@ from typing import Any
 from busproof.models.spec import Free
 
 LONG = 200
+MS_WAITED = ("wait_ms", "timeout_ms")  # parameters that say how long a call waits
+SECONDS_WAITED = ("wait_seconds", "timeout_seconds")
 
 
 class Unresolved(Exception):

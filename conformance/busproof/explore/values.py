@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from pydantic import BaseModel
 
-from busproof.explore.script import Step, call
+from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step, call
 from busproof.explore.search import Program, playing
 from busproof.explore.stage import Specification, Stage
 from busproof.fleet import Fleet
@@ -35,8 +35,8 @@ SHRINK_S = 20.0
 LIVING_MAX = 40  # names and ids of the steps before
 LONGEST_NAME = 60  # characters
 WAITS = {  # a large number would be no defect: the call would wait as long
-    **dict.fromkeys(("wait_ms", "timeout_ms"), st.sampled_from((0, 0, 1, 20, -1))),
-    **dict.fromkeys(("wait_seconds", "timeout_seconds"), st.sampled_from((0, 0, -1))),
+    **dict.fromkeys(MS_WAITED, st.sampled_from((0, 0, 1, 20, -1))),
+    **dict.fromkeys(SECONDS_WAITED, st.sampled_from((0, 0, -1))),
 }
 
 SECRETS = ("reclaim_token",)
