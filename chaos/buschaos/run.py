@@ -375,7 +375,7 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     """A full disk at every level, then one error at every change."""
-    with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="busproof-disk-") as scratch, contextlib.ExitStack() as stack:
         work = Path(scratch)
         if not reading.can_compare(fleet.hello, SUBJECTS[fleet.system]):
             act.could_not_run = reading.WHY_NOT
@@ -393,9 +393,11 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         if settings.at is not None:  # one point of one operation, and no full disk
             levels, wants = (), ()
         answers: Counter[str] = Counter()
+        # Its process works in the folder: it ends first, also where a problem is the last that was asked for.
         played = diskfull.run(
             settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder, wants=wants
         )
+        stack.enter_context(contextlib.closing(played))
         half = time.part(2)  # the other one is for errors
         for level in played:
             is_disk = level.of == "pages"

@@ -81,6 +81,22 @@ def test_enough_problems_end_the_run_and_fail_their_rows(tmp_path: Path, faulty:
     assert found["worker.export.12"] == found["worker.log.66"] == "inconclusive"
 
 
+def test_enough_problems_of_a_full_disk_end_the_run_while_its_process_works(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """The folder in which it works goes after it: there was no report (a blind fault of a full disk)."""
+    how = Settings(
+        specs=[faulty("worker/swallows_full_disk")],
+        out=tmp_path,
+        system="worker",
+        disk_full=True,
+        levels=(0, 1, 2, 3, 4),
+    )
+    (act,) = run(how, Progress(kinds_max=1)).acts
+    assert act.cut_short == "1 problems were to be found, and are"
+    assert act.problems and act.counts["levels of a full disk"] < 2 * len(how.levels or ())
+
+
 def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """After six points of a bus that tears its blobs."""
     result = run(settings(tmp_path, faulty("worker/writes_blobs_in_place")), Interrupted(6))
