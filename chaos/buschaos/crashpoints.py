@@ -43,7 +43,6 @@ from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 Kind = tuple[object, ...]  # what is done where: where time is short, each has a point first
 REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
-_WHOLE_PATH = 9  # more parts than any has
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -176,8 +175,8 @@ class CrashPoints:
             yield from map(real, self._error_points(rehearsal.changes))
             yield from map(real, self._short_points(rehearsal.changes) if self._shorts else ())
             if self._others and operation.name in self._subject.repertoire.others:
-                of_each = first_of_each(rehearsal.changes, _WHOLE_PATH)  # whose folder it is says whom it may meet
-                yield from (real(Point(one.ordinal, Others())) for one in of_each)
+                every = first_of_each(rehearsal.changes, by_whole_path=True)  # whose folder it is says whom it meets
+                yield from (real(Point(one.ordinal, Others())) for one in every)
         if self._kills and operation.first is not None:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
@@ -282,24 +281,25 @@ class CrashPoints:
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
 
 
-def places(changes: list[Change], parts: int = 2) -> dict[int, tuple[str, str]]:
+def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, tuple[str, str]]:
     """What was done last before each change, and what is about to be done: numbers in names make no other place.
 
-    `parts`: of a path, from its end, so many tell places apart.
+    Nor does the folder that a file's own folder is in, unless the whole path is asked for.
     """
-    told = [f"{change.call} {_shape(change.path, parts)}" for change in changes]
+    paths = [change.path if by_whole_path else "/".join(change.path.split("/")[-2:]) for change in changes]
+    told = [f"{change.call} {_numberless(path)}" for change, path in zip(changes, paths, strict=True)]
     return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *told], told, strict=False)}
 
 
-def first_of_each(changes: list[Change], parts: int = 2) -> list[Change]:
-    """One of each place, in their order; an answer is none."""
-    kinds = places(changes, parts)
+def first_of_each(changes: list[Change], *, by_whole_path: bool = False) -> list[Change]:
+    """The first change at each place, in their order; an answer is none."""
+    kinds = places(changes, by_whole_path=by_whole_path)
     first = {kinds[change.ordinal]: change for change in reversed(changes) if change.path != ANSWER}
     return sorted(first.values(), key=lambda change: change.ordinal)
 
 
-def _shape(path: str, parts: int) -> str:
-    return re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", "/".join(path.split("/")[-parts:]))
+def _numberless(path: str) -> str:
+    return re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", path)
 
 
 def _is_named(watch: Watch) -> bool:

@@ -123,7 +123,7 @@ def parse(text: str) -> Point | Place:
         return Place(int(place), int(more or 0))
     if kind == "kill" and not more:
         return Point(int(place), Kill())
-    if kind == "others" and not more:
+    if kind == "others" and not more and int(place) != AFTER_THE_ANSWER:
         return Point(int(place), Others())
     if kind == "torn":
         return Point(int(place), Torn(int(more)))

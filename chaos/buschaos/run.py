@@ -367,7 +367,7 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         longest_ms = max(longest_ms, result.longest_ms)
         pair = f"{result.operation.name} against {result.peer.name}"
         act.progress.say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
-    act.left_out.update({"whole pairs": holds.left_out, "points of others": left_out})
+    act.left_out.update({"whole pairs": holds.left_out, "points of pairs": left_out})
     if not_asked:
         act.notes.append(f"both can stand still at {not_asked:,} places more (--twice)")
     act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")

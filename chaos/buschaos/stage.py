@@ -253,7 +253,7 @@ class Stage:
         return outcome
 
     def others(self) -> None:
-        """What those do meanwhile who work on the operation's files, too."""
+        """Do what other writers of the store do to the operation's files meanwhile."""
         self._ground.subject.repertoire.others[self._operation.name](self._store)
 
     def _call(self, victim: Session, watch: Watch) -> Outcome:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from buschaos import cli, report
+from buschaos import cli, diskfull, report
 from buschaos.limits import Enough, Progress, Time
 from buschaos.live import Live
 from buschaos.run import Settings, run
@@ -81,10 +83,26 @@ def test_enough_problems_end_the_run_and_fail_their_rows(tmp_path: Path, faulty:
     assert found["worker.export.12"] == found["worker.log.66"] == "inconclusive"
 
 
-def test_enough_problems_of_a_full_disk_end_the_run_while_its_process_works(
-    tmp_path: Path, faulty: Callable[[str], str]
+def test_enough_problems_of_a_full_disk_end_its_process_before_its_folder_goes(
+    tmp_path: Path, faulty: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder in which it works goes after it: there was no report (a blind fault of a full disk)."""
+    """Or a process that still writes there keeps the folder from going, and there is no report."""
+    started: list[subprocess.Popen[str]] = []
+    over: list[bool] = []
+
+    class Started(subprocess.Popen[str]):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            if diskfull.__name__ in self.args:
+                started.append(self)
+
+    class Folder(tempfile.TemporaryDirectory[str]):
+        def cleanup(self) -> None:
+            over.extend(one.poll() is not None for one in started if "busproof-disk-" in self.name)
+            super().cleanup()
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", Folder)
     how = Settings(
         specs=[faulty("worker/swallows_full_disk")],
         out=tmp_path,
@@ -95,6 +113,7 @@ def test_enough_problems_of_a_full_disk_end_the_run_while_its_process_works(
     (act,) = run(how, Progress(kinds_max=1)).acts
     assert act.cut_short == "1 problems were to be found, and are"
     assert act.problems and act.counts["levels of a full disk"] < 2 * len(how.levels or ())
+    assert over == [True]
 
 
 def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[[str], str]) -> None:

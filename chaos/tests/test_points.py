@@ -48,6 +48,7 @@ def test_a_point_is_told_as_it_is_read(text: str) -> None:
         "x:kill",
         "7:hold:x",
         "7:others:5",
+        "0:others",
     ],
 )
 def test_what_is_no_point_is_refused(text: str) -> None:

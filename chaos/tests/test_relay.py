@@ -71,7 +71,7 @@ def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
 @pytest.mark.parametrize(
     ("fault", "name", "at", "says"),
     [
-        ("relay/a_copy_has_two_names", "scan", "72:kill", "is half done: copies"),
+        ("relay/a_copy_has_two_names", "scan", "76:kill", "is half done: copies"),
         ("relay/goes_before_it_is_known", "spawn", "44:kill", "is half done: begun"),
     ],
 )

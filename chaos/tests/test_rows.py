@@ -48,7 +48,10 @@ def cheap_to_dear() -> list[Any]:
 
 
 def each_run_once() -> list[Any]:
-    """The runs that mutants are found by. Those that the reference plays itself, in another file, are nightly."""
+    """The runs that mutants are found by. Those that the reference plays itself, in another file, are nightly.
+
+    Of `relay`, where one takes half a minute, it plays some of the points by day.
+    """
     runs: dict[tuple[str, str], list[Mutant]] = {}
     marks: dict[tuple[str, str], set[Any]] = {}
     for param in cheap_to_dear():

@@ -103,9 +103,9 @@ def _run(args: argparse.Namespace, out: Path) -> Run:
 def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
     """Run the suite and show how far it is. True if the user cut it short."""
     run = _run(args, out)
-    # Forked while there is but one thread: what is imported here, pytest need not import again.
     with contextlib.ExitStack() as stack:
         workers = stack.enter_context(Warm(WORKERS)).path if _jobs(args, run) else ""
+        # Forked while there is but one thread: what is imported here, pytest need not import again.
         process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run, workers), out))
         if "reference" in (args.bus or "reference", args.mixed_with):
             os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's

@@ -52,11 +52,15 @@ def started_by(path: str, spec: str) -> str:
     return f"{scheme}:{shlex.join([*COMMAND, path, *argv[1:]])}"
 
 
+_FOLDER_BYTES_MAX = 75  # of a path: that of a socket in a folder there has 107 at most
+
+
 class Warm:
     """The owner's side: starts the warm process and ends it, and with it all that it forked."""
 
     def __init__(self, modules: Sequence[str]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="busproof-warm-")
+        is_short = len(os.fsencode(tempfile.gettempdir())) <= _FOLDER_BYTES_MAX
+        self._folder = tempfile.TemporaryDirectory(prefix="busproof-warm-", dir=None if is_short else "/tmp")
         self.path = str(Path(self._folder.name) / "socket")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "busproof.warm", self.path, *modules],

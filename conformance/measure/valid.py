@@ -1,13 +1,14 @@
 """`python conformance/measure/valid.py`: docs/valid.md, what a verdict is worth, from the data beside it.
 
 Coverage comes from docs/corpus, the kill matrix from docs/mutants, the mutation score from docs/mutation, blind trials
-from docs/blind (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null where nothing did).
+from docs/blind (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null where nothing did, `judged`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,17 @@ def _score(got: dict[str, int]) -> str:
 
 def _blind(system: str) -> str:
     trials: dict[str, list[bool]] = {}
+    unjudged: Counter[str] = Counter()
     for path in sorted((DOCS / "blind").glob("*.jsonl")):
         for line in read(path):
             if line.get("system") == system:
-                trials.setdefault(str(line.get("trial", path.stem)), []).append(bool(line.get("caught_by")))
-    return "; ".join(f"{sum(caught)} of {len(caught)} (trial {name})" for name, caught in trials.items())
+                name = str(line.get("trial", path.stem))
+                trials.setdefault(name, []).append(bool(line.get("caught_by")))
+                unjudged[name] += not line.get("judged", True)
+    return "; ".join(
+        f"{sum(caught)} of {len(caught)} (trial {name}{f', {unjudged[name]} not judged' if unjudged[name] else ''})"
+        for name, caught in trials.items()
+    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> N
     assert said[0] == said[1] != "none\n"
 
 
-def test_a_program_in_a_word_is_one(warm: Warm, tmp_path: Path) -> None:
+def test_a_program_given_as_code_runs_as_python_runs_it(warm: Warm, tmp_path: Path) -> None:
     """As execnet starts a worker of pytest-xdist: it reads its stdin to what it needs, and no further."""
     code = "import sys;exec(eval(sys.stdin.readline()))"
     said = subprocess.run(
@@ -91,6 +92,19 @@ def test_a_program_in_a_word_is_one(warm: Warm, tmp_path: Path) -> None:
         check=True,
     )
     assert said.stdout == "__main__ ['-c'] more\n"
+
+
+def test_its_socket_has_a_path_that_fits_wherever_temporary_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system takes 107 bytes of it."""
+    deep = tmp_path / ("deep" * 30)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    program = tmp_path / "up.py"
+    program.write_text("print('up')\n")
+    with Warm([]) as warm:
+        assert subprocess.run(argv(warm, program), capture_output=True, text=True, check=True).stdout == "up\n"
 
 
 def test_the_end_of_its_owner_is_the_end_of_all(tmp_path: Path) -> None:

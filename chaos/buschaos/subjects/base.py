@@ -109,7 +109,7 @@ class Repertoire:
     reads: frozenset[str] = frozenset()  # methods that change nothing
     like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
-    # An operation → what those do to its files meanwhile who work there, too. The operation ends as it does without.
+    # By operation: what other writers of the store do to its files meanwhile. It must end as it does without them.
     others: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
 
 

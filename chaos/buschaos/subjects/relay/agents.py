@@ -86,7 +86,7 @@ def running(store: Path) -> Running:
     """
     found: dict[int, tuple[str, int]] = {}
     here, name = os.path.realpath(store), f"{NAME}=".encode()
-    for pid in filter(str.isdecimal, os.listdir("/proc")):  # as often as there are acts, and all: no Path of each
+    for pid in filter(str.isdecimal, os.listdir("/proc")):  # asked so often that a Path of each would tell
         with contextlib.suppress(OSError, ValueError):
             with open(f"/proc/{pid}/environ", "rb", buffering=0) as opened:
                 environment = opened.read()
@@ -162,7 +162,7 @@ def link(store: Path) -> None:
 
 
 def clear_away(store: Path) -> None:
-    """That agent has nothing to read, and removes its inbox."""
+    """The same agent has nothing to read, and removes its inbox."""
     with contextlib.suppress(OSError):  # there is something, or no inbox
         (store / "agents" / LINKED / "inbox").rmdir()
 
