@@ -13,7 +13,7 @@ from pathlib import Path
 from buschaos import diskfull, points, report
 from buschaos.bus import RunFailed
 from buschaos.crashpoints import in_the_middle
-from buschaos.holds import TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
+from buschaos.holds import CROSSED, CROSSED_OF_SLOW_STARTERS, TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.nemeses.syscalls import Fail, Others, Short
@@ -103,6 +103,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help=f"places of a pair of calls at which both are held ({TWICE_OF_PAIR}; MCP: {TWICE_OF_SLOW_STARTERS})",
     )
+    made.add_argument(
+        "--crossed",
+        type=int,
+        metavar="N",
+        help=f"hold N operations against any others, which nobody named ({CROSSED}; MCP: {CROSSED_OF_SLOW_STARTERS})",
+    )
     made.add_argument("--against", metavar="PEER", help="hold against this peer's call alone")
     made.add_argument(
         "--disk-full", action="store_true", help="fill the disk to every level; inject errors and short writes"
@@ -164,6 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options=dict(option.split("=", 1) for option in args.option),
         holds=args.holds or "chaos.holds" in acts,
         twice=args.twice,
+        crossed=args.crossed,
         against=args.against,
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         damage=0 if "chaos.damage" in acts else args.damage,

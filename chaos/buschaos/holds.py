@@ -5,6 +5,9 @@ back, it is held; a peer makes a call to its end, or until it waits for somethin
 goes on. That is every interleaving of the two with one preemption, on any program. Then those with two, in which the
 peer is held as well and the victim goes on first (`duet`): all, or as many as are asked for.
 
+The pairs that somebody thought of come first, each at every place. Then each operation meets every other one, itself
+too, at a few places each: as many of these pairs as are asked for, drawn by the seed (`crossed`).
+
 No pair of calls needs rules of its own. The two orders in which nobody is held are played first: what is found after
 them, and what each was told, is all that may be found and told here, whoever stood still and where.
 """
@@ -22,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from buschaos import reading
 from buschaos.duet import ORDERS, Duet, Ending, Order
@@ -47,8 +51,12 @@ POINTS_OF_PAIR = 40  # of one operation and one peer's call; more are drawn by t
 DEATHS = 3  # stores of an operation that somebody left who died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
 TWICE_OF_SLOW_STARTERS = 2
+CROSSED = 40  # pairs that nobody named, and
+POINTS_OF_CROSSED = 4  # places of each
+CROSSED_OF_SLOW_STARTERS = 4
 
 Pair = tuple[Operation, PeerCall]
+_T = TypeVar("_T")
 Shown = list[tuple[Problem, Path]]  # what a place showed, and the history of it
 Told = queue.SimpleQueue[Shown | None]  # of each place of a pair; None when the pair is over
 
@@ -78,7 +86,8 @@ class PairResult:
 class Holds:
     """Plays pairs; the victims are processes of the fleet's first bus. `tell` hears of each point's problems.
 
-    `twice`: at how many places of a pair both stand still; `only` is one place of each pair, `against` one peer's call.
+    `twice`: at how many places of a pair both stand still; `crossed`: how many pairs that nobody named;
+    `only` is one place of each pair, `against` one peer's call.
     """
 
     def __init__(
@@ -90,6 +99,7 @@ class Holds:
         operations: tuple[Operation, ...] | None = None,
         points: int = POINTS_OF_PAIR,
         twice: int | None = None,
+        crossed: int | None = None,
         only: Place | None = None,
         against: str | None = None,
         seed: int = 0,
@@ -102,8 +112,9 @@ class Holds:
         self._points, self._seed = points, seed
         self._only, self._against = only, against
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
-        usual = TWICE_OF_SLOW_STARTERS if self._subject.is_slow_to_start else TWICE_OF_PAIR
-        self._twice = usual if twice is None else twice
+        is_slow = self._subject.is_slow_to_start
+        self._twice = (TWICE_OF_SLOW_STARTERS if is_slow else TWICE_OF_PAIR) if twice is None else twice
+        self._crossed = (CROSSED_OF_SLOW_STARTERS if is_slow else CROSSED) if crossed is None else crossed
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if is_playable(self._subject, op, fleet.hello)]
         self._numbers = itertools.count()
@@ -115,8 +126,7 @@ class Holds:
             history = work / "prepared.jsonl"
             prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
             ids = {promise.id for promise in self._subject.truth.promises(read(history))}
-            every = pairs_of(self._subject, self._operations, self._fleet.hello)
-            pairs = [pair for pair in every if self._against in (None, pair[1].name)]
+            pairs = self._pairs()
             sides: queue.SimpleQueue[_Side] = queue.SimpleQueue()
             for number in range(count := min(len(os.sched_getaffinity(0)), len(pairs))):
                 fleet = self._fleet if number == 0 else stack.enter_context(self._another_fleet())
@@ -136,7 +146,20 @@ class Holds:
                     sides.put(side)
                     shown.put(None)
 
-            yield from self._in_order(play, self._time.ordered(pairs, f"{self._seed}"), count)
+            # Those that nobody named come last: they are drawn by the seed anyway.
+            named = self._time.ordered([pair for pair in pairs if not pair[1].is_crossed], f"{self._seed}")
+            ordered = [*named, *(pair for pair in pairs if pair[1].is_crossed)]
+            yield from self._in_order(play, ordered, count)
+
+    def _pairs(self) -> list[Pair]:
+        """Those that have a name, and of the others as many as are asked for; one place or one peer is of either."""
+        named = pairs_of(self._subject, self._operations, self._fleet.hello)
+        others = crossed(self._subject, self._operations, self._fleet.hello)
+        if self._against is not None:
+            return [pair for pair in (*named, *others) if pair[1].name == self._against]
+        if self._only is not None:
+            return named
+        return [*named, *_drawn(others, self._crossed, f"{self._seed} crossed")]
 
     def _in_order(self, play: Callable[..., PairResult | None], pairs: list[Pair], count: int) -> Iterator[PairResult]:
         """What they show is told in the order of the pairs, of the first that is not over as it comes."""
@@ -178,8 +201,11 @@ class Holds:
             self._places(two, [self._only], serial, result, time)
             return
         seed = f"{self._seed} {two.operation.name} {two.peer.name}"
-        once = _drawn([Place(change.ordinal) for change in changes], self._points, seed)
+        count = min(self._points, POINTS_OF_CROSSED) if two.peer.is_crossed else self._points
+        once = _drawn([Place(change.ordinal) for change in changes], count, seed)
         reached = self._places(two, once, serial, result, time)
+        if two.peer.is_crossed:
+            return
         both = [Place(place.ordinal, peers) for place, ordinals in reached for peers in ordinals]
         self._places(two, _drawn(both, self._twice, seed), serial, result, time)
         again = list(_at_locks(two, changes)) if two.peer.later else []
@@ -290,11 +316,11 @@ class _Two:
         return f"--only {self.operation.name!r} --against {self.peer.name!r} --at {place}"
 
 
-def _drawn(places: list[Place], count: int, seed: str) -> list[Place]:
+def _drawn(things: list[_T], count: int, seed: str) -> list[_T]:
     """So many of them, in their order; the same for the same seed."""
-    if len(places) <= count:
-        return places
-    return [places[number] for number in sorted(random.Random(seed).sample(range(len(places)), count))]
+    if len(things) <= count:
+        return things
+    return [things[number] for number in sorted(random.Random(seed).sample(range(len(things)), count))]
 
 
 def _at_locks(two: _Two, changes: list[Change]) -> Iterator[Place]:
@@ -334,6 +360,27 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
         is_cleared = not (subject.is_slow_to_start or operation.is_at_least_once or operation.method == "close")
         pairs += [(operation, peer) for peer in (*(named or [itself]), *late, *([cleared] if is_cleared else []))]
     return pairs
+
+
+def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
+    """Each operation against every other call that there is, itself too, by another process: nobody thought of them.
+
+    What is promised at least once is left out: two of them may do what neither order does. So is what opens a store in
+    its own way, for both work on one; and pairs that have a name.
+    """
+    declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
+    every = [op for op in subject.repertoire.operations if is_playable(subject, op, hello) and not op.is_at_least_once]
+    peers = [
+        *(PeerCall(op.name, op.method, op.params, (), "alice") for op in every if not (op.is_first or op.options)),
+        *(peer for peer in subject.repertoire.peers if peer.is_plain and set(peer.needs) <= declared),
+    ]
+    held = [operation for operation in operations if operation in every]
+    return [
+        (operation, replace(peer, is_crossed=True))
+        for operation in held
+        for peer in peers
+        if operation.name not in peer.against
+    ]
 
 
 def _odd(operation: Operation, peer: PeerCall, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:

@@ -106,6 +106,7 @@ class Settings:
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
     holds: bool = False
     twice: int | None = None  # places of a pair at which both stand still
+    crossed: int | None = None  # pairs of operations that nobody named: so many, drawn by the seed
     against: str | None = None  # this peer's call alone
     disk_full: bool = False
     damage: int | None = None  # bits to flip in each kind of file
@@ -354,6 +355,7 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         judge=lambda events: judge.of_events(events).problems,
         operations=settings.operations,
         twice=settings.twice,
+        crossed=settings.crossed,
         only=settings.at if isinstance(settings.at, Place) else None,
         against=settings.against,
         seed=settings.seed,

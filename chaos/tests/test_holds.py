@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from buschaos import duet, judge
-from buschaos.holds import Holds, PairResult, is_playable, pairs_of
+from buschaos.holds import Holds, PairResult, crossed, is_playable, pairs_of
 from buschaos.nemeses.syscalls import Change
 from buschaos.points import Place, Point, parse
 from buschaos.subjects import SUBJECTS
@@ -18,13 +19,13 @@ from busproof.fleet import Fleet, reference
 HELD = sorted(name for name, subject in SUBJECTS.items() if "chaos.holds" in subject.acts)
 
 
-def play(spec: str, out: Path, system: str, *names: str) -> list[PairResult]:
-    """All pairs of these operations."""
+def play(spec: str, out: Path, system: str, *names: str, against: str | None = None) -> list[PairResult]:
+    """All pairs of these operations that have a name, or those with one peer."""
     fleet = Fleet([spec], system=system)
     operations = tuple(op for op in SUBJECTS[system].repertoire.operations if op.name in names)
     try:
-        holds = Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, operations=operations, twice=3)
-        return list(holds.run())
+        how: dict[str, Any] = {"operations": operations, "twice": 3, "crossed": 0, "against": against}
+        return list(Holds(fleet, out, judge=lambda events: judge.of_events(events).problems, **how).run())
     finally:
         fleet.close()
 
@@ -35,6 +36,11 @@ def play_one(spec: str, out: Path, name: str, against: str, place: Point | Place
     operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name == name)
     with contextlib.closing(Fleet([spec], system="worker")) as fleet:
         return list(Holds(fleet, out, operations=operations, only=place, against=against).run())
+
+
+def look_then_take(faulty: Callable[[str], str], out: Path) -> tuple[str, Path, str, str]:
+    """A claim in two transactions."""
+    return faulty("worker/claims_in_two_steps"), out, "worker", "try_claim_task"
 
 
 def told(results: list[PairResult]) -> list[str]:
@@ -61,13 +67,13 @@ def test_claims_of_one_message_by_two_processes(tmp_path: Path) -> None:
 def test_look_then_take_is_found_every_time(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Nothing but the schedule decides it: both are told that the task is theirs."""
     for turn in range(2):
-        result, *_ = play(faulty("worker/claims_in_two_steps"), tmp_path / str(turn), "worker", "try_claim_task")
+        result, *_ = play(*look_then_take(faulty, tmp_path / str(turn)), against="a claim of the same task")
         assert any("as in neither order" in problem.why for problem, _ in result.problems)
 
 
 def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The store, the history and the schedule."""
-    result, *_ = play(faulty("worker/claims_in_two_steps"), tmp_path, "worker", "try_claim_task")
+    result, *_ = play(*look_then_take(faulty, tmp_path), against="a claim of the same task")
     problem, history = result.problems[0]
     assert history.exists()
     assert (history.parent / "store").is_dir()
@@ -114,6 +120,54 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
     assert {op.name for op, _ in pairs} == {op.name for op in playable}
     late = {(op.name, peer.method, peer.are_both_late) for op, peer in pairs if peer.later_ms > 0}
     assert {(name, method) for name, method, both in late if both} == {pair[:2] for pair in late}
+
+
+@pytest.mark.parametrize("system", HELD)
+def test_every_operation_meets_every_call_that_is_made_meanwhile(system: str) -> None:
+    """By its name among the pairs that somebody thought of, or else among those that nobody did; in one of the two."""
+    subject = SUBJECTS[system]
+    with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+        playable = [op for op in subject.repertoire.operations if is_playable(subject, op, fleet.hello)]
+        named = {(op.name, peer.name) for op, peer in pairs_of(subject, playable, fleet.hello)}
+        others = {(op.name, peer.name) for op, peer in crossed(subject, playable, fleet.hello)}
+    once = [op for op in playable if not op.is_at_least_once]
+    callers = {op.name for op in once if not (op.is_first or op.options)}
+    assert {pair for pair in others if pair[1] in callers} == {(op.name, caller) for op in once for caller in callers}
+    assert not named & others
+
+
+def test_pairs_that_nobody_named_are_drawn_by_the_seed_and_end_as_in_one_of_two_orders(tmp_path: Path) -> None:
+    """As many as are asked for, after those that have a name; the same again for the same seed."""
+    (heartbeat,) = (op for op in SUBJECTS["worker"].repertoire.operations if op.name == "heartbeat")
+
+    def drawn(seed: int) -> list[PairResult]:
+        with contextlib.closing(Fleet([reference("worker")], system="worker")) as fleet:
+            return list(Holds(fleet, tmp_path, operations=(heartbeat,), points=4, twice=1, crossed=3, seed=seed).run())
+
+    once = drawn(1)
+    others = [result.peer.name for result in once if result.peer.is_crossed]
+    assert (told(once), len(others)) == ([], 3)
+    assert [result.peer.name for result in once][-3:] == others
+    assert others == [result.peer.name for result in drawn(1)][-3:] != [result.peer.name for result in drawn(2)][-3:]
+
+
+def test_an_acknowledgement_that_looks_before_it_sets_is_found_by_one_of_less(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """Two processes of one agent: each alone never goes back."""
+    found = play_one(faulty("worker/acks_in_two_steps"), tmp_path, "ack", "an earlier ack", parse("7:hold"))
+    assert any("last_acked_seq 7 became 6" in problem for problem in told(found))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("system", HELD)
+def test_every_pair_that_nobody_named_ends_as_in_one_of_two_orders(system: str, tmp_path: Path) -> None:
+    """All of them, at a few places each."""
+    with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+        holds = Holds(
+            fleet, tmp_path, judge=lambda events: judge.of_events(events).problems, points=4, twice=0, crossed=0
+        )
+        assert told(list(holds.run())) == []
 
 
 def test_a_peer_is_held_against_operations_that_there_are() -> None:

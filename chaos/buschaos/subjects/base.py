@@ -83,6 +83,12 @@ class PeerCall:
     later: tuple[tuple[str, Callable[[Prepared], dict[str, Any]]], ...] = ()
     late: tuple[LateCall, ...] = ()  # must be refused, or have no effect
     after_a_death: bool = False  # on a store that somebody left who died in the middle of the victim's operation
+    is_crossed: bool = False  # nobody thought of it for the operation that it meets
+
+    @property
+    def is_plain(self) -> bool:
+        """One call at the victim's time: it may meet any operation."""
+        return self.then is None and not (self.later or self.late or self.later_ms)
 
 
 @dataclass(frozen=True)

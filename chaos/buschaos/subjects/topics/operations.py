@@ -141,6 +141,14 @@ def _still_me(p: Prepared, *_: dict[str, Any]) -> dict[str, Any]:
 # Two want the same name, one topic's next number, or a topic that the other closes.
 PEERS = (
     PeerCall("a send", "sync", lambda p: _sync(p, outbox=[_item("peer")], **_KEEPS), ("sync that sends", *_READERS)),
+    # By the same agent elsewhere, of less: the cursor never goes back.
+    PeerCall(
+        "an earlier acknowledgement",
+        "sync",
+        lambda p: _sync(p, ack_through=2, **_KEEPS),
+        ("sync that acknowledges",),
+        agent="alice",
+    ),
     PeerCall("a topic of the same name", "topic_create", lambda _: {"name": "new"}, ("topic_create",)),
     PeerCall(
         "a join under the same name",

@@ -312,6 +312,8 @@ PEERS = (
         lambda _: {"agent_id": "alice", "message": _message("new", {"n": 2})},
         ("publish",),
     ),
+    # By the same agent elsewhere, of less: the cursor never goes back.
+    PeerCall("an earlier ack", "ack", lambda p: {"agent_id": "bob", "seq": p.last_seq - 1}, ("ack",), agent="bob"),
     PeerCall("a poll", "poll", lambda _: {"agent_id": "bob"}, (*_WRITERS, "archive")),
     PeerCall(
         "an export", "export_to_jsonl", lambda _: {}, ("export_to_jsonl", "publish", "archive"), needs=("export",)
