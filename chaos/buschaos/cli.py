@@ -220,6 +220,7 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
     rows = catalogue(settings.system)
     for act in result.acts:
         counted = ", ".join(f"{count:,} {what}" for what, count in act.counts.items()) or "nothing done"
+        counted += f", in {act.seconds:,.0f} s"
         say(f"\n{act.name}: {one_line(act.could_not_run or counted)}")
         for note in act.notes:
             say(f"  {one_line(note)}")

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 from buschaos import damage, diskfull, judge, plan, reading, workload
@@ -71,6 +72,7 @@ class Act:
     ended_by: str = ""  # what cut it short, other than the time
     left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
     notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0  # that it took
     progress: Progress = field(default_factory=Progress)
 
     def add(self, problems: list[Problem], history: Path) -> None:
@@ -178,6 +180,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         for number, act in enumerate(result.acts):
             if act.name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
                 act.notes.append(reading.SHOWN_ONLY)
+            began = monotonic()
             try:
                 _PLAYS[act.name](act, settings, fleet, settings.time.part(len(result.acts) - number))
             except (Enough, KeyboardInterrupt) as end:
@@ -186,6 +189,8 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
                 for later in result.acts[number + 1 :]:
                     later.ended_by = f"not begun: {why}"
                 break
+            finally:
+                act.seconds = monotonic() - began
     finally:
         fleet.close()
     result.history = history if (history := settings.out / "history.jsonl").exists() else None
