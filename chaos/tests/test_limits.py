@@ -37,7 +37,7 @@ class Interrupted(Progress):
 def settings(out: Path, bus: str = "", **more: object) -> Settings:
     """Kill points of one operation, then holds of it."""
     operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name == "save_blob")
-    how: dict[str, Any] = {"points": True, "holds": True, "operations": operations, **more}
+    how: dict[str, Any] = {"points": True, "holds": True, "crossed": 0, "operations": operations, **more}
     return Settings(specs=[bus or reference("worker")], out=out, system="worker", **how)
 
 

@@ -30,6 +30,7 @@ def outcome(fault: str, out: Path, how: dict[str, Any]) -> tuple[str, str]:
         system="worker",
         operations=operations,
         torn=in_the_middle,
+        crossed=4,
         **how,
     )
     (act,) = how

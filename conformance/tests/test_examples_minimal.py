@@ -19,7 +19,11 @@ def test_the_adapter_is_short(path: str, lines_max: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "path"), [(sys.executable, "minimal_python/adapter.py"), ("node", "minimal_node/adapter.mjs")]
+    ("program", "path"),
+    [
+        (sys.executable, "minimal_python/adapter.py"),
+        pytest.param("node", "minimal_node/adapter.mjs", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str, tmp_path: Path) -> None:
     """Held to the profile `core`. Without Node this fails, because then nothing was shown."""
