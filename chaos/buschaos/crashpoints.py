@@ -38,7 +38,7 @@ from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import BLOCKS, PowerCuts
 from buschaos.tape.image import Image
 from busproof.fleet import Fleet
-from busproof.history import Event, read
+from busproof.history import Event
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 Kind = tuple[object, ...]  # what is done where: where time is short, each has a point first
@@ -130,16 +130,12 @@ class CrashPoints:
         )
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
-                history = work / "prepared.jsonl"
-                prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
-                ids = {promise.id for promise in self._subject.truth.promises(read(history))}
-                ground = Ground(
-                    self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids
-                )
+                ground = Ground.new(self._subject, self._fleet, victims, inspector, work / "prepared")
                 for number, operation in enumerate(self._time.ordered(self._operations, f"{self._seed}")):
                     if self._time.is_over:
                         self.left_out = len(self._operations) - number
                         break
+                    ground = ground.fresh(work / f"prepared-{number}")
                     time = self._time.part(len(self._operations) - number, LEAST_S)
                     yield self._all_points(ground, operation, work, time)
         finally:

@@ -33,7 +33,7 @@ from buschaos.tape import image
 from buschaos.tape.image import Image
 from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.fleet import BusSpecError, Fleet, reference
-from busproof.history import Recorder, read
+from busproof.history import Recorder
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.session import Session
 from busproof.words import say
@@ -235,10 +235,7 @@ def damaging(spec: str, system: str, out: Path) -> Iterator[Damage]:
         contextlib.closing(Victims(spec, system, start_ahead=False)) as victims,
         Inspector(system) as inspector,
     ):
-        history = work / "prepared.jsonl"
-        prepared = subject.fill_store(fleet, work / "prepared", history)
-        ids = {promise.id for promise in subject.truth.promises(read(history))}
-        yield Damage(Ground(subject, fleet, victims, inspector, work / "prepared", history, prepared, ids), work, out)
+        yield Damage(Ground.new(subject, fleet, victims, inspector, work / "prepared"), work, out)
 
 
 def main() -> int:

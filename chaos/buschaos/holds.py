@@ -43,11 +43,12 @@ from buschaos.subjects.base import PeerCall, Subject
 from buschaos.tape.image import is_derived
 from busproof.adapters.base import DoorError
 from busproof.fleet import Fleet
-from busproof.history import Event, read, write
+from busproof.history import Event, write
 from busproof.protocol import HelloReply
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 POINTS_OF_PAIR = 40  # of one operation and one peer's call; more are drawn by the seed
+SHARES = 4  # of what is left for each pair one may take, for most take less than theirs
 DEATHS = 3  # stores of an operation that somebody left who died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
 TWICE_OF_SLOW_STARTERS = 2
@@ -123,16 +124,13 @@ class Holds:
     def run(self) -> Iterator[PairResult]:
         """One result a pair, in their order. Several are played side by side, one a core: most of it is waiting."""
         with scratch("holds", room_bytes=ROOM_OF_FEW_BYTES) as work, contextlib.ExitStack() as stack:
-            history = work / "prepared.jsonl"
-            prepared = self._subject.fill_store(self._fleet, work / "prepared", history)
-            ids = {promise.id for promise in self._subject.truth.promises(read(history))}
             pairs = self._pairs()
             sides: queue.SimpleQueue[_Side] = queue.SimpleQueue()
             for number in range(count := min(len(os.sched_getaffinity(0)), len(pairs))):
                 fleet = self._fleet if number == 0 else stack.enter_context(self._another_fleet())
                 inspector = stack.enter_context(Inspector(self._fleet.system))
                 victims, peers = (stack.enter_context(self._held(turn)) for turn in (0, 1))
-                ground = Ground(self._subject, fleet, victims, inspector, work / "prepared", history, prepared, ids)
+                ground = Ground.new(self._subject, fleet, victims, inspector, work / f"prepared-{number}")
                 sides.put(_Side(ground, peers, work))
 
             def play(operation: Operation, peer: PeerCall, pairs_left: int, shown: Told) -> PairResult | None:
@@ -140,8 +138,9 @@ class Holds:
                 try:
                     if self._time.is_over:
                         return None
+                    side = replace(side, ground=side.ground.fresh(work / f"prepared-{next(self._numbers)}-again"))
                     two = _Two(side, side.ground, operation, peer, shown)
-                    return self._pair(two, self._time.part(math.ceil(pairs_left / count), LEAST_S))
+                    return self._pair(two, self._time.part(math.ceil(pairs_left / count / SHARES), LEAST_S))
                 finally:
                     sides.put(side)
                     shown.put(None)

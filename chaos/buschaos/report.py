@@ -44,8 +44,6 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
     clock = ["clock"] if hello.clock == "manual" else []
     if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features, *clock}:
         return result("not-applicable", "the bus does not declare it")
-    if act.could_not_run is not None:
-        return result("could-not-run", act.could_not_run)
     against = [
         (problem, history)
         for problem, history in act.problems
@@ -58,10 +56,14 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""
         return result(outcome, f"{point}{problem.why}; evidence: {history}{more}", _shown(problem, history))
+    if act.could_not_run is not None:
+        return result("could-not-run", act.could_not_run)
     if act.cut_short:
         return result("inconclusive", act.cut_short)
     if act.undecided:
         return result("inconclusive", "; ".join(act.undecided))
+    if act.nouns is not None and row.noun not in act.nouns | {"log"}:
+        return result("inconclusive", f"no operation of {row.noun} was asked for")
     if not any(act.counts.values()):
         return result("inconclusive", "nothing was done: no operation that was asked for has a part in this act")
     return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))

@@ -41,9 +41,11 @@ from buschaos.power import PowerLoss
 from buschaos.sessions import Durability
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
+from busproof.adapters.base import DoorError
 from busproof.fleet import Fleet
 from busproof.history import read
 from busproof.protocol import HelloReply
+from busproof.words import reason
 
 ActName = Literal[
     "chaos.random_kills",
@@ -73,6 +75,7 @@ class Act:
     left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0  # that it took
+    nouns: frozenset[str] | None = None  # of the operations that were asked for; None: all there are
     progress: Progress = field(default_factory=Progress)
 
     def add(self, problems: list[Problem], history: Path) -> None:
@@ -175,7 +178,10 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
     progress = progress or Progress()
-    result = Run(fleet.hello, [Act(name, progress=progress) for name in _PLAYS if name in settings.asked])
+    only = settings.operations
+    nouns = None if only is None else frozenset(operation.noun for operation in only)
+    acts = [Act(name, progress=progress, nouns=nouns) for name in _PLAYS if name in settings.asked]
+    result = Run(fleet.hello, acts)
     try:
         for number, act in enumerate(result.acts):
             if act.name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
@@ -189,6 +195,8 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
                 for later in result.acts[number + 1 :]:
                     later.ended_by = f"not begun: {why}"
                 break
+            except (RunFailed, DoorError) as error:  # the others may be played nevertheless
+                act.could_not_run = f"it broke off: {reason(error)}"
             finally:
                 act.seconds = monotonic() - began
     finally:
@@ -276,6 +284,13 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         told = ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         act.notes.append(f"refusals: {told} (those that the plan does not count on are problems, below)")
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
+    has = {*hello.nouns, *hello.features}
+    absent = {f"{role.name}: {', '.join(sorted(role.needs - has))}" for role in subject.roles if not role.needs <= has}
+    if absent and not evidence.promises:
+        act.undecided.append(
+            f"no message was acknowledged, so none can be lost; who needs more than the bus declares "
+            f"did not play ({'; '.join(sorted(absent))})"
+        )
     act.add(
         [
             *(Problem("log", strange) for strange in tally.strange),
@@ -557,8 +572,8 @@ _PLAYS: dict[ActName, Callable[[Act, Settings, Fleet, Time], None]] = {
     "chaos.random_kills": random_kills,
     "chaos.kill_points": kill_points,
     "chaos.power_loss": power_loss,
-    "chaos.holds": held,
     "chaos.disk_full": disk_full,
     "chaos.damage": damaged,
     "chaos.gone_callers": gone_callers,
+    "chaos.holds": held,  # there is always more of it: what time the others left is for the last
 }

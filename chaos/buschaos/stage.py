@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from buschaos import reading, state
@@ -32,6 +33,7 @@ from busproof.session import Session
 
 _VICTIM, _SURVIVOR = 2, 3  # process numbers in a point's history; 0 and 1 prepared the store
 SESSION_METHODS = ("open", "close")
+FRESH_S = 10.0  # of the 60 that a lease lives
 
 Decide = Callable[[Change], Verdict]
 
@@ -90,6 +92,20 @@ class Ground:
     prepared: Prepared
     ids: set[str]  # of the messages in it
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened
+    made_s: float = field(default_factory=monotonic)
+
+    @classmethod
+    def new(cls, subject: Subject, fleet: Fleet, victims: Victims, inspector: Inspector, folder: Path) -> Ground:
+        """A store that is prepared now, in this folder."""
+        prepared = subject.fill_store(fleet, folder, history := folder.with_suffix(".jsonl"))
+        ids = {promise.id for promise in subject.truth.promises(read(history))}
+        return cls(subject, fleet, victims, inspector, folder, history, prepared, ids)
+
+    def fresh(self, folder: Path) -> Ground:
+        """Itself; on a wall clock, by which the leases of the prepared store end, one that is prepared now."""
+        if self.fleet.hello.clock != "wall" or monotonic() - self.made_s < FRESH_S:
+            return self
+        return Ground.new(self.subject, self.fleet, self.victims, self.inspector, folder)
 
     @cached_property
     def events(self) -> list[Event]:

@@ -152,7 +152,9 @@ def _changed(row: dict[str, Any], other: dict[str, Any]) -> str:
 
 
 def decoded(text: Any) -> Any:
-    """The value of a JSON text; something unlike any value where it is none."""
+    """The value of a JSON text, or what is a value already; something unlike any value where the text is none."""
+    if isinstance(text, (dict, list)):
+        return text
     try:
         return json.loads(text)
     except (ValueError, TypeError):

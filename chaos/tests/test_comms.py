@@ -76,3 +76,11 @@ def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path
     played = play(reference("comms"), tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
     assert told(played) == []
     assert set(outcomes(played).values()) == {"pass"}
+
+
+def test_where_nobody_sends_no_row_says_that_nothing_is_lost(tmp_path: Path, harmless: Callable[[str], str]) -> None:
+    """Who sends needs idempotent_send, or a lost answer would be two messages. The payloads of its dump are objects."""
+    played = play(harmless("comms_sends_once"), tmp_path, kills=8)
+    assert told(played) == []
+    assert outcomes(played)["comms.log.72"] == "inconclusive"
+    assert "sender: idempotent_send" in played.acts[0].undecided[0]

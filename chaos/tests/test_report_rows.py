@@ -53,3 +53,22 @@ def test_an_act_that_did_nothing_passes_no_row(system: str, name: str) -> None:
     """As with --only OP, where OP has no part in it."""
     rows = report.rows(Run(_hello(system), [Act(name)]), system)  # type: ignore[arg-type]
     assert {row.outcome for row in rows} == {"inconclusive"}
+
+
+def test_an_act_that_broke_off_passes_no_row_and_forgets_no_problem() -> None:
+    """What it had found by then fails its rows."""
+    act = Act("chaos.kill_points", could_not_run="it broke off: a call was refused")
+    act.counts["points killed"] = 9
+    told = {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
+    assert told == {"could-not-run"}
+    act.problems.append((Problem("log", "something that must not be"), Path("/nowhere")))
+    assert "fail" in {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
+
+
+def test_a_row_of_a_noun_of_which_no_operation_was_asked_for_does_not_pass() -> None:
+    """With --only complete_message nothing was shown of artifacts."""
+    act = Act("chaos.kill_points", nouns=frozenset({"lease"}))
+    act.counts["points killed"] = 9
+    for row in report.rows(Run(_hello("comms"), [act]), "comms"):
+        is_shown = catalogue("comms")[row.requirement].noun in ("lease", "log")
+        assert row.outcome == ("pass" if is_shown else "inconclusive")

@@ -64,11 +64,13 @@ def _event(index: int, type_: EventType, mono_ns: int, **said: Any) -> Event:
     return Event(index=index, run="r", system="timeline", process=1, type=type_, mono_ns=mono_ns, wall_ms=0, **said)
 
 
-def _came_again(ns_before_death: int) -> list[Problem]:
-    """A message that was acknowledged, the server's death so much later, and the message again."""
+def _came_again(ns_before_death: int, dies_before: int = 6) -> list[Problem]:
+    """A message that was acknowledged, the server's death so much later, and the message again.
+
+    The death is recorded before the event of this number: 6 is behind the answer to the acknowledgement.
+    """
     key = request("again")
     message = {"message": {"subject": subject(key), "delivery": "d"}}
-    died = _event(6, "nemesis", ns_before_death, op=KILL)
     calls: list[tuple[str, Any, Any]] = [
         ("send", {"key": key}, {}),
         ("fetch", {}, message),
@@ -77,11 +79,11 @@ def _came_again(ns_before_death: int) -> list[Problem]:
     ]
     events: list[Event] = []
     for number, (op, asked, answer) in enumerate(calls):
-        if number == 3:
-            events.append(died)
-        mono_ns = 0 if number < 3 else ns_before_death + 1
         pair: list[tuple[EventType, Any]] = [("invoke", asked), ("ok", answer)]
-        for type_, value in pair:
+        for half, (type_, value) in enumerate(pair):
+            if 2 * number + half == dies_before:
+                events.append(_event(len(events), "nemesis", ns_before_death, op=KILL))
+            mono_ns = 0 if 2 * number + half < dies_before else ns_before_death + 1
             events.append(_event(len(events), type_, mono_ns, op=op, value=value))
     return list(deliveries(events))
 
@@ -89,6 +91,12 @@ def _came_again(ns_before_death: int) -> list[Problem]:
 def test_a_server_that_dies_may_forget_the_last_acknowledgements_alone() -> None:
     assert _came_again(FORGETS_NS) == []
     assert [problem.noun for problem in _came_again(FORGETS_NS + 1)] == ["cursor"]
+
+
+def test_a_server_that_dies_before_an_answer_is_recorded_may_have_forgotten_that_acknowledgement() -> None:
+    """It was asked before; the answer, which came in that moment, is recorded behind the death."""
+    assert _came_again(FORGETS_NS + 1, dies_before=5) == []
+    assert [problem.noun for problem in _came_again(FORGETS_NS + 1, dies_before=4)] == ["cursor"]
 
 
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ class Requirement(BaseModel):
     needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock
     check: str | None = None  # SCENARIO name, "history.NAME", "explore", "corpus", or "chaos.NAME"
     excluded: str | None = None  # why no check can or should exist
+    # Of a history check: kinds of its witnesses that break the sentence of another row, and that row.
+    elsewhere: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _checked_or_excluded(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
@@ -175,6 +176,8 @@ def _fields(title: str, model: type[BaseModel]) -> list[str]:
     for name, field in model.model_fields.items():
         kind = _kind(field.annotation).replace("|", "\\|")
         needed = "required" if field.is_required() else "optional"
+        if title == "params" and not field.is_required() and (default := field.get_default()) is not None:
+            needed += f", default {json.dumps(default)}"
         rows.append(f"| `{name}` | `{kind}` | {needed}{'. ' + field.description if field.description else ''} |")
     return [*rows, ""]
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
-from busproof.checks import Verdict
+from busproof.checks import Verdict, Witness
 from busproof.explore import corpus, retold
 from busproof.explore.script import Step
 from busproof.explore.search import Program, search
@@ -172,9 +172,12 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
     for row in rows:
         if row.id in broken:
             results.append(_failed(row, ctx, events, broken[row.id]))
+        elif ended is None and row.id in reached:
+            results.append(_result(row, "pass"))
+        elif ended is None and first:
+            results.append(_result(row, "inconclusive", f"blocked by {first}, which leaves nothing to look at"))
         elif ended is None:
-            undecided = _result(row, "could-not-run", "the script ended without deciding this row")
-            results.append(_result(row, "pass") if row.id in reached else undecided)
+            results.append(_result(row, "could-not-run", "the script ended without deciding this row"))
         elif first and row.id not in reached:
             results.append(
                 _result(row, "inconclusive", f"blocked by {first}, after which the script broke: {ended[1]}")
@@ -302,17 +305,26 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         lines = list(scan(path))
     verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(lines)}
     events = [line for line in lines if isinstance(line, Event)]
-    return [_from_verdict(row, verdicts[row.check or ""], events) for row in rows]
+    return [told for row in rows for told in _from_verdict(row, verdicts[row.check or ""], events)]
 
 
-def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> RowResult:
+def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Iterator[RowResult]:
+    """Of this row, and of those whose sentences its check sees broken as well."""
     if verdict.verdict == "valid":
-        return _result(row, "pass")
-    if verdict.verdict == "unknown":
-        return _result(row, "inconclusive", verdict.reason)
-    witnesses = [one for one in verdict.witnesses if one.kind not in CHOSEN]
-    if not witnesses:
-        return _result(row, "pass", f"apart from what no sentence sets: {verdict.witnesses[0].why}")
+        yield _result(row, "pass")
+    elif verdict.verdict == "unknown":
+        yield _result(row, "inconclusive", verdict.reason)
+    else:
+        told = [one for one in verdict.witnesses if one.kind not in CHOSEN]
+        own = [one for one in told if one.kind not in row.elsewhere]
+        why = f"apart from what no sentence of this row sets: {verdict.witnesses[0].why}"
+        yield _shown_by(row, own, events) if own else _result(row, "pass", why)
+        for kind, other in row.elsewhere.items():
+            if others := [one for one in told if one.kind == kind]:
+                yield _shown_by(catalogue(row.id.partition(".")[0])[other], others, events)
+
+
+def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -> RowResult:
     first = witnesses[0]
     shown = [_short(event) for event in events if event.index in first.events]
     more = f" ({len(witnesses)} witnesses, the first is shown)" if len(witnesses) > 1 else ""

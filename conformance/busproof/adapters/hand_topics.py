@@ -34,11 +34,15 @@ class TopicsHand(Hand):
         names = ", ".join(row)
         values = ", ".join(f":{name}" for name in row)
         self.db.execute(
-            f"INSERT INTO messages ({names}, message_type, seq) SELECT {values}, 'message', next_seq FROM topic_seq"
-            " WHERE topic_id = :topic_id",
+            f"INSERT INTO messages ({names}, message_type, seq) VALUES ({values}, 'message',"
+            " COALESCE((SELECT next_seq FROM topic_seq WHERE topic_id = :topic_id), 1))",
             row,
         )
-        self.db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (row["topic_id"],))
+        self.db.execute(  # of a topic that nobody sent to there may be no row yet
+            "INSERT INTO topic_seq VALUES (:topic_id, 2, :created_at)"
+            " ON CONFLICT (topic_id) DO UPDATE SET next_seq = next_seq + 1",
+            row,
+        )
         return {}
 
     def stranger_joins(self, **row: Any) -> dict[str, Any]:
@@ -57,7 +61,8 @@ class TopicsHand(Hand):
 
 _QUERIES = {
     "topics": "SELECT * FROM topics ORDER BY rowid",
-    "topic_seq": "SELECT s.* FROM topic_seq s JOIN topics t USING (topic_id) ORDER BY t.rowid",
+    "topic_seq": "SELECT s.* FROM topic_seq s JOIN topics t USING (topic_id) "
+    "WHERE EXISTS (SELECT 1 FROM messages m WHERE m.topic_id = s.topic_id) ORDER BY t.rowid",
     "messages": "SELECT m.* FROM messages m JOIN topics t USING (topic_id) ORDER BY t.rowid, m.seq",
     "cursors": "SELECT * FROM cursors",
     "agent_name_reservations": "SELECT * FROM agent_name_reservations",

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 Secret = TypeVar("Secret")
 
@@ -22,6 +22,7 @@ UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9
 INT_MAX = 2**63 - 1
 MEMBERS_SHOWN = 3  # of a list, that are missing or too much
 ANY_CODE = ""  # a refusal whose code the catalogue leaves open
+NO_CODE = "UNSTRUCTURED"  # what a door calls a refusal that has none
 
 
 class Free:
@@ -309,7 +310,8 @@ class Answer:
         if self.refused is None and not isinstance(seen, Refusal):
             return differs(self.value, seen, "reply", self.rows)
         if self.refused is not None and isinstance(seen, Refusal):
-            if seen.definite != self.definite:
+            is_told = seen.definite == self.definite or (seen.code == NO_CODE and NO_CODE in self.also)
+            if not is_told:
                 return Difference("error", str(self), str(seen), self.bounds.get(seen.code, self.rows))
             if seen.code in (self.refused, *self.also) or (
                 self.refused == ANY_CODE and seen.code not in ("INTERNAL", "LOST")
@@ -368,6 +370,7 @@ class Model:
     """
 
     SYSTEM = ""
+    ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks where a call is good
     ISOLATED: tuple[str, ...] = ()  # the rows that promise calls at once what they would do one after the other
     KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
     EITHER: frozenset[str] = frozenset()  # choices of which no answer tells all: see `either`
@@ -399,7 +402,7 @@ class Model:
         self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int
     ) -> Iterator[Answer | None]:
         """The same, with a None wherever another call may come in between. The last is the answer."""
-        self._rows, self._bounds, self._births, self.least_s = [], {}, 0, 0.0
+        self._rows, self._bounds, self._births, self.least_s = [], dict(self.ALWAYS), 0, 0.0
         self._step, self.at, self.now_ms = step, at, now_ms
         value = None
         try:
@@ -418,7 +421,8 @@ class Model:
         except Refuse as refusal:
             broken = tuple(dict.fromkeys(self._rows))
             said = refusal.code, broken, refusal.definite, self.least_s, refusal.why
-            yield Answer(None, *said, bounds=self._bounds, also=refusal.also)
+            also = (*refusal.also, *self.also_said({refusal.code, *refusal.also}))
+            yield Answer(None, *said, bounds=self._bounds, also=also)
             return
         yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s, bounds=self._bounds)
 
@@ -474,7 +478,7 @@ class Model:
     def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
         """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""
         self._rows += rows
-        self._bounds = {}
+        self._bounds = dict(self.ALWAYS)
         raise Refuse(code, why=why)
 
     def all_of(self, *checks: Callable[[], Any]) -> list[Any]:
@@ -501,6 +505,10 @@ class Model:
         """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""
         self.consulted[name] = options
         return self.dialects.get(name, options[0])
+
+    def also_said(self, codes: set[str]) -> tuple[str, ...]:
+        """What this bus may say instead of a refusal with one of these codes."""
+        return ()
 
     def may_ask_either(self) -> bool:
         """Has a call more than one outcome that must be followed?"""

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from busproof.models.parts import ANYTHING
-from busproof.models.spec import INT_MAX, AnyOrder, Cited, Fits, Free, Json, Model, Refuse, Told, plain, same_json
+from busproof.models.spec import (
+    INT_MAX,
+    NO_CODE,
+    AnyOrder,
+    Cited,
+    Fits,
+    Free,
+    Json,
+    Model,
+    Refuse,
+    Told,
+    plain,
+    same_json,
+)
 from busproof.models.topics_looks import Peers, Results, holds, tokens
 from busproof.protocol import CONTRACTS
 
@@ -23,6 +36,7 @@ BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_
 WAIT_S_MAX = 24 * 60 * 60
 TOKEN_CHARS_MIN = 8
 ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
+CODES = ("with a code", "with none")
 REFUSED, NOTHING_CAME, UNPASSED = "is refused", "is told that nothing came", ", and its own messages are not passed"
 ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of who is taken over
 LIMIT_02 = "topics.limit.02"
@@ -190,6 +204,7 @@ class TopicsModel(Model):
 
     SYSTEM = "topics"
     KEEPS_SECRETS = "agent_bus.sqlite"
+    ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {"DB_BUSY": ("topics.log.70",)}
     EVERYTHING = frozenset({"log", "cursor", "route", "lease", "presence", "search", "limit", "sqlite"})
 
     def __init__(self, *bus: Any) -> None:
@@ -230,7 +245,14 @@ class TopicsModel(Model):
             self.row("topics.route.19")
             also = self.deserved(method, known) if required <= known.keys() else ()
             raise Refuse("INVALID_ARGUMENT", also=also)
+        if len(given) < len(params):
+            self.may_refuse("null for what may be left out", "topics.route.19")
         return given
+
+    def also_said(self, codes: set[str]) -> tuple[str, ...]:
+        """A server whose SDK looks at arguments has no code for them: it breaks that row, and is followed."""
+        has_none = "INVALID_ARGUMENT" in codes and self.choice(f"{ROUTE_19}: refuses", *CODES) == CODES[1]
+        return (NO_CODE,) if has_none else ()
 
     def deserved(self, method: str, params: dict[str, Any]) -> tuple[str, ...]:
         """The refusals of a call as it would be without what is wrong with it already."""
@@ -349,7 +371,9 @@ class TopicsModel(Model):
         if mode not in ("reuse", "new"):
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         metadata = self.object(metadata, "topics.route.19")
-        self.row("topics.route.02" if mode == "reuse" else "topics.route.03", "topics.route.18")
+        self.row("topics.route.02" if mode == "reuse" else "topics.route.03")
+        if mode == "reuse" and name is not None and self.newest(name, "closed"):
+            self.row("topics.route.18")
         found = self.newest(name, "open") if mode == "reuse" and name is not None else None
         if found is None:
             self.row("topics.route.01", "topics.log.37")
@@ -775,6 +799,8 @@ class TopicsModel(Model):
         within = self.topics if topic is None else [topic]
         finds = {"fts": "topics.search.12", "hybrid": "topics.search.13", "semantic": "topics.search.14"}[mode]
         self.row("topics.search.01" if topic_id is None else "topics.search.02", finds, "topics.search.16")
+        if any(not (char.isalnum() or char.isspace()) for char in query):
+            self.bound("INVALID_ARGUMENT", "topics.search.16")  # it is taken for more than words
         has_parts = any(len(tokens(word)) > 1 for word in words)
         is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
         words = [part for word in words for part in tokens(word)] if is_apart else words
@@ -807,7 +833,8 @@ class TopicsModel(Model):
             closed = {"closed_at": one.closed_at, "close_reason": one.close_reason}
             closed = {name: Cited(value, ("topics.route.16",)) for name, value in closed.items()}
             topics.append(made | kept | {"status": Cited(one.status, ("topics.route.13",))} | closed)
-            numbers.append({"topic_id": one.topic_id, "next_seq": len(one.messages) + 1})
+            if one.messages:  # or it may have no row yet
+                numbers.append({"topic_id": one.topic_id, "next_seq": len(one.messages) + 1})
             messages += [message.told() for message in one.messages]
             for name, cursor in one.cursors.items():
                 cursors.append({"topic_id": plain(one.topic_id), "agent_name": name, "last_seq": cursor.last_seq})

@@ -210,7 +210,7 @@ def _still_mine(
     _: Prepared, call: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
 ) -> dict[str, Any] | None:
     """The claim that the victim had, once the peer has another."""
-    if not theirs.get("claimed") or "delivery_count" not in mine:
+    if not (mine.get("claimed") and theirs.get("claimed")) or "delivery_count" not in mine:
         return None
     return {**call, "delivery_count": mine["delivery_count"]}
 

@@ -65,8 +65,10 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
     """What was sent comes to a worker, and never again once an acknowledgement was answered (T5).
 
     A history ends with a reading that takes and acknowledges all that waits, when every time of a worker is over. A
-    server that was killed soon after it answered may have forgotten an acknowledgement (T23).
+    server that was killed soon after it answered, or before its answer was recorded, may have forgotten an
+    acknowledgement (T23).
     """
+    died_ns = -1
     asked: dict[int, Event] = {}
     sent: dict[str, int] = {}
     came: set[str] = set()
@@ -74,7 +76,8 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
     settled: dict[str, Event] = {}  # subject → what answered its acknowledgement
     for event in events:
         if event.type == "nemesis" and event.op == KILL:
-            settled = {name: ack for name, ack in settled.items() if event.mono_ns - ack.mono_ns > FORGETS_NS}
+            died_ns = event.mono_ns
+            settled = {name: ack for name, ack in settled.items() if died_ns - ack.mono_ns > FORGETS_NS}
         if event.type == "invoke":
             asked[event.process] = event
         if event.type != "ok":
@@ -83,7 +86,7 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
         if event.op == "send" and begun.value["key"]["type"] == "request":
             sent[subject(begun.value["key"])] = event.index
         elif event.op == "ack":
-            if begun.value["delivery"] in names:
+            if begun.value["delivery"] in names and begun.mono_ns > died_ns:
                 settled.setdefault(names[begun.value["delivery"]], event)
         elif event.op == "fetch" and event.value["message"] is not None:
             name = event.value["message"]["subject"]

@@ -100,7 +100,10 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
     publish(a, id="m2")
     heard = ids(poll(a))
-    ctx.expect("worker.cursor.10", heard == ["m1", "m2"], f"after such acks a poll gave {heard}")
+    # Where one of them was taken, which is the row above, the first message may have been acknowledged by it.
+    is_all_refused = all(refused.values())
+    is_deaf = "m2" not in heard or (is_all_refused and "m1" not in heard)
+    ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")
 
 
 @scenario("cursor.each_agent_its_own")

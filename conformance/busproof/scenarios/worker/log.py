@@ -117,7 +117,7 @@ def _is_uuid(text: str) -> bool:
 
 @scenario("log.idempotent_publish")
 def idempotent_publish(ctx: Ctx) -> None:
-    """A retry with the same id and content is the same message, from the same process or after its crash."""
+    """A retry with the same id and content is the same message: at once, after a crash, and after its ack."""
     a = ctx.agent("a")
     message = {"id": "m1", "type": "task_done", "to": "b", "payload": {"n": [1, 2]}, "correlation_id": "c"}
     first = a.call("publish", message=message)
@@ -126,12 +126,19 @@ def idempotent_publish(ctx: Ctx) -> None:
     third = ctx.agent("a").call("publish", message=message)
     b = ctx.agent("b")
     stored = poll(b)
-    ctx.expect("worker.log.09", len(stored) == 1, f"three publishes of one id stored {len(stored)} messages")
-    replies = (first, again, third)
+    if stored:
+        b.call("ack", seq=stored[-1]["seq"])
+    fourth = ctx.agent("a").call("publish", message=message)
+    replies = (first, again, third, fourth)
+    told = "the answers were " + ", ".join(map(str, replies))
     # A member of a mixed fleet may tell no seq.
     seqs = {reply["seq"] for reply in replies if reply.get("seq") is not None}
-    same = all(reply["id"] == "m1" for reply in replies) and len(seqs) <= 1
-    ctx.expect("worker.log.10", same, f"the answers were {first}, {again}, {third}")
+    ctx.expect(
+        "worker.log.09",
+        len(stored) == 1 and not poll(b) and len(seqs) <= 1,
+        f"three publishes of one id, an ack, and one more stored {len(stored)} messages and more after the ack; {told}",
+    )
+    ctx.expect("worker.log.10", all(reply["id"] == "m1" for reply in replies), told)
 
 
 @scenario("log.id_conflict")
