@@ -57,7 +57,7 @@ def examine(spec: str, system: str | None = None) -> int:
         say(f"  FAULT  {one_line(fault)}\n         remedy: {one_line(fault.remedy)}")
         has_adapter = not _is_judged_as_it_is(spec)
         say(
-            "The adapter is at fault; the bus has not been judged."
+            "The adapter is at fault, or the bus where it is called; the bus has not been judged."
             if has_adapter
             else "The bus is at fault before a check can judge it."
         )

@@ -38,9 +38,9 @@ def explain(row_id: str) -> list[str]:
         lines += ["", "  buses that break it, kept in conformance/mutants:"]
         lines += [f"    {one.path.parent.name}/{one.path.name:<44} {one.sentence}" for one in killed]
     if row.item:
-        lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id}"]
+        lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id} --bus …"]
     elif row.kind == "chaos":
-        lines += ["", f"  busproof chaos {_system_of(row_id)}"]
+        lines += ["", f"  busproof chaos {_system_of(row_id)} --bus …"]
     return lines
 
 

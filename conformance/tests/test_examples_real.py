@@ -40,10 +40,7 @@ def test_the_committed_report_is_whole_and_says_the_same(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "faults"),
-    [
-        ("naive_worker", {"W1", "W2", "W5", "W6", "W7", "W8"}),
-        ("naive_comms", {"C1", "C2", "C3", "C4", "C5", "C8", "C9"}),
-    ],
+    [("naive_worker", {"W1", "W2", "W5", "W6", "W7", "W8"}), ("naive_comms", {"C1", "C2", "C3", "C4", "C5", "C9"})],
 )
 def test_the_naive_bus_fails_on_each_fault_that_the_decisions_name(name: str, faults: set[str]) -> None:
     """A reason starts with the decision that tells the fault."""

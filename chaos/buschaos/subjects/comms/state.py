@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
 from busproof.history import Event
 
+DELAY_S_MIN = 0.5  # after which a failed message may be due again
 TIMES = (
     "timestamp",
     "created_at",
@@ -88,13 +90,30 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
 
 
 def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
-    """messages_pending equals the rows that are pending (C12)."""
-    pending = Counter(row["to_agent"] for row in dump["messages"] if row["status"] == "pending" and row["to_agent"])
+    """messages_pending equals the rows that are pending (C12), and those due again, however a bus tells them."""
+    rows = [row for row in dump["messages"] if row["to_agent"]]
+    pending = Counter(row["to_agent"] for row in rows if row["status"] == "pending")
+    times = [_seconds(row.get(name)) for row in rows for name in ("created_at", "last_delivered_at")]
+    now = max(filter(None, times), default=0.0)
+    due = Counter(
+        row["to_agent"]
+        for row in rows
+        if row["status"] in ("failed", "processing") and now - _seconds(row.get("last_delivered_at")) >= DELAY_S_MIN
+    )
     for row in dump.get("agent_status") or []:
-        if row["messages_pending"] != pending[row["agent_id"]]:
-            rows = pending[row["agent_id"]]
-            told = f"{row['agent_id']} has messages_pending {row['messages_pending']} and {rows} rows"
-            yield Problem("presence", told)
+        least = pending[row["agent_id"]]
+        if not least <= row["messages_pending"] <= least + due[row["agent_id"]]:
+            told = f"{row['agent_id']} has messages_pending {row['messages_pending']}: pending are {least} rows"
+            more = f", due again perhaps {due[row['agent_id']]} more" if due[row["agent_id"]] else ""
+            yield Problem("presence", told + more)
+
+
+def _seconds(text: Any) -> float:
+    """Of a time as it is told; 0 where it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError):
+        return 0.0
 
 
 def _trail(evidence: Evidence) -> Iterable[Problem]:

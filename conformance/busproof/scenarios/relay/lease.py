@@ -11,7 +11,7 @@ import time
 
 from busproof.adapters.base import Refused
 from busproof.adapters.hand_relay import RelayHand
-from busproof.scenarios.common import definite, said
+from busproof.scenarios.common import Row, definite, said
 from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, rows, scenario, write
 from busproof.scenarios.relay.presence import is_alive, until
 from busproof.session import Session
@@ -43,18 +43,39 @@ def lock(ctx: Ctx) -> None:
 
 
 def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
-    """Whether a bus refuses such options is its own affair; one that does must let the next orchestrator in."""
+    """Whether a bus refuses such options, or such a ledger, is its own affair; one that does lets the next one in."""
     early.call("close")
-    bad = early.refusal("open", store=str(ctx.store), options={"settle_ms": "soon", "rate_per_min": -1})
+    bad = _opened(early, ctx, {"settle_ms": "soon", "rate_per_min": -1})
+    refusal = _next(ctx, early)
+    why = f"of bad options it said: {said(bad)}; to the next one, with good ones: {said(refusal)}"
+    if refusal is None and (path := ctx.store / "ledger.db").exists():
+        early = ctx.newest
+        early.call("close")
+        whole = path.read_bytes()
+        path.write_bytes(b"no ledger " * 1_000)
+        bad = _opened(early, ctx, {})
+        path.write_bytes(whole)
+        refusal = _next(ctx, early)
+        why = f"of a ledger that is none it said: {said(bad)}; to the next one, when it was put back: {said(refusal)}"
+    ctx.expect("relay.lease.17", refusal is None, why)
+
+
+def _opened(early: Session, ctx: Ctx, options: Row) -> Refused | None:
+    """How an open was refused; one that was not is closed again."""
+    bad = early.refusal("open", store=str(ctx.store), options=options)
     if bad is None:
         early.call("close")
-    refusal: Refused | None = None
+    return bad
+
+
+def _next(ctx: Ctx, early: Session) -> Refused | None:
+    """How another process is refused, while that one lives."""
+    assert early.door.pid is None or is_alive(str(early.door.pid))
     try:
         ctx.agent("orchestrator").call("scan")
     except Refused as error:
-        refusal = error
-    why = f"of another one it said: {said(bad)}; of one with good options: {said(refusal)}"
-    ctx.expect("relay.lease.17", refusal is None, why)
+        return error
+    return None
 
 
 @scenario("lease.recovery", needs=("sqlite",))

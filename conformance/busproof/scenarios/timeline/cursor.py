@@ -7,9 +7,11 @@ import time
 from busproof.adapters.base import DoorError
 from busproof.scenarios.common import at_once, raced
 from busproof.scenarios.timeline.common import ANY_REQUEST, far_away, fetch, request, scenario, send
+from busproof.session import Session
 from busproof.suite import Ctx
 
 ACK_WAIT_MS = 30_000
+MANY = 1_100  # more than any page
 
 
 @scenario("cursor.one_each")
@@ -68,6 +70,16 @@ def comes_back(ctx: Ctx) -> None:
     ctx.expect("timeline.cursor.19", ok, why)
 
 
+def _behind_others(ctx: Ctx, worker: Session) -> None:
+    """What it wants lies behind more than a thousand of the same type that are not for it."""
+    for n in range(1, MANY):
+        send(worker, request(n, service="common"))
+    wanted = send(worker, request(MANY, service="rare"))["number"]
+    got = fetch(worker, {**ANY_REQUEST, "service": "rare"})
+    number = got and got["number"]
+    ctx.expect("timeline.cursor.11", number == wanted, f"behind {MANY - 1} requests of another service: {number}")
+
+
 @scenario("cursor.waits")
 def waits(ctx: Ctx) -> None:
     """A fetch that waits gives what comes, and nothing after its time."""
@@ -84,6 +96,7 @@ def waits(ctx: Ctx) -> None:
     message = None if isinstance(got, DoorError) else got["message"]
     ok = nothing is None and took_s >= 0.297 and message is not None
     ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {got!s:.200}")
+    _behind_others(ctx, worker)
 
 
 @scenario("cursor.late_nak", needs=("nak",), is_long=True, ack_wait_ms=5_000)

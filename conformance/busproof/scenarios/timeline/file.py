@@ -180,7 +180,10 @@ def remembered_head(ctx: Ctx) -> None:
 
 @scenario("log.damaged", needs=("sqlite", "groups"))
 def damaged(ctx: Ctx) -> None:
-    """Bytes stand where a result has a text: it is shown as damaged, and its agent has no older state meanwhile."""
+    """Bytes stand where a result has a text: it is shown as damaged, and its agent has no older state meanwhile.
+
+    A subject that is none hides no other message.
+    """
     a = ctx.agent("a")
     for n in (1, 2):
         send(a, invoke(f"s{n}"), {"n": n})
@@ -195,6 +198,11 @@ def damaged(ctx: Ctx) -> None:
             if told != [(4, True)]:
                 wrong.append(f"{column} damaged, fetch shows {told}")
             wrong += [f"{column} damaged, {answer}" for answer in not_corrupt(a, ctx.has("calls"))]
+    for subject in ("''", "'vlinder'", "'vlinder.main.s2.none.a.b.c'", "x'00ff'"):
+        with changed(ctx, 2, {"subject": subject}):
+            told = shown(a, "log", timeline="main")
+            if told != [(1, False), (2, True), (3, False), (4, False)]:
+                wrong.append(f"a subject is {subject}, log shows {told}")
     now = a.call("state", timeline="main", agent="ann")["number"]
     ctx.expect("timeline.log.49", not wrong and now == 4, f"{'; '.join(wrong)}; mended, the newest result is {now}")
 
