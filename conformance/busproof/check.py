@@ -143,10 +143,10 @@ def _pytest(options: list[str], out: Path) -> None:
 def _jobs(args: argparse.Namespace, run: Run) -> int:
     """Several a core, for they wait for their buses most of the time; no more than there are items.
 
-    0, that is none beside pytest's own, for one item.
+    0, that is none beside pytest's own, for one item, and for one check. A row is decided by the whole corpus, too.
     """
-    items = len(run.items())
-    if items < 2:
+    items, rows = len(run.items()), catalogue(args.system)
+    if items < 2 or (len(args.only) == 1 and "." in args.only[0] and args.only[0] not in rows):
         return 0
     jobs = SYSTEMS[args.system].processes_a_core * (os.cpu_count() or 1)
     return min(min(jobs, 8) if args.jobs == "auto" else int(args.jobs), items)

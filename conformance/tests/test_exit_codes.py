@@ -45,6 +45,7 @@ def test_an_odd_number_of_processes_is_refused(
         (["history", "corpus:06016"], 3),
         (["corpus:06016"], 0),
         (["cursor.ack_beyond_the_log"], 0),
+        (["worker.cursor.09"], 3),  # the corpus decides it, too
     ],
 )
 def test_no_more_processes_start_than_there_are_items(only: list[str], processes: int, tmp_path: Path) -> None:
