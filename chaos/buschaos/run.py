@@ -181,7 +181,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     only = settings.operations
     nouns = None if only is None else frozenset(operation.noun for operation in only)
     acts = [Act(name, progress=progress, nouns=nouns) for name in _PLAYS if name in settings.asked]
-    result = Run(fleet.hello, acts)
+    result, broken = Run(fleet.hello, acts), list[Exception]()
     try:
         for number, act in enumerate(result.acts):
             if act.name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
@@ -197,6 +197,9 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
                 break
             except (RunFailed, DoorError) as error:  # the others may be played nevertheless
                 act.could_not_run = f"it broke off: {reason(error)}"
+                broken.append(error)
+                if len(broken) == len(result.acts) and not any(one.problems for one in result.acts):
+                    raise  # nothing is known that a report could tell
             finally:
                 act.seconds = monotonic() - began
     finally:

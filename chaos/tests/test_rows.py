@@ -109,7 +109,7 @@ def test_a_harmless_bus_passes_the_same_run(
 
 def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """A torn blob is no torn export; but the log answers for all."""
-    how = {"points": True, "only": "save_blob"}
+    how = {"points": True, "only": ("save_blob", "export_to_jsonl")}
     found = outcomes(faulty("worker/writes_blobs_in_place"), tmp_path, "worker", how)
     assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}
 
