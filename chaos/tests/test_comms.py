@@ -13,7 +13,9 @@ from chaos.tests.acts import told
 
 from buschaos.crashpoints import cuts
 from buschaos.diskfull import LEVELS_FEW
-from buschaos.subjects.comms.operations import OPERATIONS
+from buschaos.state import Evidence
+from buschaos.subjects.comms.operations import OPERATIONS, PEERS
+from buschaos.subjects.comms.state import problems
 from busproof.fleet import reference
 
 LONG = ("open", "close")  # as many changes as all others together: left to the nightly run
@@ -84,3 +86,32 @@ def test_where_nobody_sends_no_row_says_that_nothing_is_lost(tmp_path: Path, har
     assert told(played) == []
     assert outcomes(played)["comms.log.72"] == "inconclusive"
     assert "sender: idempotent_send" in played.acts[0].undecided[0]
+
+
+@pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, False), (0, False)])
+def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> None:
+    """docs/spec/comms.md, What dump holds: the count has it or not. What was claimed just now is in hands."""
+    said = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"))
+    rows = [
+        {
+            "id": f"m{number}",
+            "to_agent": "bob",
+            "status": status,
+            "payload": {},
+            "created_at": "2026-01-01T10:00:00.000000Z",
+            "last_delivered_at": at and f"2026-01-01T{at}.000000Z",
+        }
+        for number, (status, at) in enumerate(said)
+    ]
+    dump = {"messages": rows, "agent_status": [{"agent_id": "bob", "messages_pending": told}], "integrity": "ok"}
+    found = problems(Evidence(dump, {"integrity": "ok", "torn_artifacts": []}, [], exported=False))
+    assert [problem.noun for problem in found] == [] if is_right else ["presence"]
+
+
+def test_whose_claim_was_refused_is_no_late_holder() -> None:
+    """Peer and victim may be two processes of one agent: what it completes then is what the peer holds."""
+    (peer,) = (one for one in PEERS if one.late)
+    theirs = {"claimed": True, "delivery_count": 2}
+    for late in peer.late:
+        assert late.params(None, {}, {"claimed": False, "delivery_count": None}, theirs) is None
+        assert late.params(None, {}, {"claimed": True, "delivery_count": 1}, theirs) is not None

@@ -10,23 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from buschaos import diskfull, report
+from buschaos import diskfull, report, stage
 from buschaos.crashpoints import in_the_middle
+from buschaos.inspector import Inspector
 from buschaos.run import Settings, run
+from buschaos.stage import Ground, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.worker.shown import shown
-from busproof.fleet import Fleet
+from busproof.fleet import Fleet, reference
 from busproof.history import Recorder
 from busproof.session import Session
 
 NOT_DECLARED = dict.fromkeys(("worker.blob.16", "worker.export.12"), "not-applicable")
 
 
+SMALL = Path(__file__).parent / "strangers" / "small_bus.py"
+
+
 def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
     """Row → outcome and why, of a small run of all three acts."""
-    bus = Path(__file__).parent / "strangers" / "small_bus.py"
     settings = Settings(
-        specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(bus))} {kind}"],
+        specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(SMALL))} {kind}"],
         out=out,
         system="worker",
         seed=1,
@@ -91,3 +95,23 @@ def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: 
         **NOT_DECLARED,
     }
     assert all("neither `dump` nor `sqlite`" in why for outcome, why in found.values() if outcome != "not-applicable")
+
+
+@pytest.mark.parametrize("is_wall", [True, False])
+def test_a_store_whose_leases_end_by_themselves_is_prepared_anew(
+    is_wall: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a wall clock, when it has stood for some time; a clock that the kit sets stands."""
+    spec = f"exec:{shlex.join([sys.executable, str(SMALL), 'sqlite'])}" if is_wall else reference("worker")
+    with (
+        contextlib.closing(Fleet([spec], system="worker")) as fleet,
+        contextlib.closing(Victims(spec, "worker", start_ahead=False)) as victims,
+        Inspector("worker") as inspector,
+    ):
+        ground = Ground.new(SUBJECTS["worker"], fleet, victims, inspector, tmp_path / "first")
+        monkeypatch.setattr(stage, "FRESH_S", 3_600.0)
+        assert ground.fresh(tmp_path / "second") is ground
+        monkeypatch.setattr(stage, "FRESH_S", 0.0)
+        again = ground.fresh(tmp_path / "third")
+    assert (again is not ground) is is_wall
+    assert again.template == tmp_path / ("third" if is_wall else "first")

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from busproof.catalogue import catalogue
+from busproof.checks.verdict import WHY
 from busproof.fleet import Fleet, reference
 from busproof.suite import rows_of, stage
 from busproof.systems import SYSTEMS
@@ -37,6 +38,20 @@ def test_every_check_that_a_row_names_exists(system: str) -> None:
     known = {*of.scenarios, *(f"history.{name}" for name in of.checks), *(["explore"] if of.model else []), *CHAOS}
     known |= {"corpus"} if of.model else set()
     assert {row.check for row in catalogue(system).values() if row.check} <= known
+
+
+def test_a_witness_that_breaks_another_row_is_of_a_known_kind_and_the_row_is_there() -> None:
+    """A name that was changed would leave both rows green."""
+    named = [
+        (row, kind, other)
+        for system in SYSTEMS
+        for row in catalogue(system).values()
+        for kind, other in row.elsewhere.items()
+    ]
+    assert named
+    for row, kind, other in named:
+        assert row.kind == "history" and kind in WHY
+        assert other in catalogue(row.id.partition(".")[0]) and other != row.id
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

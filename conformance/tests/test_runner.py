@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from busproof import systems
 from busproof.adapters.base import Lost, Refused
+from busproof.checks import Verdict, Witness
 from busproof.fleet import Fleet
 from busproof.runner import run_item
 from busproof.suite import SCENARIOS, Ctx, Scenario
@@ -99,6 +101,41 @@ def test_a_row_that_an_earlier_one_kept_from_being_asked_is_blocked_by_it(decide
     assert found[FIRST] == ("fail", "seen")
     outcome, why = found[SECOND]
     assert outcome == "inconclusive" and why.startswith(f"blocked by {FIRST}")
+
+
+def test_a_row_for_which_nothing_came_to_be_looked_at_is_blocked_by_the_one_that_failed(decide) -> None:
+    """Its script ends there; where none failed, that is a fault of the script."""
+    why = f"blocked by {FIRST}, which leaves nothing to look at"
+    assert decide(PAIR, lambda ctx: ctx.expect(FIRST, False, "seen"))[SECOND] == ("inconclusive", why)
+    assert decide(PAIR, lambda ctx: ctx.expect(FIRST, True, ""))[SECOND][0] == "could-not-run"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "failed"),
+    [
+        (["id_moved"], {"worker.log.09"}),
+        (["gap"], {"worker.log.06"}),
+        (["gap", "id_moved"], {"worker.log.06", "worker.log.09"}),
+    ],
+)
+def test_a_witness_of_another_rows_sentence_fails_that_row_alone(
+    kinds: list[str], failed: set[str], fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message under two numbers is a retry that was appended, and no disorder of the log."""
+
+    def run_checks(lines: Any) -> list[Verdict]:
+        witnesses = [Witness((1, 2), kind, 1, 2) for kind in kinds]
+        return [
+            Verdict("order", "invalid", witnesses, 1) if one.check == "order" else one
+            for one in systems.run_checks(lines)
+        ]
+
+    monkeypatch.setattr("busproof.runner.run_checks", run_checks)
+    results = run_item(fleet, "history")
+    assert {result.requirement for result in results if result.outcome == "fail"} == failed
+    assert {result.outcome for result in results if result.requirement == "worker.log.06"} == {
+        "fail" if "worker.log.06" in failed else "pass"
+    }
 
 
 def test_an_answer_of_another_shape_is_told_in_words(decide) -> None:

@@ -199,3 +199,26 @@ def test_of_two_refusals_that_a_call_deserves_either_is_right(
     answer, every = Room().answer(0, method, **params), set(CONTRACTS["topics"].error_codes)
     assert {code for code in every if answer.differs(Refusal(code, definite=True)) is None} == codes
     assert answer.differs({}) is not None
+
+
+def test_a_bus_whose_refusals_have_no_code_is_followed_and_breaks_that_row_alone() -> None:
+    """Its SDK looks at arguments. What is no matter of arguments must have its code all the same."""
+    bare, choice = Refusal("UNSTRUCTURED", definite=False), {"topics.route.19: refuses": "with none"}
+
+    def answers(dialects: dict[str, str], **params: Any) -> Any:
+        return TopicsModel(frozenset(), {}, dialects).call("1", 0, "topic_resolve", params, 0)
+
+    assert answers({}, name=[1]).differs(bare) is not None
+    assert answers(choice, name=[1]).differs(bare) is None
+    assert answers(choice, name=[1]).differs(Refusal("INVALID_ARGUMENT", definite=True)) is None
+    assert answers(choice, name=[1]).differs(Refusal("INVALID_ARGUMENT", definite=False)) is not None
+    assert answers(choice, name="there is none").differs(bare) is not None
+
+
+def test_a_lock_that_was_met_too_early_and_a_query_taken_for_syntax_are_blamed_on_their_own_rows() -> None:
+    """Not on all that the answer would have shown."""
+    room = Room()
+    assert room.sync(0).differs(Refusal("DB_BUSY", definite=True)).rows == ("topics.log.70",)
+    syntax = Refusal("INVALID_ARGUMENT", definite=True)
+    assert room.answer(0, "messages_search", query='al"pha', mode="fts").differs(syntax).rows == ("topics.search.16",)
+    assert "topics.search.12" in room.answer(0, "messages_search", query="alpha", mode="fts").differs(syntax).rows

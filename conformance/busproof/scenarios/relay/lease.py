@@ -46,7 +46,7 @@ def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
     """Whether a bus refuses such options, or such a ledger, is its own affair; one that does lets the next one in."""
     early.call("close")
     bad = _opened(early, ctx, {"settle_ms": "soon", "rate_per_min": -1})
-    refusal = _next(ctx, early)
+    refusal = _next(ctx)
     why = f"of bad options it said: {said(bad)}; to the next one, with good ones: {said(refusal)}"
     if refusal is None and (path := ctx.store / "ledger.db").exists():
         early = ctx.newest
@@ -55,7 +55,7 @@ def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
         path.write_bytes(b"no ledger " * 1_000)
         bad = _opened(early, ctx, {})
         path.write_bytes(whole)
-        refusal = _next(ctx, early)
+        refusal = _next(ctx)
         why = f"of a ledger that is none it said: {said(bad)}; to the next one, when it was put back: {said(refusal)}"
     ctx.expect("relay.lease.17", refusal is None, why)
 
@@ -68,9 +68,8 @@ def _opened(early: Session, ctx: Ctx, options: Row) -> Refused | None:
     return bad
 
 
-def _next(ctx: Ctx, early: Session) -> Refused | None:
-    """How another process is refused, while that one lives."""
-    assert early.door.pid is None or is_alive(str(early.door.pid))
+def _next(ctx: Ctx) -> Refused | None:
+    """How another process is refused, while the one before it lives."""
     try:
         ctx.agent("orchestrator").call("scan")
     except Refused as error:
