@@ -365,8 +365,11 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
     """Each operation against every other call that there is, itself too, by another process: nobody thought of them.
 
     What is promised at least once is left out: two of them may do what neither order does. So is what opens a store in
-    its own way, for both work on one; and pairs that have a name.
+    its own way, for both work on one; and pairs that have a name. Where one must be alone with a store, no other can be
+    there to call.
     """
+    if subject.is_alone:
+        return []
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     every = [op for op in subject.repertoire.operations if is_playable(subject, op, hello) and not op.is_at_least_once]
     peers = [
