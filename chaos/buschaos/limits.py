@@ -77,8 +77,8 @@ class Progress:
         """One more point was judged."""
         self.points += 1
 
-    def found(self, problem: Problem) -> None:
-        """Raises Enough at the last kind that was asked for. Another choice than the reference's does not count."""
+    def found(self, problem: Problem, act: str) -> None:
+        """Of an act. Raises Enough at the last kind asked for; another choice than the reference's does not count."""
         if problem.is_dialect or problem.kind in self._kinds:
             return
         self._kinds.add(problem.kind)

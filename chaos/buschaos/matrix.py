@@ -13,14 +13,16 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from buschaos import report
 from buschaos.crashpoints import in_the_middle
 from buschaos.gone import CASES
+from buschaos.limits import Enough, Progress
 from buschaos.run import SHORT, Run, Settings, run
+from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
@@ -44,9 +46,26 @@ def planted() -> list[Mutant]:
     return [mutant for system in SUBJECTS for mutant in mutants(system).values() if mutant.chaos]
 
 
-def outcomes(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -> dict[str, Outcome]:
-    """Row → outcome of as much of a run as CHAOS of a mutant tells."""
-    return by_row(play(bus, out, system, how, seed), system)
+class AllFail(Progress):
+    """Ends a run when each of these rows has failed: what comes after would say nothing new of a mutant."""
+
+    def __init__(self, rows: Iterable[str], system: str) -> None:
+        super().__init__()
+        self._left = [catalogue(system)[row] for row in rows]
+        self._nouns = report.nouns_by_act(system)
+
+    def found(self, problem: Problem, act: str) -> None:
+        """Raises Enough at the last of them."""
+        self._left = [r for r in self._left if r.check != act or not report.is_against(problem, r, self._nouns[act])]
+        if not self._left:
+            raise Enough("all rows that were to fail have failed")
+
+
+def outcomes(
+    bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, until: Iterable[str] = ()
+) -> dict[str, Outcome]:
+    """Row → outcome of as much of a run as CHAOS of a mutant tells; `until` all of these rows fail."""
+    return by_row(play(bus, out, system, how, seed, AllFail(until, system) if until else None), system)
 
 
 def by_row(played: Run, system: str) -> dict[str, Outcome]:
@@ -54,7 +73,7 @@ def by_row(played: Run, system: str) -> dict[str, Outcome]:
     return {row.requirement: row.outcome for row in report.rows(played, system)}
 
 
-def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -> Run:
+def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, progress: Progress | None = None) -> Run:
     """As much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
     only, ways = how.get("only"), how.get("ways", ())
     only = (only,) if isinstance(only, str) else only
@@ -71,7 +90,8 @@ def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1) -
         # A sync with news that advances by itself: whatever it lost or doubled shows.
         fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
         fields["gone"] = True
-    return run(Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields))
+    settings = Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields)
+    return run(settings, progress)
 
 
 def is_found(mutant: Mutant, told: dict[str, Outcome]) -> bool:
@@ -132,7 +152,7 @@ def main() -> None:
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="busproof-matrix-") as folder:
-            told = outcomes(mutant.spec(), Path(folder), mutant.system, mutant.chaos)
+            told = outcomes(mutant.spec(), Path(folder), mutant.system, mutant.chaos, until=mutant.killed_by)
         found[key] = is_found(mutant, told), time.monotonic() - began
         print(*key, *found[key], flush=True)
         out.write_text(page(found), encoding="utf-8")

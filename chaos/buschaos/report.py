@@ -26,30 +26,38 @@ EVENTS_SHOWN = 12
 def rows(run: Run, system: str) -> list[RowResult]:
     """A result for every row whose check is one of the acts."""
     acts: dict[str | None, Act] = {act.name: act for act in run.acts}
+    nouns = nouns_by_act(system)
     judged = [row for row in catalogue(system).values() if row.check in acts]
-    nouns = {name: {row.noun for row in judged if row.check == name} for name in acts}
-    return [_decide(row, acts[row.check], run.hello, nouns[row.check]) for row in judged]
+    return [_decide(row, acts[row.check], run.hello, nouns[row.check or ""]) for row in judged]
 
 
-def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> RowResult:
+def nouns_by_act(system: str) -> dict[str, set[str]]:
+    """Of which nouns an act has rows."""
+    nouns: dict[str, set[str]] = {act: set() for act in SUBJECTS[system].acts}
+    for row in catalogue(system).values():
+        if row.check in nouns:
+            nouns[row.check].add(row.noun)
+    return nouns
+
+
+def is_against(problem: Problem, row: Requirement, nouns: Set[str]) -> bool:
     """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
 
     So does every row of an act that has none of `log` (`nouns` are those of its rows) for what is of another noun: no
     problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and these of nothing else.
     """
+    is_its_noun = row.noun in ("log", problem.noun) or not nouns & {"log", problem.noun}
+    return is_its_noun and problem.is_dialect == (row.level == "RESOLVED")
 
+
+def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> RowResult:
     def result(outcome: Any, why: str, events: list[dict[str, Any]] | None = None) -> RowResult:
         return RowResult(requirement=row.id, outcome=outcome, check=act.name, fleet="bus", why=why, events=events or [])
 
     clock = ["clock"] if hello.clock == "manual" else []
     if not {row.noun, *row.needs} <= {*hello.nouns, *hello.features, *clock}:
         return result("not-applicable", "the bus does not declare it")
-    against = [
-        (problem, history)
-        for problem, history in act.problems
-        if (row.noun in ("log", problem.noun) or not nouns & {"log", problem.noun})
-        and problem.is_dialect == (row.level == "RESOLVED")
-    ]
+    against = [(problem, history) for problem, history in act.problems if is_against(problem, row, nouns)]
     if against:
         problem, history = against[0]
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""

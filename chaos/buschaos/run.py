@@ -86,7 +86,7 @@ class Act:
         """Take problems in, each with the history that shows it. Raises Enough."""
         self.problems += shown
         for problem, _ in shown:
-            self.progress.found(problem)
+            self.progress.found(problem, self.name)
 
     @property
     def cut_short(self) -> str:

@@ -158,12 +158,12 @@ def test_a_terminal_shows_problems_and_where_the_run_is() -> None:
     with Live(Time(100), 2, out=out) as live:
         live.say("kill points: publish")
         live.point()
-        live.found(Problem("log", "lost: message 1"))
-        live.found(Problem("log", "lost: message 2"))
+        live.found(Problem("log", "lost: message 1"), "chaos.kill_points")
+        live.found(Problem("log", "lost: message 2"), "chaos.kill_points")
         assert live.line().startswith("1 points, 1 kinds of problems; ")
         assert live.line().endswith("kill points: publish")
         with pytest.raises(Enough):
-            live.found(Problem("blob", "torn"))
+            live.found(Problem("blob", "torn"), "chaos.kill_points")
     assert out.getvalue().count("✗ log: lost") == 1
 
 
@@ -172,6 +172,6 @@ def test_a_pipe_gets_a_line_for_each_step() -> None:
     out = io.StringIO()
     with Live(Time(), out=out) as live:
         live.say("kill points: \x1b[31mpublish")
-        live.found(Problem("log", "lost"))
+        live.found(Problem("log", "lost"), "chaos.kill_points")
     assert "\x1b" not in out.getvalue()
     assert out.getvalue().splitlines()[1] == "✗ log: lost"

@@ -90,7 +90,8 @@ def test_every_act_has_faults_that_it_must_find() -> None:
 def test_the_mutant_fails_its_rows(tmp_path: Path, mutant: Mutant) -> None:
     """Under the first of a few plans that strikes the fault."""
     for seed in range(1, PLANS + 1):
-        found = outcomes(mutant.spec(), tmp_path / f"faulty-{seed}", mutant.system, mutant.chaos, seed)
+        out = tmp_path / f"faulty-{seed}"
+        found = outcomes(mutant.spec(), out, mutant.system, mutant.chaos, seed, until=mutant.killed_by)
         if is_found(mutant, found) or "kills" not in mutant.chaos:
             break
     assert is_found(mutant, found), found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import shlex
 import sys
 from dataclasses import replace
@@ -28,7 +29,7 @@ SMALL = Path(__file__).parent / "strangers" / "small_bus.py"
 
 
 def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
-    """Row → outcome and why, of a small run of all three acts."""
+    """Row → outcome and why, of a small run of all three acts, with two of the errors of a disk."""
     settings = Settings(
         specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(SMALL))} {kind}"],
         out=out,
@@ -39,6 +40,7 @@ def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
         disk_full=True,
         torn=in_the_middle,
         levels=diskfull.LEVELS_FEW[:4],
+        errors=(errno.ENOSPC, errno.EIO),
         reads=False,  # it says nothing of disks that cannot be read
     )
     return {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}

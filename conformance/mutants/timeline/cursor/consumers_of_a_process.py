@@ -6,8 +6,8 @@ from refbus.driver import serve
 from refbus.timeline import filters
 from refbus.timeline.bus import TimelineBus
 
-KILLED_BY = ("timeline.cursor.15", "timeline.cursor.04")
-ITEM = "corpus"
+KILLED_BY = ("timeline.cursor.15",)
+ITEM = "corpus:consumers_have_one_name"
 
 consumer = filters.Filter.consumer.fget  # type: ignore[attr-defined]
 filters.Filter.consumer = property(lambda wanted: f"{os.getpid()}-{consumer(wanted)}")  # type: ignore[assignment, method-assign]

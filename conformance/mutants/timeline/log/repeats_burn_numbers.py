@@ -6,8 +6,8 @@ from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.sqlite import SqliteQueue
 
-KILLED_BY = ("timeline.log.16", "timeline.fork.11")
-ITEM = "corpus:2of3"
+KILLED_BY = ("timeline.log.16",)
+ITEM = "corpus:sent_twice"
 
 append = SqliteQueue.append
 
