@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import re
 from pathlib import Path
@@ -36,11 +37,13 @@ def load(folder: Path, ref: object) -> bytes:
         raise BlobInvalid(f"not a blob's name: {ref!a:.100}")
     try:
         data = read_whole(folder / ref, BYTES_MAX)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # also where the folder is none
         raise BlobMissing(ref) from None
     except OSError as error:
         if Path(folder / ref).is_symlink():
             raise BlobCorrupt(f"{ref} is a symbolic link") from error
+        if error.errno == errno.ELOOP:
+            raise BlobMissing(ref) from None
         raise of_os_error(error, definite=True) from error
     if ref_of(data) != ref:
         raise BlobCorrupt(f"the content of {ref} has another hash")

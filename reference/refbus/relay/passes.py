@@ -86,7 +86,8 @@ class Passes:
     def recover(self) -> None:
         """Finish or undo what was interrupted."""
         try:
-            self._recovery.recover()
+            with after_a_part():  # a copy may lie in its inbox before its row says so
+                self._recovery.recover()
         except OSError as error:
             raise _told(error) from error
         self._is_interrupted, self._has_rest = self._store.troubles.first is not None, True

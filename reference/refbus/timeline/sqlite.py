@@ -164,8 +164,8 @@ def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
     """The oldest message whose worker did not acknowledge it in time, and how often it was delivered."""
     found: tuple[int, int] | None = tx.row(
         "SELECT position, delivery_count FROM deliveries WHERE consumer = ? AND visible_at_us <= ?"
-        # What another program deleted meanwhile comes to nobody, and hides nothing behind it.
-        " AND position IN (SELECT position FROM messages) ORDER BY position LIMIT 1",
+        # What another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it.
+        " AND position IN (SELECT position FROM messages WHERE typeof(number) = 'integer') ORDER BY position LIMIT 1",
         (consumer, tx.now_us),
     )
     return found
@@ -175,7 +175,7 @@ def _next(tx: Transaction, consumer: str, wanted: Filter) -> int | None:
     """The first message behind the floor that the filter means."""
     row = tx.row(
         "SELECT position FROM messages INDEXED BY messages_by_type"
-        " WHERE type = :type AND subject GLOB :glob"
+        " WHERE type = :type AND subject GLOB :glob AND typeof(number) = 'integer'"
         " AND position > coalesce((SELECT floor FROM consumers WHERE consumer = :consumer), 0)"
         " ORDER BY position LIMIT 1",
         {"type": keys.TOKENS[wanted.kind], "glob": wanted.glob, "consumer": consumer},

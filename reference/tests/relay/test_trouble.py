@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from reference.tests.relay.conftest import Agents, OpenRelay, events, permissions_count, rows
@@ -144,6 +144,31 @@ def test_a_full_disk_is_told_by_its_name(relay: RelayBus, agents: Agents) -> Non
     with broken("rename", bad, errno.ENOSPC), pytest.raises(DiskFull) as caught:
         relay.scan()
     assert not caught.value.definite
+
+
+def test_a_full_disk_in_what_a_pass_takes_up_again_may_have_done_a_part(
+    relay: RelayBus, agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy is in its inbox before its row says so."""
+    agents.join("bob")
+    agents.send("ann", "bob", "hello")
+    with monkeypatch.context() as patched:
+        patched.setattr(relay.recovery._delivery, "place", lambda _: full_disk())
+        with pytest.raises(DiskFull):
+            relay.scan()
+    with monkeypatch.context() as patched:
+        patched.setattr(relay.recovery._delivery, "complete", lambda *_: full_disk())
+        with pytest.raises(DiskFull) as caught:
+            relay.scan()
+    assert not caught.value.definite
+    assert agents.bodies("bob") == ["hello"]
+    relay.scan()
+    assert agents.bodies("bob") == ["hello"]
+
+
+def full_disk() -> NoReturn:
+    """As SQLite says it of a commit."""
+    raise DiskFull("database or disk is full")
 
 
 def test_what_a_dead_orchestrator_held_is_not_gone_because_nobody_can_look(

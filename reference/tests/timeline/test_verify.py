@@ -18,6 +18,7 @@ from refbus.kernel.errors import BusError, Corrupt, InvalidArgument, NotFound
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import link
 
+OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 # All that is stored, but position: that is the order of arrival over all timelines, and only its order means anything.
 COLUMNS = ["timeline", "number", "submission", "type", "subject", "nonce", "state", "payload", "time_us", "previous"]
 COLUMNS += ["hash"]
@@ -226,6 +227,21 @@ def test_a_number_that_is_none_has_no_place_in_the_order(tmp_path: Path) -> None
         assert [message["number"] for message in bus.log("main")["messages"]] == [1, 3, 4, 5, 6]
         assert [message["number"] for message in bus.log("side")["messages"]] == [1, 3, 4, 5]
         assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 3)}
+
+
+@pytest.mark.parametrize("is_in_hands", [False, True])
+def test_a_number_that_is_none_comes_to_no_worker(is_in_hands: bool, tmp_path: Path) -> None:
+    """Nor a second time, where it was fetched before; what stands behind it does."""
+    with TimelineBus(tmp_path) as bus:
+        for sequence in (1, 2):
+            bus.send(request("main", sequence=sequence), sequence)
+        if is_in_hands:
+            held = bus.fetch(OLLAMA)["message"]
+            assert held is not None and held["number"] == 1
+            bus.nak(held["delivery"])
+        stored_as_blob(tmp_path, "messages", "number", "timeline = 'main' AND number = 1")
+        fetched = bus.fetch(OLLAMA)["message"]
+        assert fetched is not None and fetched["number"] == 2
 
 
 @pytest.mark.parametrize("column", HEADS)

@@ -197,6 +197,21 @@ def test_a_tampered_blob_is_not_believed(bus: WorkerBus) -> None:
     assert [m["payload_error"] for m in bus.poll("bob")["messages"]] == ["blob_corrupt"] * 4
 
 
+@pytest.mark.parametrize("instead", ["nothing", "a file", "a link to itself"])
+def test_a_folder_of_blobs_that_is_none_spoils_only_what_needs_it(bus: WorkerBus, instead: str) -> None:
+    """Its payloads are missing; the other messages arrive."""
+    bus.publish("alice", {"type": "t", "payload": "a" * 5000})
+    bus.publish("alice", {"type": "t", "payload": "fine"})
+    bus.store.blobs.rename(bus.folder / "elsewhere")
+    if instead == "a file":
+        bus.store.blobs.write_text("")
+    elif instead == "a link to itself":
+        bus.store.blobs.symlink_to(bus.store.blobs)
+    lost, fine = bus.poll("bob")["messages"]
+    assert lost["payload_error"] == "blob_missing"
+    assert fine["payload"] == "fine"
+
+
 def test_a_number_that_a_retry_burned_is_no_message_and_cannot_be_acknowledged(
     bus: WorkerBus, open_bus: OpenBus
 ) -> None:
