@@ -53,6 +53,7 @@ from busproof.models.parts import (
     us_of,
 )
 from busproof.models.spec import (
+    All,
     ANY_CODE,
     Cited,
     DoesNotApply,
@@ -956,9 +957,20 @@ class CommsModel(Model):
             "status": Cited(row.status, ("comms.presence.02",)) if said else Fits("a status", lambda s: s in STATUSES),
             "current_task": Cited(row.task, ("comms.presence.01",)),
             "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if said else ANYTHING,
-            "messages_pending": Cited(Between(low, high), ("comms.presence.09",)),
+            "messages_pending": All(
+                (
+                    Cited(Between(0, self.unfinished(agent)), ("comms.presence.15",)),
+                    Cited(Between(low, high), ("comms.presence.09",)),
+                )
+            ),
             **self.counted(row),
         }
+
+    def unfinished(self, agent: str) -> int:
+        """What was ever sent to it, and is neither completed by it nor buried."""
+        known = {id(message): message for message in (*self.sent, *self.messages) if message.is_for(agent)}
+        mine = [message.deliveries.get(agent, Delivery()) for message in known.values()]
+        return sum(delivery.status not in ("done", "dead") for delivery in mine)
 
     def counted(self, row: Agent) -> dict[str, Any]:
         """What it completed, with and without an error. What of a message that failed, the seed leaves open."""

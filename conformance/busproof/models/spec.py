@@ -138,6 +138,21 @@ class Part:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class All(Part):
+    """A part that has to be each of these: the first that it is not says whose sentence is broken."""
+
+    parts: tuple[Any, ...]
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Of the first that differs."""
+        found = (differs(part, actual, path, rows) for part in self.parts)
+        return next((one for one in found if one), None)
+
+    def __repr__(self) -> str:
+        return repr(self.parts[-1])
+
+
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
