@@ -53,8 +53,8 @@ from busproof.models.parts import (
     us_of,
 )
 from busproof.models.spec import (
-    All,
     ANY_CODE,
+    All,
     Cited,
     DoesNotApply,
     Fits,
