@@ -314,6 +314,16 @@ PEERS = (
     ),
     # By the same agent elsewhere, of less: the cursor never goes back.
     PeerCall("an earlier ack", "ack", lambda p: {"agent_id": "bob", "seq": p.last_seq - 1}, ("ack",), agent="bob"),
+    # Who looks for one and then for the other may be shown the second alone, and acknowledge both.
+    PeerCall(
+        "a batch for it and for all",
+        "publish_many",
+        lambda _: {
+            "agent_id": "carol",
+            "messages": [_message("for-it", {"n": 1}), {"id": "for-all", "type": "note", "payload": {"n": 2}}],
+        },
+        ("poll",),
+    ),
     PeerCall("a poll", "poll", lambda _: {"agent_id": "bob"}, (*_WRITERS, "archive")),
     PeerCall(
         "an export", "export_to_jsonl", lambda _: {}, ("export_to_jsonl", "publish", "archive"), needs=("export",)
