@@ -1,0 +1,18 @@
+"""A .lock that names the process that opens is taken for a live orchestrator's: in a container each is process 1."""
+
+import inspect
+import textwrap
+
+from refbus.driver import serve
+from refbus.relay import lock
+from refbus.relay.bus import RelayBus
+
+KILLED_BY = ("relay.lease.03",)
+
+WAS = " and pid != os.getpid()"
+SOURCE = inspect.getsource(lock._living_holder)
+assert WAS in SOURCE
+exec(textwrap.dedent(SOURCE.replace(WAS, "")), vars(lock))
+
+if __name__ == "__main__":
+    serve({"relay": RelayBus})
