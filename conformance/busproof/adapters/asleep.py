@@ -25,10 +25,10 @@ def answering(pid: int, stdout_inode: int) -> list[Path]:
     return [one for one in PROC.glob("[0-9]*") if one.name == str(pid) or any(_leads_to(pipe, one))]
 
 
-def come_to_rest(processes: Sequence[Path], deadline: float) -> None:
-    """Return when all their threads but the caller's own sleep, at some looks in a row; or when time is up."""
+def come_to_rest(processes: Sequence[Path], deadline: float, looks_min: int = LOOKS) -> None:
+    """Return when all their threads but the caller's own sleep, at so many looks in a row; or when time is up."""
     caller, looks = str(threading.get_native_id()), 0
-    while looks < LOOKS and time.monotonic() < deadline:
+    while looks < looks_min and time.monotonic() < deadline:
         time.sleep(PAUSE_S)
         threads = [thread for one in processes for thread in one.glob("task/*") if thread.name != caller]
         looks = looks + 1 if PROC.exists() and all(_state(thread) in _AT_REST for thread in threads) else 0

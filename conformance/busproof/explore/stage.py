@@ -16,8 +16,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
+from busproof.adapters import asleep
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
@@ -41,7 +43,8 @@ from busproof.protocol import CONTRACTS
 from busproof.scratch import scratch
 from busproof.words import one_line, shortened
 
-SENT_OFF_S = 0.012  # how long calls get to arrive at the lock; too short only makes a race less likely
+SENT_OFF_S = 0.012  # how long calls get to arrive at a lock or in a wait, at the least
+AT_LOCK_S_MAX = 0.25  # and at the most, where a process never sleeps; then a race is only less likely
 LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has looked again, at its end at the latest
 T0_MS = 1_768_053_600_000
 
@@ -166,6 +169,7 @@ class Stage:
         self._last: dict[tuple[str, str], str] = {}
         self._lasts = contextlib.ExitStack()
         self._doors: dict[int, Door] = {}
+        self._processes: dict[int, list[Path]] = {}  # of those that raced, as /proc has them
         self._options: dict[int, dict[str, Any]] = {}
         self._clocks: dict[int, int] = {}
         self._methods = CONTRACTS[specification.system].methods
@@ -263,7 +267,7 @@ class Stage:
         self.hand.hold()
         try:
             threads = [self._sent_off(one) for one in racing]
-            time.sleep(SENT_OFF_S)
+            self._until_at_the_lock(racing)
             for one in inside:
                 one.seen = self.hand.call(one.method, one.params)
         finally:
@@ -272,6 +276,20 @@ class Stage:
             thread.join()
         self._judge(step, [*inside, *racing])
         self._look(step)
+
+    def _until_at_the_lock(self, racing: list[Called]) -> None:
+        """Whoever looks before it locks has looked when it sleeps; on a busy machine that takes its time."""
+        time.sleep(SENT_OFF_S - asleep.PAUSE_S)  # the look below takes the rest
+        if not asleep.PROC.exists():
+            return
+        processes = [asleep.OURS]
+        for one in racing:
+            assert isinstance(one.at, int)
+            door = self._doors.get(one.at)  # gone, where it has died by now
+            if door is not None and one.at not in self._processes:
+                self._processes[one.at] = door.processes()
+            processes += self._processes.get(one.at, [])
+        asleep.come_to_rest(processes, time.monotonic() + AT_LOCK_S_MAX, looks_min=1)
 
     def _do_wait(self, step: Step) -> None:
         """The first call waits for something; the others, of another process or the hand's, bring it or do not."""
@@ -377,6 +395,7 @@ class Stage:
         self._judge(step, [called])
 
     def _leave(self, at: int, *, kill: bool = False) -> None:
+        self._processes.pop(at, None)
         door = self._doors.pop(at, None)
         self._clocks.pop(at, None)
         if door is not None:
