@@ -27,8 +27,8 @@ def rows(run: Run, system: str) -> list[RowResult]:
     """A result for every row whose check is one of the acts."""
     acts: dict[str | None, Act] = {act.name: act for act in run.acts}
     nouns = nouns_by_act(system)
-    judged = [row for row in catalogue(system).values() if row.check in acts]
-    return [_decide(row, acts[row.check], run.hello, nouns[row.check or ""]) for row in judged]
+    judged = [(row, acts[row.check]) for row in catalogue(system).values() if row.check in acts]
+    return [_decide(row, act, run.hello, nouns[act.name]) for row, act in judged]
 
 
 def nouns_by_act(system: str) -> dict[str, set[str]]:

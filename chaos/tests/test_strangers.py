@@ -14,7 +14,7 @@ import pytest
 from buschaos import diskfull, report, stage
 from buschaos.crashpoints import in_the_middle
 from buschaos.inspector import Inspector
-from buschaos.run import Settings, run
+from buschaos.run import ERRORS, Settings, run
 from buschaos.stage import Ground, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.worker.shown import shown
@@ -28,8 +28,8 @@ NOT_DECLARED = dict.fromkeys(("worker.blob.16", "worker.export.12"), "not-applic
 SMALL = Path(__file__).parent / "strangers" / "small_bus.py"
 
 
-def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
-    """Row → outcome and why, of a small run of all three acts, with two of the errors of a disk."""
+def outcomes(kind: str, out: Path, errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)) -> dict[str, tuple[str, str]]:
+    """Row → outcome and why, of a small run of all three acts, with two of the errors of a disk, or these."""
     settings = Settings(
         specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(SMALL))} {kind}"],
         out=out,
@@ -40,7 +40,7 @@ def outcomes(kind: str, out: Path) -> dict[str, tuple[str, str]]:
         disk_full=True,
         torn=in_the_middle,
         levels=diskfull.LEVELS_FEW[:4],
-        errors=(errno.ENOSPC, errno.EIO),
+        errors=errors,
         reads=False,  # it says nothing of disks that cannot be read
     )
     return {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
@@ -66,6 +66,17 @@ def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Pa
         **NOT_DECLARED,
     }
     assert "neither `dump` nor `sqlite`" in found["worker.log.54"][1]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["sqlite", "plain"])
+def test_so_it_is_under_every_error_of_a_disk(kind: str, tmp_path: Path) -> None:
+    """No other row fails."""
+    assert {outcome for outcome, _ in outcomes(kind, tmp_path, ERRORS).values()} <= {
+        "pass",
+        "not-applicable",
+        "inconclusive",
+    }
 
 
 def test_what_a_bus_shows_tells_states_apart(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(flee
 @pytest.mark.parametrize(
     "mutant",
     [
-        pytest.param("retry/dead_for_all", marks=pytest.mark.nightly),  # as the next but one, and three times as long
+        pytest.param("retry/dead_for_all", marks=pytest.mark.nightly),  # three times as long as the others
         "export/payloads_are_null",
         pytest.param("limit/batches_take_no_room", marks=pytest.mark.nightly),  # half a minute of choices that might be
         "cursor/time_of_the_first_ack",

@@ -22,13 +22,8 @@ from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
 ALL = [pytest.param(mutant, id=f"{system}-{mutant.name}") for system in SYSTEMS for mutant in mutants(system).values()]
-COSTS = {
-    "corpus": 50,
-    "corpus:volume": 50,
-    "explore": 30,
-    "explore:states": 30,
-    "history": 20,
-}  # of an item, roughly, in scenarios
+# Of an item, roughly, in scenarios.
+COSTS = {"corpus": 50, "corpus:volume": 50, "explore": 30, "explore:states": 30, "history": 20}
 REFBUS = Path(__file__).parents[2] / "reference" / "refbus"
 
 # How a report says that a bus broke down, rather than did what it should not.

@@ -38,10 +38,13 @@ def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
     assert found["worker.cursor.18"].outcome in ("pass", "inconclusive")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("system", "dialect"),
-    [("worker", "lease_ends_late"), ("comms", "no_retry_delay"), ("comms", "ties_are_newest_first")],
+    [
+        ("worker", "lease_ends_late"),
+        pytest.param("comms", "no_retry_delay", marks=pytest.mark.nightly),
+        pytest.param("comms", "ties_are_newest_first", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_dialect_fails_no_row_of_the_search(warm: Warm, system: str, dialect: str) -> None:
     """What is RESOLVED never fails a MUST; its own row tells of it."""

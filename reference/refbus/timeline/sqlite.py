@@ -162,12 +162,7 @@ def _find(tx: Transaction, subject: str, nonce: str | None) -> Node | None:
 
 def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
     """The oldest message whose worker did not acknowledge it in time, and how often it was delivered."""
-    found: tuple[int, int] | None = tx.row(
-        "SELECT position, delivery_count FROM deliveries WHERE consumer = ? AND visible_at_us <= ?"
-        # What another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it.
-        " AND position IN (SELECT position FROM messages WHERE typeof(number) = 'integer') ORDER BY position LIMIT 1",
-        (consumer, tx.now_us),
-    )
+    found: tuple[int, int] | None = tx.row(_DUE, (consumer, tx.now_us))
     return found
 
 
@@ -196,6 +191,15 @@ def _parts(delivery: object) -> tuple[str, int, int]:
         raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
     return found[1], int(found[2]), int(found[3])
 
+
+# What another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it. Each is
+# asked for by its position: a list of all that are sound would be made anew at every fetch.
+_DUE = """
+    SELECT position, delivery_count FROM deliveries
+    WHERE consumer = ? AND visible_at_us <= ? AND EXISTS
+        (SELECT 1 FROM messages WHERE messages.position = deliveries.position AND typeof(number) = 'integer')
+    ORDER BY position LIMIT 1
+"""
 
 _FIND = """
     SELECT number, subject, nonce, state, payload, time_us, previous, hash FROM messages

@@ -13,7 +13,9 @@ from reference.tests.timeline.conftest import OpenBus, invoke, request
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import InvalidArgument
+from refbus.timeline import sqlite as sqlite_queue
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.sqlite import SqliteQueue
 
 OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 
@@ -157,3 +159,12 @@ def test_what_was_deleted_in_a_workers_hands_hides_nothing_behind_it(tmp_path: P
         clock.set(clock.now_ms() + 1_000)
         assert bus.fetch({"type": "request"})["message"]["number"] == 2
         assert bus.fetch({"type": "request"})["message"] is None
+
+
+def test_what_is_due_is_found_without_reading_the_record(tmp_path: Path) -> None:
+    """By the worker's own deliveries, and each message by its position."""
+    queue = SqliteQueue(tmp_path, clock=Clock(), ack_wait_ms=30_000)
+    with contextlib.closing(queue), queue.store.snapshot() as tx:
+        plan = [row[-1] for row in tx.rows(f"EXPLAIN QUERY PLAN {sqlite_queue._DUE}", ("worker", 0))]
+    assert any("SEARCH messages USING INTEGER PRIMARY KEY" in step for step in plan), plan
+    assert not any("SCAN" in step for step in plan), plan

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
-from pathlib import Path
 
 from busproof.adapters.base import Refused
 from busproof.adapters.hand_relay import RelayHand
@@ -42,47 +39,22 @@ def lock(ctx: Ctx) -> None:
         refusal = error
     why = f"after a kill: {said(refusal)}"
     if refusal is None:
-        refusal, of = _after_one_of_the_same_number(ctx, ctx.newest)
-        why = f"a .lock that names {of}: {said(refusal)}"
+        refusal = _after_one_of_the_same_number(ctx, ctx.newest)
+        why = f"after one whose .lock says what its own does: {said(refusal)}"
     ctx.expect("relay.lease.03", refusal is None, why)
     if refusal is None:
         _after_a_refused_open(ctx, ctx.newest)
 
 
-def _after_one_of_the_same_number(ctx: Ctx, bus: Session) -> tuple[Refused | None, str]:
-    """A dead orchestrator's .lock may name the very number that the next one has: in a container each is process 1.
-
-    Asked of a bus whose own .lock tells a process number, alone or as `pid`, and in that form.
-    """
+def _after_one_of_the_same_number(ctx: Ctx, bus: Session) -> Refused | None:
+    """A dead orchestrator may have had the very number that the next one has: in a container each is process 1."""
     path = ctx.store / ".lock"
-    number, is_alone = _holder(path)
+    its_own = path.read_bytes() if path.is_file() else None
     bus.call("close")
-    for of, one in (("the process that opens", number), ("one that has ended", _ended() if number else None)):
-        if one is not None:
-            path.write_text(str(one) if is_alone else json.dumps({"pid": one}), encoding="utf-8")
-            path.chmod(0o600)
-        if (refusal := bus.refusal("open", store=str(ctx.store), options={})) is not None:
-            return refusal, of
-        bus.call("close")
-    bus.call("open", store=str(ctx.store), options={})
-    return None, ""
-
-
-def _holder(path: Path) -> tuple[int | None, bool]:
-    """The process that a .lock names, and whether it tells nothing else."""
-    try:
-        told = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None, False
-    pid = told.get("pid") if isinstance(told, dict) else told
-    return (pid if type(pid) is int else None), told is pid
-
-
-def _ended() -> int:
-    """The number of a process that lived a moment ago."""
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    return ended.pid
+    if its_own is not None:
+        path.write_bytes(its_own)
+        path.chmod(0o600)
+    return bus.refusal("open", store=str(ctx.store), options={})
 
 
 def _after_a_refused_open(ctx: Ctx, early: Session) -> None:

@@ -1,6 +1,7 @@
 """A .lock that names the process that opens is taken for a live orchestrator's: in a container each is process 1."""
 
 import inspect
+import os
 import textwrap
 
 from refbus.driver import serve
@@ -13,6 +14,7 @@ WAS = " and pid != os.getpid()"
 SOURCE = inspect.getsource(lock._living_holder)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, "")), vars(lock))
+lock._ourselves = lambda: {"pid": os.getpid()}
 
 if __name__ == "__main__":
     serve({"relay": RelayBus})
