@@ -60,7 +60,7 @@ class Crew:
         if process.exitcode:  # it was gone already
             self.died.append(process.exitcode)
         process.kill()
-        self.killed.append(process)
+        self.killed = [*filter(_is_there, self.killed), process]
 
     def check(self) -> None:
         """Raise where one has ended in an error."""
@@ -75,6 +75,14 @@ class Crew:
             if process.exitcode is None:
                 raise Stalled(f"a process has not ended in {JOIN_LIMIT_S:g} s")
         self.check()
+
+
+def _is_there(process: Any) -> bool:
+    """Has it not ended yet? The handle of one that has is closed: ten thousand kills would take all descriptors."""
+    if process.exitcode is None:
+        return True
+    process.close()
+    return False
 
 
 @contextlib.contextmanager

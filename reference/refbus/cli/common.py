@@ -11,7 +11,7 @@ from typing import Any
 
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument, NotFound
-from refbus.kernel.files import make_folder
+from refbus.kernel.files import make_path
 
 PAYLOAD_HELP = "JSON, or - for standard input"
 
@@ -62,8 +62,7 @@ def made(folder: Path, database: Path, arguments: Any) -> Path:
     """The folder, which is made if missing; for a look at a database that is not there, NOT_FOUND."""
     refuse_missing(database, arguments)
     folder = folder.resolve()
-    for part in (*reversed(folder.parents), folder):
-        make_folder(part)
+    make_path(folder)
     return folder
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import re
 from pathlib import Path
 
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, BusError, of_os_error
-from refbus.kernel.files import atomic_write, read_whole
+from refbus.kernel.files import atomic_write, keep_entry, read_whole
 from refbus.kernel.rules.limit import PAYLOAD_BYTES_MAX
 
 BYTES_MAX = 4 * PAYLOAD_BYTES_MAX  # what a stranger may have stored; beyond that reading it would harm the reader
@@ -24,10 +23,12 @@ def ref_of(data: bytes) -> str:
 def save(folder: Path, data: bytes) -> str:
     """Store the data under its hash and return the ref. One that is there and whole is left alone."""
     ref = ref_of(data)
-    with contextlib.suppress(BusError):
+    try:
         load(folder, ref)
-        return ref
-    atomic_write(folder / ref, data)
+    except BusError:
+        atomic_write(folder / ref, data)
+    else:
+        keep_entry(folder / ref)
     return ref
 
 

@@ -22,7 +22,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from refbus.kernel.errors import BusError, Busy, Corrupt, DiskFull, Internal, InvalidArgument, IoError, PayloadTooLarge
+from refbus.kernel.errors import (
+    BusError,
+    Busy,
+    Corrupt,
+    DiskFull,
+    Internal,
+    InvalidArgument,
+    IoError,
+    PayloadTooLarge,
+    of_os_error,
+)
 from refbus.kernel.files import FILE_MODE
 from refbus.kernel.rules import retry
 from refbus.kernel.sight import Identity, Sight, identity
@@ -90,13 +100,15 @@ class Database:
         return Block(self, begin, lambda connection: connection)
 
     def make_durable(self) -> None:
-        """What is committed by now survives a power cut; with synchronous = FULL it does already. Raises OSError.
+        """What is committed by now survives a power cut; with synchronous = FULL it does already. Raises OSError."""
+        if self._synchronous != "FULL":
+            self._sync_log()
 
-        By the log's own file: commits of all processes are there, and SQLite has no statement for it. No lock of
-        SQLite's lies on that file, so that closing it takes none back.
+    def _sync_log(self) -> None:
+        """By the log's own file: commits of all processes are there, and SQLite has no statement for it.
+
+        No lock of SQLite's lies on that file, so that closing it takes none back.
         """
-        if self._synchronous == "FULL":
-            return
         with contextlib.suppress(FileNotFoundError):  # the last to close it has moved it into the file, durably
             fd = os.open(f"{self._name}-wal", os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -158,10 +170,16 @@ class Database:
                 for pragma in self._pragmas:
                     connection.execute(pragma)
                 connection.execute("PRAGMA schema_version")  # the first read opens the log
+                if self._synchronous == "FULL":
+                    # Whoever comes first reads what one who was killed had written and not synced; nobody may build
+                    # on that, a retry least of all.
+                    self._sync_log()
                 break
-            except sqlite3.Error as error:
+            except (sqlite3.Error, OSError) as error:
                 if connection is not None:
                     connection.close()
+                if isinstance(error, OSError):
+                    raise of_os_error(error, definite=True) from error
                 attempt = self._retry_or_raise(error, attempt, definite=True)
         sight = Sight(self._name)
         if sight.file != file:

@@ -6,6 +6,7 @@ What is made here is for its owner alone: messages are nobody else's. What is th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import stat
@@ -34,6 +35,14 @@ def atomic_write(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(scratch)
         raise of_os_error(error, definite=not renamed) from error
+
+
+def keep_entry(path: Path) -> None:
+    """Make durable that a file is there: who wrote it may have died before it synced the folder."""
+    try:
+        sync_folder(path.parent)
+    except OSError as error:
+        raise of_os_error(error, definite=True) from error
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -76,13 +85,22 @@ def existing_folder(name: str, value: Path | str) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder whose entry survives a power loss. Present already: fine."""
+    """A folder whose entry survives a power loss: also one that is there, for who made it may have died since."""
     try:
-        if not path.is_dir():
-            path.mkdir(FOLDER_MODE, exist_ok=True)
+        is_there = path.is_dir()
+        path.mkdir(FOLDER_MODE, exist_ok=True)
+        # Who may not read the parent has not made what is there.
+        with contextlib.suppress(PermissionError) if is_there else contextlib.nullcontext():
             sync_folder(path.parent)
     except OSError as error:
         raise of_os_error(error, definite=True) from error
+
+
+def make_path(folder: Path) -> None:
+    """The folder, and what is missing on the way to it."""
+    missing = itertools.takewhile(lambda part: not part.is_dir(), folder.parents)
+    for part in (*reversed(list(missing)), folder):
+        make_folder(part)
 
 
 def sync_folder(path: Path) -> None:

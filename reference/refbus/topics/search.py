@@ -188,7 +188,9 @@ class Search:
 
     def _index_meanings(self, rows: list[Body]) -> None:
         assert self._embedder is not None
-        places = [(row, start, stop) for row in rows for start, stop in split(row[3])]
+        # A row of another program may have no id: nothing can lead to it, and those behind it are searched.
+        named = [row for row in rows if row[0] is not None]
+        places = [(row, start, stop) for row in named for start, stop in split(row[3])]
         # Outside the transaction: a model is slow, and senders need the lock.
         vectors = self._embedder.embed([row[3][start:stop] for row, start, stop in places])
         with self._store.transaction() as tx:

@@ -12,7 +12,7 @@ from pathlib import Path
 from refbus.kernel import store as kernel
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import BusError, Busy, DbBusy, DbSchemaMismatch, InvalidArgument, NotOpen, SchemaMismatch
-from refbus.kernel.files import make_folder
+from refbus.kernel.files import make_path
 from refbus.kernel.schema import Schema, version_of
 from refbus.kernel.transaction import Transaction
 
@@ -57,8 +57,7 @@ class Store(kernel.Store):
     def __init__(self, store: Path | str, *, clock: Clock | None = None, synchronous: str = "NORMAL") -> None:
         self._is_open, self._in_use = False, InUse()
         super().__init__(database_file(store), clock=clock, synchronous=synchronous)
-        for folder in reversed(self.path.parents):
-            make_folder(folder)
+        make_path(self.path.parent)
 
     def close(self) -> None:
         """Wait for the calls that are at work, then close all connections and watches."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from refbus.kernel import blob, jsontext
-from refbus.kernel.errors import BusError, IdConflict, InvalidArgument
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, IdConflict, InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
 from refbus.worker.blob import Blobs
@@ -130,8 +130,8 @@ class Log:
                 mine == theirs
                 or jsontext.canonical(jsontext.decode(mine)) == jsontext.canonical(jsontext.decode(theirs))
             )
-        except (BusError, ValueError, TypeError):
-            return False
+        except (BlobMissing, BlobInvalid, BlobCorrupt, ValueError, TypeError):
+            return False  # and what the disk does not give now is another matter
 
 
 def _stored(tx: Transaction, message_id: str) -> tuple[Any, ...] | None:

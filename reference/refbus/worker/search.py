@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refbus.kernel import jsontext
-from refbus.kernel.errors import BusError
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing
 from refbus.kernel.rules import limit as limits
 from refbus.worker.blob import Blobs
 from refbus.worker.reader import Reader
@@ -29,7 +29,8 @@ class Search:
     def search(self, query: str, limit: int = 100) -> Messages:
         """Messages that hold every word of the query, in seq order. Words only, no query syntax.
 
-        Payloads in blobs and archived messages are searched as well. Errors: INVALID_ARGUMENT.
+        Payloads in blobs and archived messages are searched as well. Errors: INVALID_ARGUMENT; IO_ERROR where the disk
+        does not give a blob: what is not read is not indexed as if it were empty.
         """
         words = limits.text("query", query).split()
         limits.integer("limit", limit)
@@ -63,7 +64,7 @@ class Search:
         try:
             text = text if ref is None else self._blobs.load_text(ref)
             return "" if text is None else " ".join(_leaves(jsontext.decode(text)))
-        except (BusError, ValueError):
+        except (BlobMissing, BlobInvalid, BlobCorrupt, ValueError):
             return text if isinstance(text, str) else ""
 
 

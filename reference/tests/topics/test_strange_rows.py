@@ -11,6 +11,7 @@ import pytest
 
 from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
+from refbus.topics.embedding import HashEmbedder
 from refbus.topics.web import render
 
 Join = Callable[..., Any]
@@ -49,6 +50,15 @@ def test_a_text_that_is_null_stops_nobody(join: Join, strange: Strange, column: 
         "senders": ["alice"] if column == "sender" else ["alice", "eve"],
         "types": ["message"] if column == "message_type" else ["message", "question"],
     }
+
+
+def test_a_message_without_an_id_stops_no_search(join: Join, strange: Strange) -> None:
+    """Schema 6 allows NULL there. Nothing can lead to it by meaning; what came after it is found."""
+    alice = join("alice", embedder=HashEmbedder())
+    strange(INSERT, None, alice.topic_id, 1)
+    alice.sync("migrate tables")
+    for mode in ("semantic", "hybrid"):
+        assert [hit["seq"] for hit in alice.bus.messages_search("migrate", mode=mode)["results"]] == [2]
 
 
 INSERT = "INSERT INTO messages VALUES (?, ?, ?, 'eve', 'question', NULL, 'odd needle', NULL, NULL, 0)"

@@ -29,6 +29,37 @@ def test_what_is_saved_can_be_loaded(bus: WorkerBus, content: Any) -> None:
     assert [path.name for path in bus.store.blobs.iterdir()] == [ref]
 
 
+def test_a_blob_that_is_there_is_there_to_stay(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who made it may have been killed before the folder was durable: whoever refers to it next makes sure."""
+    synced: list[str] = []
+
+    def sync(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    fsync = os.fsync
+    ref = bus.save_blob("x")["ref"]
+    monkeypatch.setattr(os, "fsync", sync)
+    assert bus.save_blob("x") == {"ref": ref}
+    assert synced == [str(bus.store.blobs.resolve())]
+
+
+def test_a_retry_is_no_other_message_because_the_disk_fails(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its members stand in another order, so the blob has to be read; nobody knows until that can be done."""
+    large = {"a": "x" * 9000, "b": 1}
+    seq = bus.publish("alice", {"id": "m", "type": "t", "payload": large})["seq"]
+    again = {"id": "m", "type": "t", "payload": dict(reversed(large.items()))}
+
+    def fails(*_: object) -> bytes:
+        raise OSError(errno.EIO, "as a disk says it")
+
+    with monkeypatch.context() as sick:
+        sick.setattr("refbus.kernel.blob.read_whole", fails)
+        with pytest.raises(IoError):
+            bus.publish("alice", again)
+    assert bus.publish("alice", again)["seq"] == seq
+
+
 def test_a_damaged_blob_is_refused_and_mended_by_saving_it_again(bus: WorkerBus) -> None:
     """W6: the hash is verified on read."""
     ref = bus.save_blob({"a": 1})["ref"]

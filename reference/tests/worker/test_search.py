@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from refbus.kernel.errors import Busy, InvalidArgument
+from refbus.kernel.errors import Busy, InvalidArgument, IoError
 from refbus.worker import archive
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
@@ -35,6 +36,21 @@ def test_it_finds_words_of_types_and_payloads(bus: WorkerBus) -> None:
     assert found(bus, "note", limit=0) == []
     assert found(bus, "absent") == []
     assert bus.search("needle")["messages"][0]["payload"].endswith("needle")
+
+
+def test_what_the_disk_does_not_give_is_found_when_it_does(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call fails, and indexes nothing as if it were empty."""
+    bus.publish("alice", {"type": "t", "payload": "long " * 2000 + "needle"})
+    bus.publish("alice", {"type": "t", "payload": "short needle"})
+    with monkeypatch.context() as sick:
+        sick.setattr("refbus.kernel.blob.read_whole", _io_error)
+        with pytest.raises(IoError):
+            bus.search("needle")
+    assert found(bus, "needle") == [1, 2]
+
+
+def _io_error(*_: object) -> bytes:
+    raise OSError(errno.EIO, "as a disk says it")
 
 
 @pytest.mark.parametrize(
