@@ -18,6 +18,7 @@ from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.nemeses.syscalls import Fail, Others, Short
 from buschaos.operations import Operation
+from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS
 from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
@@ -80,6 +81,13 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="cut the power at every step of a session, and look at N distinct disks that it may leave (0: the usual)",
+    )
+    made.add_argument(
+        "--deaths",
+        type=int,
+        metavar="N",
+        help="before the power goes, kill each operation before N of its syncs and make the same call again "
+        f"({DEATHS}; MCP: {DEATHS_OF_SLOW_STARTERS})",
     )
     made.add_argument(
         "--resume", action="store_true", help="power cuts go on where a run with this --out and --seed was stopped"
@@ -165,6 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kills=(QUICK_KILLS if args.quick else kills) if "chaos.random_kills" in acts else args.kills,
         points=args.points or "chaos.kill_points" in acts,
         power=0 if "chaos.power_loss" in acts else args.power,
+        deaths=args.deaths,
         resumes=args.resume,
         durability=args.durability,
         options=dict(option.split("=", 1) for option in args.option),

@@ -142,7 +142,7 @@ class CrashPoints:
             victims.close()
 
     def _all_points(self, ground: Ground, operation: Operation, work: Path, time: Time) -> OperationResult:
-        rehearsal = self._rehearse(ground, operation, work / "rehearsal")
+        rehearsal = rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
         plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0])
@@ -192,28 +192,6 @@ class CrashPoints:
         if count is None or count >= len(left):
             return left
         return random.Random(f"{self._seed} {operation.name}").sample(left, count)
-
-    def _rehearse(self, ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
-        """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
-        before = None
-        # Whoever looks at an empty store has opened it; from outside there is nothing, which is a state too.
-        is_made_by_a_look = operation.empty_store and operation.method == "open"
-        if not is_made_by_a_look or self._subject.read is not None:
-            with contextlib.closing(Stage(ground, operation, folder)) as stage:
-                before = stage.look_at_the_first()
-        with contextlib.closing(Stage(ground, operation, folder)) as stage:
-            outcome = stage.play(lambda _: Continue(), records=True)
-            if not outcome.answered:
-                raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
-            after = stage.look()
-            if _is_named(outcome.watch):
-                stage.dismiss()  # who finds its number must find nobody
-        assert outcome.base is not None
-        assert outcome.ledger is not None
-        ledger = replace(outcome.ledger, is_changed=before not in (None, after))
-        return Rehearsal(
-            outcome.watch.changes, after if before is None else before, after, outcome.base, ledger, outcome.reply
-        )
 
     def _error_points(self, changes: list[Change]) -> Iterator[Point]:
         """Each error at each change that can meet it."""
@@ -275,6 +253,29 @@ class CrashPoints:
             return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
+
+
+def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
+    """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
+    before = None
+    # Whoever looks at an empty store has opened it; from outside there is nothing, which is a state too.
+    is_made_by_a_look = operation.empty_store and operation.method == "open"
+    if not is_made_by_a_look or ground.subject.read is not None:
+        with contextlib.closing(Stage(ground, operation, folder)) as stage:
+            before = stage.look_at_the_first()
+    with contextlib.closing(Stage(ground, operation, folder)) as stage:
+        outcome = stage.play(lambda _: Continue(), records=True)
+        if not outcome.answered:
+            raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
+        after = stage.look()
+        if _is_named(outcome.watch):
+            stage.dismiss()  # who finds its number must find nobody
+    assert outcome.base is not None
+    assert outcome.ledger is not None
+    ledger = replace(outcome.ledger, is_changed=before not in (None, after))
+    return Rehearsal(
+        outcome.watch.changes, after if before is None else before, after, outcome.base, ledger, outcome.reply
+    )
 
 
 def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, tuple[str, str]]:

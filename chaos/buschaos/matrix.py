@@ -80,6 +80,7 @@ def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, p
     fields = {
         "twice": 0,
         "crossed": 0,
+        "deaths": 0,
         **{name: value for name, value in how.items() if name not in ("only", "ways", "errors")},
         "operations": only and tuple(op for op in SUBJECTS[system].repertoire.operations if op.name in only),
         "errors": tuple(getattr(errno, name) for name in how.get("errors", ("ENOSPC",)) if name != SHORT),

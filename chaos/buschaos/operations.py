@@ -4,7 +4,8 @@ An operation needs no rules of its own. On a prepared store it is played once wi
 the state after are then all that may be found when a kill cut it short, and the state after is what a retry must
 reach. So a new operation is a new row in the `operations` of its subject.
 
-It must be idempotent: playing it twice is playing it once. A method that has no operation stands among the subject's
+It must be idempotent: playing it twice is playing it once. Where it is not (`is_once`), nobody calls again who does not
+know that nothing happened. A method that has no operation stands among the subject's
 `reads`, or in `like` with a reason. A test holds all three against the protocol, and sees that reads change nothing.
 """
 
@@ -37,6 +38,8 @@ class Operation:
     method: str
     params: Callable[[Prepared], dict[str, Any]]
     needs: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()  # features that a bus must not have: those that have them play another operation for it
+    is_once: bool = False  # twice is not once
     empty_store: bool = False  # played on an empty folder
     is_first: bool = False  # the session's first call: nothing has been said who it is
     again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
@@ -59,9 +62,9 @@ Prepare = Callable[[Session, Session, HelloReply], Prepared]
 
 
 def applicable(operation: Operation, hello: HelloReply) -> bool:
-    """Does the bus declare all that the operation needs?"""
+    """Does the bus declare all that the operation needs, and nothing that it must not have?"""
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
-    return set(operation.needs) <= declared
+    return set(operation.needs) <= declared and declared.isdisjoint(operation.lacks)
 
 
 def tell_time(session: Session, hello: HelloReply, now_ms: int) -> None:

@@ -48,6 +48,7 @@ class Call:
     method: str
     params: dict[str, Any]
     death: Death | None = None
+    is_once: bool = False  # twice would be two: where nobody knows what became of it, nobody calls again
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def draw(
     """Draw the plan for a bus with these nouns and features. Without a supervisor, no death at a system call."""
     dice = random.Random(f"busproof chaos {seed}")
     has = frozenset(declared)
-    roles = [role for role in all_roles if role.needs <= has]
+    roles = [role for role in all_roles if role.needs <= has and role.lacks.isdisjoint(has)]
     round_count = max(3, min(25, kills // 20))
     agents = []
     for number, role in enumerate(roles):
@@ -156,6 +157,7 @@ class Role:
 
     name = ""
     needs: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()  # those that have one of these play another role for it
     processes = 1  # that work side by side under one agent's name
     reads = False  # something waits for it in the end
     first: tuple[Call, ...] = ()

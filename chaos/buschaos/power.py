@@ -1,7 +1,8 @@
 """Power loss: what a disk may hold when the power goes, at every step of a session that plays all operations.
 
 The session is played once and recorded. Every cut of its tape (`tape.cuts`) is a disk; a process that was not there
-opens it, looks and works on. What must hold is what the bus declares in hello.durability:
+opens it, looks and works on. Then each operation dies before it syncs, the same call is made again, and the power
+goes. What must hold is what the bus declares in hello.durability:
 
     power-loss     nothing that was acknowledged is missing: the state is the one after the last answer, or after the
                    call that was under way
@@ -20,57 +21,40 @@ import queue
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from buschaos import reading, state
-from buschaos.bus import RunFailed
+from buschaos.crashpoints import first_of_each, rehearse
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
-from buschaos.nemeses.syscalls import ANSWER, Continue, Watch, watched_child
-from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
+from buschaos.nemeses.syscalls import Change
+from buschaos.operations import Operation, applicable
+from buschaos.recording import Played, Recording
 from buschaos.sessions import Durability, PowerResult, Sessions
-from buschaos.snapshots import ends
-from buschaos.stage import Ground, Stage, Victims
-from buschaos.state import Evidence, Problem, Promise
+from buschaos.stage import Ground, Rehearsal, Stage, Victims
+from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
 from buschaos.tape.cuts import BLOCKS, MODELS, TIERS, Cut, PowerCuts
 from buschaos.tape.image import Image
 from buschaos.tape.step import Step
-from busproof.adapters.base import DoorError, Lost, Refused
+from busproof.adapters.base import DoorError
 from busproof.fleet import Fleet
-from busproof.history import Recorder, read
+from busproof.history import read
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
-from busproof.session import Session
 
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
 IMAGES_OF_SESSION = 2_000  # then another order of the operations tells more
-ENDING_S = 10.0
+DEATHS, DEATHS_OF_SLOW_STARTERS = 12, 1  # of an operation, before the power goes
+IMAGES_OF_DEATH = 8
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A call that was answered: at which step of the tape, and what had been promised by then."""
-
-    name: str
-    noun: str
-    answered_at: int
-    promises: list[Promise]
-
-
-@dataclass
-class Played:
-    """The recorded session."""
-
-    base: Image
-    tape: list[Step]
-    marks: list[Mark]
-    doubt: str
+_Disk = tuple[Cut, Image, int]  # and how many calls had been answered
 
 
 class _Look(NamedTuple):
@@ -82,7 +66,7 @@ class _Look(NamedTuple):
 
 
 class PowerLoss:
-    """Records sessions on a fleet's first bus, and checks its cuts."""
+    """Records sessions on a fleet's first bus, and checks its cuts. `deaths`: at so many places of an operation."""
 
     def __init__(
         self,
@@ -93,6 +77,7 @@ class PowerLoss:
         options: dict[str, Any] | None = None,
         operations: tuple[Operation, ...] | None = None,
         images: int | None = None,
+        deaths: int | None = None,
         seed: int = 0,
         resumes: bool = False,
         limit: Time | None = None,
@@ -115,6 +100,7 @@ class PowerLoss:
         ]
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)
+        self._places = deaths if deaths is not None else DEATHS_OF_SLOW_STARTERS if slow else DEATHS
         self._limit, self._tell = limit or Time(), tell
         self._sessions = Sessions(out / "power.jsonl", self._what(), resumes=resumes)
         self._numbers = itertools.count()
@@ -144,6 +130,10 @@ class PowerLoss:
                     self._sessions.add(number, done)
             result.add(done)
         result.left_out = max(0, self._images - result.checked) if self._limit.is_over else 0
+        if self._places and not self._limit.is_over and not result.doubt:
+            after = self._deaths()
+            result.deaths, result.after_deaths = after.deaths, after.checked
+            result.problems += after.problems
         result.seconds = time.monotonic() - started
         return result
 
@@ -154,6 +144,59 @@ class PowerLoss:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
             operations.sort(key=lambda op: not op.comes_first)
         result = PowerResult(self._durability)
+        with self._grounds(images) as (grounds, work):
+            played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
+            result.doubt, result.steps = played.doubt, len(played.tape)
+            if not result.doubt:  # or these would be images of no disk that ever was
+                states = self._states(grounds[0], played, work)
+                cuts = self._distinct(played, f"{self._seed} {number}")
+                self._check(grounds, played, states, work, result, itertools.islice(cuts, images))
+        return result
+
+    def _deaths(self) -> PowerResult:
+        """Each operation dies before it syncs something, the same call is made again, and then the power goes."""
+        result = PowerResult(self._durability)
+        with self._grounds(0) as (grounds, work):
+            for operation in self._limit.ordered(self._operations, f"{self._seed}"):
+                rehearsal = None if operation.is_once else rehearse(grounds[0], operation, work / "rehearsal")
+                if rehearsal is None or rehearsal.ledger.doubt:
+                    continue
+                for change in self._syncs(operation, rehearsal.changes):
+                    if self._limit.is_over:
+                        return result
+                    self._death(grounds, operation, rehearsal, change, work, result)
+        return result
+
+    def _death(
+        self,
+        grounds: list[Ground],
+        operation: Operation,
+        rehearsal: Rehearsal,
+        change: Change,
+        work: Path,
+        result: PowerResult,
+    ) -> None:
+        """Cuts after the second call was answered, and at the end. They show whether it believed what it found."""
+        before = [step for one in rehearsal.changes[: change.ordinal - 1] for step in one.steps]
+        folder = work / f"again-{next(self._numbers)}"
+        played = Recording(grounds[0], folder, rehearsal.base, before).play([operation])
+        if not played.doubt:
+            ends = (played.marks[1].answered_at + 1, len(played.tape))
+            cuts = self._distinct(played, f"{self._seed} {change}", ends)
+            states = self._states(grounds[0], played, work)
+            self._check(grounds, played, states, work, result, itertools.islice(cuts, IMAGES_OF_DEATH))
+            result.deaths += 1
+
+    def _syncs(self, operation: Operation, changes: list[Change]) -> list[Change]:
+        """Where something was written and is not on the disk yet; of many such places some."""
+        found = [one for one in first_of_each(changes) if any(step.kind == "sync" for step in one.steps)]
+        if len(found) <= self._places:
+            return found
+        return random.Random(f"{self._seed} {operation.name}").sample(found, self._places)
+
+    @contextlib.contextmanager
+    def _grounds(self, images: int) -> Iterator[tuple[list[Ground], Path]]:
+        """A prepared store, for each of those who look side by side; and a folder to work in."""
         with (
             scratch("power", room_bytes=ROOM_OF_FEW_BYTES) as work,
             contextlib.ExitStack() as lookers,
@@ -162,19 +205,13 @@ class PowerLoss:
             history = work / "prepared.jsonl"
             prepared = self._subject.fill_store(self._fleet, work / "prepared", history, options=self._options)
             ids = {promise.id for promise in self._subject.truth.promises(read(history))}
-            for operation in operations:
+            for operation in self._operations:
                 ids |= self._subject.repertoire.ids(operation.method, operation.params(prepared))
             inspector = lookers.enter_context(Inspector(self._fleet.system))
             ground = Ground(
                 self._subject, self._fleet, victims, inspector, work / "prepared", history, prepared, ids, self._options
             )
-            played = self._record(ground, operations, work)
-            result.doubt, result.steps = played.doubt, len(played.tape)
-            if not result.doubt:  # or these would be images of no disk that ever was
-                states = self._states(ground, played, work)
-                grounds = [ground, *(self._another(ground, lookers) for _ in range(self._others(images)))]
-                self._check(grounds, played, states, work, result, f"{self._seed} {number}", images)
-        return result
+            yield [ground, *(self._another(ground, lookers) for _ in range(self._others(images)))], work
 
     def _others(self, images: int) -> int:
         """How many look beside the first, a core each; to begin costs as much as a hundred images."""
@@ -184,59 +221,6 @@ class PowerLoss:
         """The same, with processes of its own to look with."""
         fleet = lookers.enter_context(contextlib.closing(Fleet(self._fleet.specs, system=self._fleet.system)))
         return replace(ground, fleet=fleet, inspector=lookers.enter_context(Inspector(self._fleet.system)))
-
-    # -- the session
-
-    def _record(self, ground: Ground, operations: list[Operation], work: Path) -> Played:
-        store = work / "session"
-        base = image.of(ground.template)
-        base.put(store)
-        door = ground.victims.take()
-        child = watched_child(door)
-        marks: list[Mark] = []
-        part = work / "session.jsonl"
-        with (
-            contextlib.closing(Recorder(part, run="points", system=self._fleet.system)) as recorder,
-            child.watched(store, lambda _: Continue(), answers=True, records=True) as watch,
-        ):
-            session = Session(door, recorder, process=2, agent="alice")
-            door.call("open", {"store": str(store), "options": self._options})
-            tell_time(session, self._fleet.hello, WHEN_MS)
-            if self._subject.enter is not None:
-                self._subject.enter(session, ground.prepared)
-            self._mark(marks, "open", "log", watch, [ground.history, part])
-            for operation in operations:
-                try:
-                    session.call(operation.method, **operation.params(ground.prepared))
-                except Refused:
-                    pass  # another operation may have taken its place away
-                except DoorError as error:
-                    raise RunFailed(f"{operation.name} ended the session without any nemesis: {error}") from error
-                self._mark(marks, operation.name, operation.noun, watch, [ground.history, part])
-            mapped = child.mapped(store)
-            # The last one to leave moves the log into the database.
-            if door.serves_many:
-                door.call("close", {})
-                self._mark(marks, "close", "log", watch, [ground.history, part])
-            else:
-                child.end_input()
-                with contextlib.suppress(Lost):
-                    while True:
-                        child.read_line("the end", ENDING_S)
-            missed = image.difference(image.replay(base, watch.tape), image.of(store))
-        door.kill()
-        doubt = f"{', '.join(mapped or missed)}: changed by something that was not seen" if mapped or missed else ""
-        return Played(base, watch.tape, marks, doubt)
-
-    def _mark(self, marks: list[Mark], name: str, noun: str, watch: Watch, histories: list[Path]) -> None:
-        places = itertools.accumulate((len(change.steps) for change in watch.changes), initial=0)
-        answers = [
-            at
-            for at, change in zip(places, watch.changes, strict=False)
-            if change.path == ANSWER and ends(change.steps)
-        ]
-        promises = self._subject.truth.promises(event for path in histories for event in read(path))
-        marks.append(Mark(name, noun, answers[-1], promises))
 
     def _states(self, ground: Ground, played: Played, work: Path) -> list[dict[str, Any]]:
         """What is found before the session, and after each answer."""
@@ -259,8 +243,7 @@ class PowerLoss:
         states: list[dict[str, Any]],
         work: Path,
         result: PowerResult,
-        seed: str,
-        images: int,
+        cuts: Iterator[_Disk],
     ) -> None:
         """Several look side by side: most of a look is waiting. What they say is taken in the order of the cuts."""
         idle: queue.SimpleQueue[Ground] = queue.SimpleQueue()
@@ -276,7 +259,7 @@ class PowerLoss:
                 idle.put(ground)
 
         with ThreadPoolExecutor(len(grounds)) as pool:
-            for cut, left, acknowledged in itertools.islice(self._distinct(played, seed, result), images):
+            for cut, left, acknowledged in cuts:
                 looks.append(pool.submit(look, cut, left, acknowledged))
                 if len(looks) > 2 * len(grounds):
                     self._take(looks.popleft().result(), result)
@@ -293,12 +276,11 @@ class PowerLoss:
         result.problems += look.shown
         self._tell(look.shown)
 
-    def _distinct(self, played: Played, seed: str, result: PowerResult) -> Iterator[tuple[Cut, Image, int]]:
-        """Each disk once, with how many calls had been answered."""
+    def _distinct(self, played: Played, seed: str, ats: Iterable[int] | None = None) -> Iterator[_Disk]:
+        """Each disk once, with how many calls had been answered; `ats`: after these steps alone."""
         seen: set[tuple[int | bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
-        for cut in self._ordered(cutters, played.tape, seed):
-            result.enumerated += 1
+        for cut in self._ordered(cutters, played.tape, seed, ats):
             acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
             kept = cutters[cut.block].kept(cut)
             if (recipe := (kept * len(BLOCKS) + BLOCKS.index(cut.block), acknowledged)) in seen:
@@ -326,14 +308,16 @@ class PowerLoss:
                 shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
         return _Look(cut, lost, shown)
 
-    def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str) -> Iterator[Cut]:
+    def _ordered(
+        self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str, ats: Iterable[int] | None
+    ) -> Iterator[Cut]:
         """What breaks most first; within a tier, in an order that the seed draws."""
         dice = random.Random(f"power {seed}")
         for tier in TIERS:
             cuts = [
                 cut
                 for block, cutter in cutters.items()
-                for at in range(1, len(tape) + 1)
+                for at in ats or range(1, len(tape) + 1)
                 for model in (MODELS if block == BLOCKS[0] else MODELS[1:])
                 for cut in cutter.cuts(at, model, tier)
             ]

@@ -106,6 +106,7 @@ class Settings:
     kills: int | None = None
     points: bool = False
     power: int | None = None  # distinct images to check
+    deaths: int | None = None  # places of an operation at which somebody dies before the power goes
     resumes: bool = False  # power cuts go on where a run with this `out` was stopped
     durability: Durability | None = None  # instead of what the bus declares
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
@@ -287,13 +288,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         told = ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         act.notes.append(f"refusals: {told} (those that the plan does not count on are problems, below)")
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
-    has = {*hello.nouns, *hello.features}
-    absent = {f"{role.name}: {', '.join(sorted(role.needs - has))}" for role in subject.roles if not role.needs <= has}
-    if absent and not evidence.promises:
-        act.undecided.append(
-            f"no message was acknowledged, so none can be lost; who needs more than the bus declares "
-            f"did not play ({'; '.join(sorted(absent))})"
-        )
+    if subject.retried and not evidence.promises:  # where files are sent nothing is acknowledged
+        act.undecided.append("no message was acknowledged, so none can be lost")
     act.add(
         [
             *(Problem("log", strange) for strange in tally.strange),
@@ -336,6 +332,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         options=settings.options,
         operations=settings.operations,
         images=settings.power or None,
+        deaths=settings.deaths,
         seed=settings.seed,
         resumes=settings.resumes,
         limit=time,
@@ -347,6 +344,11 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         act.undecided.append(result.doubt)
     if result.sessions > 1:
         act.notes.append(f"{result.sessions} sessions, {result.earlier:,} of the images checked by earlier runs")
+    if result.deaths:
+        act.notes.append(
+            f"{result.deaths} times somebody died before a sync, another made the same call again, and the power went: "
+            f"{result.after_deaths} more images"
+        )
     lost = sum(count for calls, count in result.lost.items() if calls)
     most = max(result.lost, default=0)
     act.notes.append(

@@ -20,11 +20,12 @@ class PowerResult:
     durability: Durability
     doubt: str = ""
     steps: int = 0
-    enumerated: int = 0
     checked: int = 0
     left_out: int = 0  # images for which there was no time, at most
     seconds: float = 0.0
     sessions: int = 0
+    deaths: int = 0  # in the middle of a call that was made again, before the power went
+    after_deaths: int = 0  # images of these, beside those that were asked for
     earlier: int = 0  # images that an earlier run checked
     by_model: Counter[str] = field(default_factory=Counter)
     lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images
@@ -35,7 +36,6 @@ class PowerResult:
         self.sessions += 1
         self.doubt = self.doubt or other.doubt
         self.steps += other.steps
-        self.enumerated += other.enumerated
         self.checked += other.checked
         self.earlier += other.earlier
         self.by_model.update(other.by_model)

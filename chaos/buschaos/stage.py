@@ -327,7 +327,7 @@ class Stage:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
         # Whatever a retry would heal: a reader may come before it.
         wrong = self._half_done(outcome, rehearsal, found) or self._ground.subject.truth.problems(evidence)
-        return wrong or (self._again(rehearsal) if again else [])
+        return wrong or (self._again(outcome, rehearsal) if again else [])
 
     def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:
         before, after, refused = rehearsal.before, rehearsal.after, outcome.refused
@@ -348,16 +348,15 @@ class Stage:
             return [self._problem(f"is half done: {state.difference(before, found)}")]
         return []
 
-    def _again(self, rehearsal: Rehearsal) -> list[Problem]:
-        """The same call again, by the victim if it lives and else by the survivor, must reach the state after."""
+    def _again(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
+        """The same call again, by the victim if it lives and else by the survivor, must reach the state after.
+
+        Where twice is not once, it is made only if nothing has happened for certain. New calls work in any case.
+        """
         subject = self._ground.subject
+        is_undone = outcome.refused is not None and outcome.refused.definite
         try:
-            reply = self._retry()
-            found = self.look()
-            if found != rehearsal.after:
-                return [self._problem(f"again does not complete it: {state.difference(rehearsal.after, found)}")]
-            confirm = self._operation.confirm
-            if confirm is not None and reply and (wrong := confirm(self._come(), self._params, reply)):
+            if (is_undone or not self._operation.is_once) and (wrong := self._wrong_again(rehearsal)):
                 return [self._problem(f"again {wrong}")]
             self.go_on()
             exported = self._export()
@@ -367,6 +366,15 @@ class Stage:
         self._recorder.close()
         facts = self._ground.inspector.look(self._store)
         return subject.truth.problems(Evidence(dump, facts, subject.truth.promises(self.events()), exported))
+
+    def _wrong_again(self, rehearsal: Rehearsal) -> str:
+        """What the same call again leaves undone, or tells wrongly."""
+        reply = self._retry()
+        found = self.look()
+        if found != rehearsal.after:
+            return f"does not complete it: {state.difference(rehearsal.after, found)}"
+        confirm = self._operation.confirm
+        return confirm(self._come(), self._params, reply) if confirm is not None and reply else ""
 
     def go_on(self) -> None:
         """New calls, whose answers and traces are judged with all others."""

@@ -320,7 +320,7 @@ class _Player:
             self._remember(call)
 
     def _remember(self, call: Call) -> None:
-        if call.method in self._subject.retried:
+        if call.method in self._subject.retried and not call.is_once:
             self._unresolved.append(Call(call.method, call.params))
 
     def _call(self, session: Session, call: Call) -> None:

@@ -80,12 +80,25 @@ def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path
     assert set(outcomes(played).values()) == {"pass"}
 
 
-def test_where_nobody_sends_no_row_says_that_nothing_is_lost(tmp_path: Path, harmless: Callable[[str], str]) -> None:
-    """Who sends needs idempotent_send, or a lost answer would be two messages. The payloads of its dump are objects."""
-    played = play(harmless("comms_sends_once"), tmp_path, kills=8)
+def test_a_bus_that_takes_no_ids_is_killed_too(tmp_path: Path, harmless: Callable[[str], str]) -> None:
+    """Nobody sends again what was not answered: it is there or not, and whole. Its dump tells payloads as objects."""
+    bus = harmless("comms_sends_once")
+    played = play(bus, tmp_path / "kills", kills=8)
+    assert told(played) == []
+    assert outcomes(played)["comms.log.72"] == "pass"
+    played = play(bus, tmp_path / "points", "send_message, once", points=True, errors=(errno.ENOSPC,))
+    assert told(played) == []
+    assert outcomes(played)["comms.log.71"] == "pass"
+
+
+def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
+    tmp_path: Path, harmless: Callable[[str], str]
+) -> None:
+    """Each sender is too quick, says the bus."""
+    played = play(harmless("comms_takes_nothing"), tmp_path, kills=8)
     assert told(played) == []
     assert outcomes(played)["comms.log.72"] == "inconclusive"
-    assert "sender: idempotent_send" in played.acts[0].undecided[0]
+    assert "no message was acknowledged" in played.acts[0].undecided[0]
 
 
 @pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, False), (0, False)])

@@ -11,6 +11,7 @@ import pytest
 from buschaos import power
 from buschaos.power import PowerLoss
 from buschaos.sessions import PowerResult
+from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import MODELS, TIERS, Model, PowerCuts
 from buschaos.tape.image import Image, replay
 from buschaos.tape.step import Step
@@ -27,7 +28,7 @@ def play(spec: str, out: Path, system: str = "worker", **how: object) -> PowerRe
     """The power loss of one bus."""
     fleet = Fleet([spec], system=system)
     try:
-        return PowerLoss(fleet, out, **how).run()  # type: ignore[arg-type]
+        return PowerLoss(fleet, out, **{"deaths": 0, **how}).run()  # type: ignore[arg-type]
     finally:
         fleet.close()
 
@@ -104,6 +105,25 @@ def test_at_full_nothing_acknowledged_is_lost(tmp_path: Path, system: str, image
     assert set(result.lost) == {0}
 
 
+@pytest.mark.parametrize(
+    ("system", "names"),
+    [
+        ("worker", ("publish", "publish with blob", "save_blob")),
+        ("comms", ("write_artifact", "send_message")),
+        ("timeline", ("send", "reply")),
+        ("relay", ("scan",)),
+    ],
+)
+def test_nobody_builds_on_what_the_dead_had_not_synced(tmp_path: Path, system: str, names: tuple[str, ...]) -> None:
+    """Each dies before it syncs, the same call is made again, and the power goes."""
+    operations = tuple(one for one in SUBJECTS[system].repertoire.operations if one.name in names)
+    assert {one.name for one in operations} == set(names)
+    how: dict[str, Any] = {"options": {"synchronous": "FULL"}, "durability": "power-loss", "operations": operations}
+    result = play(reference(system), tmp_path, system, images=1, deaths=3, **how)
+    assert [problem.why for problem, _ in result.problems] == []
+    assert result.deaths >= len(names) and result.after_deaths > result.deaths
+
+
 @pytest.mark.parametrize("system", ["worker", "comms"])
 def test_at_normal_a_prefix_is_left_and_how_much_is_lost_is_told(tmp_path: Path, system: str) -> None:
     """Judged as process-crash, which is declared."""
@@ -138,6 +158,17 @@ def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Calla
     first, again = (play(bus, tmp_path, images=10, seed=3, resumes=resumes) for resumes in (False, True))
     assert again.earlier == first.checked == 10
     assert again.problems == first.problems != []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("system", sorted(SUBJECTS))
+def test_every_operation_dies_before_each_sync_and_then_the_power_goes(tmp_path: Path, system: str) -> None:
+    """At the level that is declared, and at power-loss where an option brings it."""
+    full: dict[str, Any] = {"options": {"synchronous": "FULL"}, "durability": "power-loss"}
+    for number, how in enumerate([{}, full] if system != "topics" else [{}]):
+        (out := tmp_path / str(number)).mkdir()
+        result = play(reference(system), out, system, images=1, deaths=1_000, **how)
+        assert [problem.why for problem, _ in result.problems] == []
 
 
 @pytest.mark.nightly

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
@@ -104,7 +104,18 @@ def ids(method: str, params: dict[str, Any]) -> set[str]:
 
 _SEND = ("idempotent_send",)
 
-OPERATIONS = (
+
+def _once(operation: Operation) -> Operation:
+    """The same by a sender who can give no id, on a bus that takes none."""
+
+    def params(prepared: Prepared) -> dict[str, Any]:
+        return {name: value for name, value in operation.params(prepared).items() if name != "message_id"}
+
+    needs = tuple(name for name in operation.needs if name not in _SEND)
+    return replace(operation, name=f"{operation.name}, once", params=params, needs=needs, lacks=_SEND, is_once=True)
+
+
+_OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
     Operation("send_message", "log", "send_message", lambda _: _send("new"), _SEND),
@@ -189,6 +200,9 @@ OPERATIONS = (
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
 )
+# Whose own retries are safe, send_with_retry is no call that is made once.
+_SENDS = (one for one in _OPERATIONS if one.needs[-1:] == _SEND and one.method != "send_with_retry")
+OPERATIONS = (*_OPERATIONS[:-1], *map(_once, _SENDS), _OPERATIONS[-1])
 
 READS = frozenset(
     {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from buschaos.plan import Call, Role
@@ -42,6 +43,19 @@ class Sender(Role):
         return message
 
 
+class SenderOnce(Sender):
+    """The same on a bus that takes no id: a send without an answer may have happened, and is not made again."""
+
+    needs = frozenset()
+    lacks = Sender.needs
+
+    def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
+        """What the other one draws, without its id."""
+        call = super().draw(dice, id_, has)
+        params = {name: value for name, value in call.params.items() if name != "message_id"}
+        return replace(call, params=params, is_once=call.method == "send_message")
+
+
 class Pool(Role):
     """Receives, claims what it received, completes what it claimed: mostly well."""
 
@@ -63,4 +77,4 @@ class Pool(Role):
         return Call(method, {"pick": dice.randrange(8), **({"error": "it broke"} if fails else {})})
 
 
-ROLES: tuple[Role, ...] = (Sender(), Pool(), Sender(), Pool(), Sender(), Pool(), Sender(), Pool())
+ROLES: tuple[Role, ...] = (Sender(), SenderOnce(), Pool()) * 4

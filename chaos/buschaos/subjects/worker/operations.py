@@ -54,7 +54,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     if declared("states"):
         alice.call("transition", worker="wanda", to_state="ASSIGNED")
     if declared("blob"):
-        alice.call("publish", message={"id": "big", "to": "bob", "type": "note", "payload": BIG})
+        alice.call("publish", message={"id": "big", "to": "bob", "type": "note", "payload": f"large {BIG}"})
     alice.call("publish", message={"id": "last", "to": "bob", "type": "note"})
     _only(alice, "fred", "single")
     if declared(*_BURIES):
@@ -238,6 +238,9 @@ OPERATIONS = (
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
     Operation("search", "search", "search", lambda _: {"query": "three"}, ("search",), shows=("messages",)),
+    Operation(  # what it cannot read now must be found later
+        "search in a blob", "search", "search", lambda _: {"query": "large"}, ("search", "blob"), shows=("messages",)
+    ),
     Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
     Operation("close", "log", "close", lambda _: {}),
 )

@@ -1,0 +1,14 @@
+"""synchronous = FULL: what a killed process had written and not synced is read, and a retry of it is acknowledged."""
+
+from refbus.driver import serve
+from refbus.kernel.db import Database
+from refbus.worker.bus import WorkerBus
+
+KILLED_BY = ("worker.log.65",)
+CHAOS = {"power": 10, "deaths": 12, "only": "publish", "options": {"synchronous": "FULL"}, "durability": "power-loss"}
+
+Database._sync_log = lambda self: None  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    serve({"worker": WorkerBus})
