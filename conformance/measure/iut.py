@@ -26,6 +26,10 @@ class _Loader(SourceFileLoader):
     def get_data(self, path: str) -> bytes:  # type: ignore[override]
         return Path(self._file if path == self.path else path).read_bytes()
 
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module.__file__ = self._file  # whoever starts it as a program of its own starts this one
+
     def path_stats(self, path: str) -> dict[str, float]:  # type: ignore[override]
         raise OSError("its compiled form is not to be kept")
 

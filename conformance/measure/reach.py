@@ -34,7 +34,14 @@ class Reach:
         tree = ast.parse((REFBUS.parent / Path(*mutation.module.split("."))).with_suffix(".py").read_text())
         is_of = _test(tree, mutation)
         found = [name for name, called in self._called.items() if is_of is None or any(map(is_of, called))]
+        found = found or [name for name, called in self._called.items() if _starts(called, mutation.module)]
         return found or list(self._called)[:1]  # the module may not even be imported any more
+
+
+def _starts(called: list[Called], module: str) -> bool:
+    """Was its file looked up, by somebody who starts it as a program of its own? What that calls nobody tells."""
+    name = module.rpartition(".")[2]
+    return any({name, "__file__"} <= set(names) for *_, names in called)
 
 
 def _play(play: Callable[[str], None], name: str, path: Path) -> None:
