@@ -94,7 +94,7 @@ class Client:
         """Leave; nobody waits for the server."""
         if self._loop.is_closed():
             return
-        with contextlib.suppress(Unreachable):
+        with contextlib.suppress(Unreachable, AssertionError):  # nats-py asserts that it got as far as to a server
             self._run(self._connection.close(), 2.0)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(SLACK_S)
@@ -116,6 +116,8 @@ class Client:
             )
         except (ValueError, FileNotFoundError) as error:
             raise InvalidArgument(f"nats_url or nats_creds: {error!s:.200}") from error
+        except ImportError as error:  # nats-py signs with a package that its extra of this name brings
+            raise InvalidArgument("nats_creds needs nkeys: pip install 'nats-py[nkeys]'") from error
 
     async def _page(self, subject: str, data: bytes, timeout_s: float) -> list[Msg]:
         inbox = self._connection.new_inbox()

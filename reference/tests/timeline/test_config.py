@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,19 @@ def test_a_server_that_is_not_there_is_told_and_nothing_happened(store: Path) ->
     with pytest.raises(Unreachable) as refused:
         TimelineBus(store, backend="nats", nats_url="nats://127.0.0.1:1")
     assert refused.value.definite
+
+
+def test_credentials_that_nobody_can_read_are_refused_and_nothing_is_left(store: Path) -> None:
+    """Without the package that signs, or without the file: either way it is said, and not by a fault of the client."""
+    with pytest.raises((InvalidArgument, Unreachable)) as refused:
+        TimelineBus(store, backend="nats", nats_url="nats://127.0.0.1:1", nats_creds=str(store / "missing"))
+    assert refused.value.definite
+    assert "nats" not in [thread.name for thread in threading.enumerate()]
+
+
+@pytest.mark.parametrize("key", ["backend", "nats_url", "nats_creds"])
+def test_a_value_of_another_kind_is_refused(store: Path, key: str) -> None:
+    """Each key is a text."""
+    (store / "config.toml").write_text(f"[queue]\n{key} = 5\n")
+    with pytest.raises(InvalidArgument, match=key):
+        TimelineBus(store)
