@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from busproof.adapters.base import Refused
 from busproof.adapters.hand_relay import RelayHand
@@ -41,6 +47,8 @@ def lock(ctx: Ctx) -> None:
     if refusal is None:
         refusal = _after_one_of_the_same_number(ctx, ctx.newest)
         why = f"after one whose .lock says what its own does: {said(refusal)}"
+    if refusal is None:
+        refusal, why = _after_a_number_alone(ctx, ctx.newest)
     ctx.expect("relay.lease.03", refusal is None, why)
     if refusal is None:
         _after_a_refused_open(ctx, ctx.newest)
@@ -57,12 +65,47 @@ def _after_one_of_the_same_number(ctx: Ctx, bus: Session) -> Refused | None:
     return bus.refusal("open", store=str(ctx.store), options={})
 
 
+def _after_a_number_alone(ctx: Ctx, bus: Session) -> tuple[Refused | None, str]:
+    """Another program's .lock may say no more than a process, as most do; it has ended, so nobody lives here.
+
+    What a .lock says is each bus's own affair, and one that cannot read this may say so. LOCKED says that one lives.
+    """
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for text in (f"{ended.pid}\n", json.dumps({"pid": ended.pid})):
+        bus.refusal("close")
+        (ctx.store / ".lock").write_text(text)
+        refusal = bus.refusal("open", store=str(ctx.store), options={})
+        if refusal is not None and refusal.code == "LOCKED":
+            return refusal, f"after one whose .lock says {text.strip()}, a process that has ended: {said(refusal)}"
+        if refusal is not None:
+            (ctx.store / ".lock").unlink()
+            bus.call("open", store=str(ctx.store), options={})
+    return None, ""
+
+
+ODD_LOCKS: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda path: path.mkdir(),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a link to nothing": lambda path: path.symlink_to(path.parent / "missing" / "lock"),
+}
+
+
 def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
     """Whether a bus refuses such options, or such a ledger, is its own affair; one that does lets the next one in."""
     early.call("close")
     bad = _opened(early, ctx, {"settle_ms": "soon", "rate_per_min": -1})
     refusal = _next(ctx)
     why = f"of bad options it said: {said(bad)}; to the next one, with good ones: {said(refusal)}"
+    for odd, make in ODD_LOCKS.items() if refusal is None else ():
+        early = ctx.newest
+        early.call("close")
+        bad = _with_an_odd_lock(early, ctx, make)
+        refusal = _next(ctx)
+        why = f"of a .lock that is {odd} it said: {said(bad)}; to the next one, without it: {said(refusal)}"
+        if refusal is not None or (bad is not None and bad.code == "INTERNAL"):
+            ctx.expect("relay.lease.17", False, why)
+            return
     if refusal is None and (path := ctx.store / "ledger.db").exists():
         early = ctx.newest
         early.call("close")
@@ -73,6 +116,21 @@ def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
         refusal = _next(ctx)
         why = f"of a ledger that is none it said: {said(bad)}; to the next one, when it was put back: {said(refusal)}"
     ctx.expect("relay.lease.17", refusal is None, why)
+
+
+def _with_an_odd_lock(early: Session, ctx: Ctx, make: Callable[[Path], object]) -> Refused | None:
+    """How an open was refused while something that is no file stands at .lock, which goes again afterwards.
+
+    A bus may need no such file, or put its own in the place. One that cannot says so: an error of the disk.
+    """
+    path = ctx.store / ".lock"
+    path.unlink(missing_ok=True)
+    make(path)
+    bad = _opened(early, ctx, {})
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    return bad
 
 
 def _opened(early: Session, ctx: Ctx, options: Row) -> Refused | None:
@@ -162,43 +220,55 @@ ROUNDS = 5  # passes that end before the kit has found them in their middle
 
 @scenario("lease.interrupted", needs=("sqlite",), is_long=True)
 def interrupted(ctx: Ctx) -> None:
-    """A pass that finds the ledger held in its middle, for longer than it waits, leaves the rest to the next one."""
+    """A pass that finds the ledger held in its middle, for longer than it waits, leaves the rest to the next one.
+
+    Once before anything of it came, and once when a part has come already and its messages are still in hand.
+    """
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
         wanted: list[str] = []
-        for _ in range(ROUNDS):
-            more = [f"{number:05} {'x' * 2_000}" for number in range(len(wanted), len(wanted) + MANY)]
-            for body in more:
-                write(ctx, agents, "ann", f"TO: bob\n\n{body}")
-            wanted += more
-            scanning = threading.Thread(target=lambda: bus.refusal("scan", timeout_s=90.0))
-            scanning.start()
-            if is_caught := _held_in_the_middle(agents, scanning):
-                scanning.join(PATIENCE_S_MAX)
-                agents.let_go()
-            scanning.join()
-            if is_caught:
-                break
-        refusal = bus.refusal("scan")
-        in_hand = [row["message_id"] for row in rows(ctx, "messages") if row["status"] == "processing"]
-        came = sorted(bodies(agents, "bob"))
-        ctx.expect(
-            "relay.lease.15",
-            came == wanted and not in_hand,
-            f"after the next pass, of which {said(refusal)}, bob has {len(set(came))} of {len(wanted)} messages, in "
-            f"{len(came)} files, and {len(in_hand)} are still in hand",
-        )
+        for has_come in (False, True):
+            for _ in range(ROUNDS):
+                if _is_interrupted(ctx, bus, agents, wanted, has_come=has_come):
+                    break
+            refusal = bus.refusal("scan")
+            in_hand = [row["message_id"] for row in rows(ctx, "messages") if row["status"] == "processing"]
+            came = sorted(bodies(agents, "bob"))
+            ctx.expect(
+                "relay.lease.15",
+                came == wanted and not in_hand,
+                f"after the next pass, of which {said(refusal)}, bob has {len(set(came))} of {len(wanted)} messages, "
+                f"in {len(came)} files, and {len(in_hand)} are still in hand",
+            )
 
 
-def _held_in_the_middle(agents: RelayHand, scanning: threading.Thread) -> bool:
-    """Take the ledger's write lock while messages are in hand; False where the pass ended before."""
+def _is_interrupted(ctx: Ctx, bus: Session, agents: RelayHand, wanted: list[str], *, has_come: bool) -> bool:
+    """More messages, and a pass that cannot go on in its middle; False where it ended before it was found there."""
+    there = len(wanted)
+    more = [f"{number:05} {'x' * 2_000}" for number in range(there, there + MANY)]
+    for body in more:
+        write(ctx, agents, "ann", f"TO: bob\n\n{body}")
+    wanted += more
+    scanning = threading.Thread(target=lambda: bus.refusal("scan", timeout_s=90.0))
+    scanning.start()
+    inbox = ctx.store / "agents" / "bob" / "inbox"
+    if is_caught := _held_in_the_middle(agents, scanning, inbox, there + has_come):
+        scanning.join(PATIENCE_S_MAX)
+        agents.let_go()
+    scanning.join()
+    return is_caught
+
+
+def _held_in_the_middle(agents: RelayHand, scanning: threading.Thread, inbox: Path, least: int) -> bool:
+    """Take the ledger's write lock while messages are in hand, and so many have come; False where the pass ended."""
     while scanning.is_alive():
-        with contextlib.suppress(sqlite3.OperationalError):  # the bus writes without a pause
-            agents.hold()
-            if agents.db.execute("SELECT 1 FROM messages WHERE status = 'processing'").fetchone():
-                return True
-            agents.let_go()
+        if inbox.is_dir() and len(os.listdir(inbox)) >= least:
+            with contextlib.suppress(sqlite3.OperationalError):  # the bus writes without a pause
+                agents.hold()
+                if agents.db.execute("SELECT 1 FROM messages WHERE status = 'processing'").fetchone():
+                    return True
+                agents.let_go()
         time.sleep(0.001)
     return False
 

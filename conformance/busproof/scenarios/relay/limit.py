@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.relay.common import bodies, hand, mode, row_of, scenario, write
+from busproof.scenarios.common import Row
+from busproof.scenarios.relay.common import MS, bodies, hand, mode, row_of, scenario, write
+from busproof.session import Session
 from busproof.suite import Ctx
 
 ODD_CONTENTS = (
@@ -21,6 +23,9 @@ ODD_CONTENTS = (
     "\u202e\n\n",
     "TO: \U0001f600\n\n",
 )
+# Times of files beyond what 64 bits of nanoseconds hold, a good two centuries before and after 1970: any program sets
+# such a one. A file system that cannot keep it keeps the next one that it can.
+ODD_TIMES_NS = (2**63, 10_413_792_000 * 1_000 * MS, -(2**63) - 1_000 * MS)
 
 
 @scenario("limit.permissions")
@@ -106,12 +111,37 @@ def links(ctx: Ctx) -> None:
             ctx.advance(40_000)
         (ctx.store / "tmp" / "left-over").symlink_to(outside)
         ctx.crash(bus)
-        ctx.agent("orchestrator").refusal("scan")
+        bus = ctx.agent("orchestrator")
+        bus.refusal("scan")
+        misnamed = _misnamed(bus) if ctx.has("audit") else []
+        _open_under_a_linked_lock(ctx, bus, outside / SECRET)
         ctx.expect(
             "relay.limit.15",
-            _told(outside) == before and bodies(agents, "ann") == [],
-            f"outside held {before}, and holds {_told(outside)}; ann received {bodies(agents, 'ann')}",
+            _told(outside) == before and bodies(agents, "ann") == [] and not misnamed,
+            f"outside held {before}, and holds {_told(outside)}; ann received {bodies(agents, 'ann')}; of links where "
+            f"folders should be, the audit trail says {misnamed}",
         )
+
+
+def _misnamed(bus: Session) -> list[Row]:
+    """Where the audit trail tells of one of the links, and not as of a link."""
+    links = {
+        f"agents/{name}/{place}"
+        for when in ("first", "later")
+        for name, place in zip(_agents(when), IN_AN_AGENT, strict=True)
+    }
+    records = bus.call("audit")["records"]
+    return [one for one in records if one["path"] in links and one["event"] != "symlink"]
+
+
+def _open_under_a_linked_lock(ctx: Ctx, bus: Session, target: Path) -> None:
+    """The lock is a link, too. Whether a bus opens the folder all the same is its affair: where it writes is not."""
+    bus.call("close")
+    lock = ctx.store / ".lock"
+    lock.unlink(missing_ok=True)
+    lock.symlink_to(target)
+    if bus.refusal("open", store=str(ctx.store), options={}) is None:
+        bus.refusal("close")
 
 
 def date_of(ctx: Ctx) -> str:
@@ -150,7 +180,7 @@ def _told(folder: Path) -> dict[str, tuple[str, int]]:
 
 @scenario("limit.odd_content")
 def odd_content(ctx: Ctx) -> None:
-    """No content ends the orchestrator, nor does what is no file; what stands behind it is delivered."""
+    """No content ends the orchestrator, nor does what is no file, nor a time; what stands behind is delivered."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
@@ -163,11 +193,15 @@ def odd_content(ctx: Ctx) -> None:
                 made.bind("1700000000000000000-0000bbbb.msg")
             finally:
                 os.chdir(place)
+        for number, time_ns in enumerate(ODD_TIMES_NS):
+            agents.write("ann", file := f"17{number}-0000cccc.msg", "TO: bob\n\nof another time", time_ns)
+            odd.append(file)
         folder = ctx.store / "attachments" / HASH[:2]
         folder.mkdir(parents=True, exist_ok=True)
         os.mkfifo(folder / HASH)  # who opens it as a file waits for a writer
         odd += [write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{HASH}\n\nwith a fifo")]
         write(ctx, agents, "ann", "TO: bob\n\nbehind")
+        bus.call("scan")  # from now on a time that lies ahead settles
         ctx.advance(10_000)
         bus.call("scan")
         states = {row_of(ctx, file).get("status") for file in odd}

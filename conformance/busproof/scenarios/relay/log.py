@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import sqlite3
 
+from busproof.adapters.hand_relay import RelayHand
 from busproof.protocol.relay import RELAY_TABLES
 from busproof.scenarios.common import remove, said
 from busproof.scenarios.gone import put_a_copy
 from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
+from busproof.session import Session
 from busproof.suite import Ctx
 
 TABLES = {
@@ -22,6 +24,7 @@ INDEXES = {
     "relay.log.16": ("idx_messages_agent", ["agent_name", "direction"]),
     "relay.log.17": ("idx_messages_discovered", ["discovered_at"]),
 }
+PROMPT_CHARS = 500_000  # more than Linux gives as one argument (131,072), and less than a message may have
 
 
 @scenario("log.tree")
@@ -47,6 +50,20 @@ def tree(ctx: Ctx) -> None:
             bodies(agents, "bob") == ["once"] and reply["discovered"] == 0 and row_of(ctx, file) != {},
             f"a fresh orchestrator found {reply} and bob's inbox holds {bodies(agents, 'bob')}",
         )
+        if ctx.has("spawn"):
+            _spawn_in_vain(ctx, agents, again)
+
+
+def _spawn_in_vain(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
+    """No system gives a program so long an argument: how such a request ends is free, and it leaves nothing in tmp."""
+    bus.call("close")
+    agents.config(clis={"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"]})
+    bus = ctx.agent("orchestrator")
+    body = f"NAME: cas\nCLI: sleeper\nPROMPT: {'x' * PROMPT_CHARS}\n"
+    write(ctx, agents, "ann", f"TO: __orchestrator__\nKIND: spawn\n\n{body}")
+    refusal = bus.refusal("scan")
+    left = sorted(path.name for path in (ctx.store / "tmp").rglob("*"))
+    ctx.expect("relay.log.08", not left, f"tmp holds {left} after a spawn that cannot be, of which {said(refusal)}")
 
 
 @scenario("log.tables", needs=("sqlite",))
