@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,18 @@ class NatsServer:
         """Make the store one of a bus on this server."""
         text = f'[queue]\nbackend = "nats"\nnats_url = "{self.url}"\n'
         (store / CONFIG_NAME).write_text(text, encoding="utf-8")
+
+    def ask(self, subject: str, data: bytes = b"") -> dict[str, Any]:
+        """Publish as a program does that knows nothing but subjects; what JetStream answers."""
+        with socket.create_connection(("127.0.0.1", self._port), START_S) as way, way.makefile("rwb") as lines:
+            lines.write(b"CONNECT {}\r\nSUB answer 1\r\nPUB %b answer %d\r\n" % (subject.encode(), len(data)))
+            lines.write(data + b"\r\n")
+            lines.flush()
+            for line in lines:
+                if line.startswith(b"MSG "):
+                    answer: dict[str, Any] = json.loads(lines.read(int(line.split()[-1])))
+                    return answer
+        raise DoorError(f"nats-server did not answer to {subject}")
 
     def restart(self, down_s: float) -> None:
         """SIGKILL it, and start it again after so many seconds, on the same port and folder."""

@@ -72,6 +72,18 @@ def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
+def on_a_server(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, NatsServer]]:
+    """A session on a NATS server of its own, which others may reach, too."""
+    with closing(NatsServer()) as server:
+        one = ctx.agent_in_real_time("near", backend="nats", nats_url=server.url, **options)
+        try:
+            yield one, server
+        finally:
+            if not one.retired:
+                ctx.crash(one)  # its server ends before it could close
+
+
+@contextmanager
 def far_away(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, Session, Link]]:
     """Two on one NATS server: the first by a link that can be cut, the second beside it."""
     with closing(NatsServer()) as server, link(urlsplit(server.url).port or 0) as way:

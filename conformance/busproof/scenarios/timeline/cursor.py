@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from busproof.adapters.base import DoorError
-from busproof.scenarios.common import at_once, raced
-from busproof.scenarios.timeline.common import ANY_REQUEST, far_away, fetch, request, scenario, send
+from busproof.scenarios.common import at_once, raced, said
+from busproof.scenarios.timeline.common import ANY_REQUEST, far_away, fetch, on_a_server, request, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -134,3 +134,18 @@ def done_or_not(ctx: Ctx) -> None:
         again = fetch(near, ANY_REQUEST, wait_ms=3_000 if is_done else 20_000)
         ok = message is not None and (again is None) == is_done
         ctx.expect("timeline.cursor.21", ok, f"its ack ended in {got!s:.200}; another was given {again!s:.200}")
+    _without_its_consumer(ctx)
+
+
+def _without_its_consumer(ctx: Ctx) -> None:
+    """Somebody deletes the server's consumers while a message is in hand: its ack is done, or refused with a reason."""
+    with on_a_server(ctx) as (worker, server):
+        send(worker, request())
+        message = fetch(worker, ANY_REQUEST)
+        for name in server.ask("$JS.API.CONSUMER.NAMES.VLINDER").get("consumers") or []:
+            server.ask(f"$JS.API.CONSUMER.DELETE.VLINDER.{name}")
+        refusal = worker.refusal("ack", delivery=(message or {})["delivery"])
+        again = fetch(worker, ANY_REQUEST, wait_ms=20_000 if refusal else 3_000)
+    is_told = refusal is None or refusal.code != "INTERNAL"
+    why = f"of an ack to a consumer that is gone {said(refusal)}; then came {again!s:.200}"
+    ctx.expect("timeline.cursor.21", is_told and (again is None) == (refusal is None), why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
+from busproof.adapters.nats import CONFIG_NAME
 from busproof.scenarios.common import Row, Sized, definite, raced, said, untrue_limits, untrue_timeout
 from busproof.scenarios.timeline.common import (
     ANY_INVOKE,
@@ -13,6 +14,7 @@ from busproof.scenarios.timeline.common import (
     fetch,
     invoke,
     log,
+    on_a_server,
     record,
     request,
     scenario,
@@ -21,6 +23,15 @@ from busproof.scenarios.timeline.common import (
 from busproof.suite import Ctx
 
 NEW_TIMELINES = 5
+# What a hand that writes config.toml gets wrong: no TOML, no table, values of another kind, no such file.
+BAD_QUEUES = (
+    "[queue\n",
+    'queue = "nats"\n',
+    *(f"[queue]\n{key} = {value}\n" for key in ("backend", "nats_url", "nats_creds") for value in ("5", "true", "[]")),
+    '[queue]\nbackend = "paper"\n',
+    '[queue]\nbackend = "nats"\nnats_url = "nowhere"\n',
+    '[queue]\nbackend = "nats"\nnats_url = "nats://127.0.0.1:1"\nnats_creds = "/nonexistent/creds"\n',
+)
 
 
 @scenario("log.flow")
@@ -54,6 +65,23 @@ def one_head(ctx: Ctx) -> None:
         faults = [*broken, *chain_faults(log(writers[0], timeline))]
         is_one = not faults and numbers == list(range(first, first + 4))
         ctx.expect("timeline.log.20", is_one, f"numbers {numbers} of {timeline}, {faults}")
+    if ctx.has("nats"):
+        _with_strangers(ctx)
+
+
+def _with_strangers(ctx: Ctx) -> None:
+    """Programs that know only the seed's subjects write, too, twice in a row. Whether a bus shows it is its choice."""
+    with on_a_server(ctx) as (one, server):
+        send(one, request(1), "first")
+        for n in (2, 3):
+            server.ask(one.call("subject_of", key=request(n))["subject"], b'"stranger"')
+        sent = send(one, request(4), "last")
+        shown = log(one)
+    faults = chain_faults(shown)
+    own = [one["number"] for one in shown if one["payload"] != "stranger"]
+    is_one = not faults and own == [1, sent["number"]]
+    why = f"behind two messages of a program that states no hash, numbers {own} are the bus's own; {faults}"
+    ctx.expect("timeline.log.20", is_one, why)
 
 
 @scenario("log.refused_is_not_recorded")
@@ -69,6 +97,29 @@ def refused_is_not_recorded(ctx: Ctx) -> None:
     sound = definite(refusals[1]) and all(refusal is None or definite(refusal) for refusal in refusals)
     ok = sound and told[:1] == [("first", "sent")] and all(one in taken for one in told[1:])
     ctx.expect("timeline.log.25", ok, f"{'; '.join(map(said, refusals))}; the record: {told!s:.300}")
+    faults = _faults_of_bad_queues(ctx)
+    now = [(one["payload"], one["status"]) for one in log(writer)]
+    why = f"of a config.toml that names no queue, {'; '.join(faults)}; the record: {now!s:.300}"
+    ctx.expect("timeline.log.25", not faults and now == told, why)
+
+
+def _faults_of_bad_queues(ctx: Ctx) -> list[str]:
+    """Where config.toml names no queue, a bus says so, or needs none of it; it does not fail without a word of why."""
+    path, faults = ctx.store / CONFIG_NAME, []
+    good = path.read_bytes() if path.exists() else None
+    late = ctx.agent("late")
+    late.call("close")
+    try:
+        for text in BAD_QUEUES:
+            path.write_text(text)
+            refusal = late.refusal("open", store=str(ctx.store), options={})
+            if refusal is None:
+                late.call("close")
+            elif refusal.code == "INTERNAL":
+                faults.append(f"{text!r}: {said(refusal)}")
+    finally:
+        path.unlink() if good is None else path.write_bytes(good)
+    return faults
 
 
 @scenario("log.killed")

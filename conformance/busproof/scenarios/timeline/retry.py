@@ -14,6 +14,7 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 WAIT_MS = 20_000
+AWAY_S = 4.0  # longer than a client of NATS waits for one answer, and tries again only once
 
 
 def of(key: Row) -> Row:
@@ -107,7 +108,7 @@ def exact_key(ctx: Ctx) -> None:
     ctx.expect("timeline.retry.06", ok, f"the call ended in {got!s:.300}")
 
 
-@scenario("retry.answered_while_away", needs=("calls", "nats"))
+@scenario("retry.answered_while_away", needs=("calls", "nats"), is_long=True)
 def answered_while_away(ctx: Ctx) -> None:
     """The caller loses its server, and is answered meanwhile: the answer is in the record when it is back."""
     key = request()
@@ -120,6 +121,7 @@ def answered_while_away(ctx: Ctx) -> None:
             try:
                 return other.call("reply", key=key, payload="own")
             finally:
+                time.sleep(AWAY_S)  # it looks meanwhile, and is not answered
                 way.mend()
 
         got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)

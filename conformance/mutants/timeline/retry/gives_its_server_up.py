@@ -1,0 +1,12 @@
+"""Who does not hear from the NATS server at once asks no second time, though its answer is in the record by then."""
+
+from refbus.driver import serve
+from refbus.timeline import stream
+from refbus.timeline.bus import TimelineBus
+
+KILLED_BY = ("timeline.retry.11",)
+
+stream.PATIENCE_S = 0.0
+
+if __name__ == "__main__":
+    serve({"timeline": TimelineBus})
