@@ -1,11 +1,17 @@
-"""synchronous = FULL: what a killed process had written and not synced is read, and a retry of it is acknowledged."""
+"""synchronous = FULL: what a killed process had written and not synced is read, and a claim is granted by it."""
 
 from refbus.driver import serve
 from refbus.kernel.db import Database
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.65",)
-CHAOS = {"power": 10, "deaths": 12, "only": "publish", "options": {"synchronous": "FULL"}, "durability": "power-loss"}
+CHAOS = {
+    "power": 10,
+    "deaths": 12,
+    "only": "try_claim_task",
+    "options": {"synchronous": "FULL"},
+    "durability": "power-loss",
+}
 
 Database._sync_log = lambda self: None  # type: ignore[method-assign]
 
