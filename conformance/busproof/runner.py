@@ -17,7 +17,7 @@ import re
 import shlex
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,11 +160,14 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
 def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
     """A row passes only where its script ran to its end: there may have been more to expect of it.
 
+    A script may see the sentence of another script's row broken: that row fails, and blocks what it leaves undecided.
     Where a row broke before the script did, the rows that were not reached are blocked by it. Where none had, the
     break is the fault of the rows that were not reached, or, if all were, of them all.
     """
     events = ctx.history()
     broken = {finding.requirement: finding for finding in reversed(ctx.findings) if not finding.ok}
+    own = {row.id for row in rows}
+    of_others = [_failed(row, ctx, events, broken[row.id]) for row in _judged_rows(ctx.fleet, broken.keys() - own)]
     reached = {finding.requirement for finding in ctx.findings}
     first = next((finding.requirement for finding in ctx.findings if not finding.ok), "")
     is_all_reached = all(row.id in reached for row in rows)
@@ -188,7 +191,13 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
             results.append(_result(row, "inconclusive", f"the script broke before its end: {ended[1]}"))
         else:
             results.append(_failed(row, ctx, events, Finding(row.id, False, ended[1], len(events))))
-    return results
+    return results + of_others
+
+
+def _judged_rows(fleet: Fleet, names: Iterable[str]) -> list[Requirement]:
+    """Of other items, which decide them as well: a script shows what breaks them, and is blocked by it."""
+    rows = [catalogue(fleet.system)[name] for name in sorted(names)]
+    return [row for row in rows if _not_judged(fleet, row, row.item) is None]
 
 
 def _failed(row: Requirement, ctx: Ctx, events: list[Event], finding: Finding) -> RowResult:
@@ -315,13 +324,18 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> It
     elif verdict.verdict == "unknown":
         yield _result(row, "inconclusive", verdict.reason)
     else:
-        told = [one for one in verdict.witnesses if one.kind not in CHOSEN]
+        told = [one for one in verdict.witnesses if one.kind not in CHOSEN and not _is_lost(one, verdict.witnesses)]
         own = [one for one in told if one.kind not in row.elsewhere]
         why = f"apart from what no sentence of this row sets: {verdict.witnesses[0].why}"
         yield _shown_by(row, own, events) if own else _result(row, "pass", why)
         for kind, other in row.elsewhere.items():
             if others := [one for one in told if one.kind == kind]:
                 yield _shown_by(catalogue(row.id.partition(".")[0])[other], others, events)
+
+
+def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
+    """Did the message get another number because its first went to another message? Then that is what is wrong."""
+    return one.kind == "id_moved" and any(other.kind == "seq_doubled" and other.a == one.a for other in witnesses)
 
 
 def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -> RowResult:

@@ -212,11 +212,11 @@ class CommsModel(Model):
         """A message as an envelope may be."""
         if name is not None and "idempotent_send" not in self.features:  # on another bus
             raise DoesNotApply
-        self.name(sender, "comms.log.32")
+        self.name(sender)
         if to is not None:
             self.name(to)
-        self.text(kind, "comms.log.32")
-        self.text(channel, "comms.log.32")
+        self.text(kind)
+        self.text(channel)
         if type(priority) is not int or not 1 <= priority <= 10:
             row = "comms.log.33" if type(priority) is bool else "comms.log.30"
             self.refuse("INVALID_ARGUMENT", row, why="priority is 1 to 10")
@@ -482,7 +482,7 @@ class CommsModel(Model):
         found = [
             (m, self.counts(m.of(agent)) if agent in m.deliveries else True)
             for m in self.messages
-            if m.channel in channels and m.is_for(agent) and not m.is_expired(self.now_us)
+            if m.channel in channels and m.is_for(agent) and self.is_shown(m)
         ]
         found = [one for one in found if one[1] is not False]
         ranks = [(-message.priority, message.at_us) for message, _ in found]
@@ -490,6 +490,12 @@ class CommsModel(Model):
         if are_tied and self.choice("comms.route.10", "first row first", "last row first") == "last row first":
             found.reverse()
         return sorted(found, key=lambda one: (-one[0].priority, one[0].at_us))
+
+    def is_shown(self, message: Message) -> bool:
+        """What has expired may be shown until somebody cleans up: nobody can claim it."""
+        return not message.is_expired(self.now_us) or (
+            self.choice("comms.log.37", "is hidden", "is shown until it is cleaned up") != "is hidden"
+        )
 
     def ready(self, agent: str, channels: list[str], limit: int) -> dict[str, Any]:
         self.row("comms.route.01", "comms.route.04", "comms.route.05", "comms.route.06", "comms.route.13")

@@ -462,7 +462,7 @@ class TopicsModel(Model):
                 self.born(Token, "token"), self.claims, now, self.same_moment(now)
             )
             self.secrets.append((held.token, "topics.lease.29"))
-        elif token in (None, plain(held.token)) and here == (agent_name, held.claim):
+        elif (token is None or self.is_token(token, held)) and here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
             is_claim = self.choice("a join by who holds the name", "no claim", "a claim") == "a claim"
             held.claimed_at = self.born(Moment, "now") if is_claim else held.claimed_at
@@ -482,10 +482,20 @@ class TopicsModel(Model):
         agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
         token = token.strip() if type(token) is str else token
         held = topic.names.get(agent_name)
-        if held is None or token == plain(held.token):
+        if held is None or self.is_token(token, held):
             return
-        if token is not None or self.joined.get((self.at, plain(topic.topic_id))) != (agent_name, held.claim):
-            self.refuse("AGENT_NAME_IN_USE", "topics.lease.07", "topics.lease.14", "topics.lease.22")
+        if token is not None:
+            self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
+        if self.joined.get((self.at, plain(topic.topic_id))) != (agent_name, held.claim):
+            self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
+
+    def is_token(self, token: Any, held: Reservation) -> bool:
+        """Digits and letters of one case may be read in the other: whoever says them has the token."""
+        known = plain(held.token)
+        if token == known or type(token) is not str or type(known) is not str:
+            return bool(token == known)
+        is_in_other_case = token.lower() == known.lower() and known in (known.lower(), known.upper())
+        return is_in_other_case and self.choice("a token in the other case", "another token", "the same") == "the same"
 
     def who(self, topic_id: Any, row: str = ROW_25) -> tuple[str, int]:
         """As whom this session joined; another one may have taken that over since (B10)."""
@@ -794,7 +804,7 @@ class TopicsModel(Model):
             lambda: self.whole(limit, 1, SEARCH_MAX, "topics.search.08"),
             lambda: self.flag(include_content),
             lambda: model is None or self.text(model, kind="model"),
-            lambda: None if topic_id is None else self.topic(topic_id),
+            lambda: None if topic_id is None else self.topic(topic_id, "topics.search.21"),
         )
         within = self.topics if topic is None else [topic]
         finds = {"fts": "topics.search.12", "hybrid": "topics.search.13", "semantic": "topics.search.14"}[mode]

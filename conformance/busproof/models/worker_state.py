@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from busproof.models.spec import Above, Cited, Free, Json, plain
+from busproof.models.spec import Above, Difference, Free, Json, Part, differs, plain
 from busproof.models.worker_values import Values
 from busproof.protocol.worker import COLUMNS, CONTRACT
 
@@ -108,6 +108,7 @@ class WorkerState(Values):
         self.indexed: dict[Row, tuple[list[str], list[str]]] = {}  # words that a search read when it first came by
         self.in_file: list[dict[str, Any]] = []  # the lines of bus.jsonl
         self.exported_to = 0  # what the database says
+        self.is_torn = self.is_forgotten = False  # was there ever a crash in the middle of a line, or behind it?
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options belong to features; `lease_ms` and `synchronous` are the reference's own."""
@@ -236,11 +237,12 @@ class WorkerState(Values):
 
     def tear_export(self, tail: str) -> dict[str, Any]:
         """A crash in the middle of a line."""
+        self.is_torn = True
         return {}
 
     def forget_export(self) -> dict[str, Any]:
         """A crash between the file and the database."""
-        self.exported_to = 0
+        self.exported_to, self.is_forgotten = 0, True
         return {}
 
     def rotate_export(self) -> dict[str, Any]:
@@ -250,12 +252,39 @@ class WorkerState(Values):
 
     def exported(self) -> dict[str, Any]:
         """The whole lines of bus.jsonl."""
-        return {"lines": Cited(self.in_file, ("worker.export.02", "worker.export.03", "worker.export.08"))}
+        return {"lines": Lines(self.in_file, self.is_torn, self.is_forgotten)}
 
     def worker_file(self, worker: str) -> dict[str, Any]:
         """workers/NAME.json mirrors the state."""
         self.row("worker.presence.17")
         return {"state": self.workers.get(worker)}
+
+
+@dataclass(frozen=True)
+class Lines(Part):
+    """The lines of bus.jsonl. What is wrong with them says whose sentence is broken."""
+
+    lines: list[dict[str, Any]]
+    is_torn: bool
+    is_forgotten: bool
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Line by line."""
+        found = differs(self.lines, actual, path, rows)
+        return found and replace(found, rows=(self._broken_by(actual),))
+
+    def _broken_by(self, actual: list[Any]) -> str:
+        if not all(isinstance(line, dict) for line in actual):
+            return "worker.export.09" if self.is_torn else "worker.export.02"
+        seqs, wanted = [line.get("seq") for line in actual], [plain(line["seq"]) for line in self.lines]
+        if any(seq not in seqs for seq in wanted):
+            return "worker.export.01"
+        if len(seqs) > len(wanted):
+            return "worker.export.08" if self.is_forgotten else "worker.export.10"
+        return "worker.export.02" if seqs == wanted else "worker.export.03"
+
+    def __repr__(self) -> str:
+        return repr(self.lines)
 
 
 class Files(Free):

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from busproof.adapters.base import Lost
+from busproof.adapters.base import DoorError, Lost, Refused
 from busproof.adapters.mcp import McpDoor
+from busproof.models.spec import NO_CODE
 from busproof.protocol.topics import DB_NAME
-from busproof.scenarios.common import Row, joined
+from busproof.scenarios.common import Row, at_once, definite, joined, raced
 from busproof.session import Session
 from busproof.suite import Ctx
 from busproof.suite import scenario as any_scenario
@@ -75,6 +76,28 @@ def seqs(reply: Row) -> list[int]:
 def warned(reply: Row) -> list[str]:
     """The codes of a reply's warnings."""
     return [str(warning.get("code")) for warning in reply.get("warnings") or []]
+
+
+def turned_away(ctx: Ctx, row: str, told: str, *answers: Refused | None) -> None:
+    """All were INVALID_ARGUMENT. A refusal that has no code is route.19's alone, whatever was wrong with the call."""
+    coded = [answer for answer in answers if answer is None or answer.code != NO_CODE]
+    good = all(definite(answer, "INVALID_ARGUMENT") for answer in coded)
+    if len(coded) < len(answers):
+        ctx.expect("topics.route.19", False, told)
+    if len(coded) == len(answers) or not good:
+        ctx.expect(row, good, told)
+
+
+def all_answered(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
+    """What calls at once end in. Who was told at once that the file is busy, which is log.70's, asks again."""
+    results = raced(ctx, *calls)
+    busy = [number for number, one in enumerate(results) if isinstance(one, Refused) and one.code == "DB_BUSY"]
+    if busy:
+        told = f"of {len(calls)} calls at once {len(busy)} were told DB_BUSY, though each held the lock for a moment"
+        ctx.expect("topics.log.70", False, told)
+    for number in busy:
+        results[number] = at_once(calls[number])[0]
+    return results
 
 
 def is_recent(ctx: Ctx, value: object) -> bool:

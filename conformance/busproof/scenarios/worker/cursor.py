@@ -89,7 +89,7 @@ def ack_is_monotonic(ctx: Ctx) -> None:
 
 @scenario("cursor.ack_beyond_the_log")
 def ack_beyond_the_log(ctx: Ctx) -> None:
-    """An ack above the newest message is refused and does not make the agent deaf."""
+    """An ack above the newest message is refused, and makes no agent deaf, refused or not."""
     a = ctx.agent("a")
     empty = a.refusal("ack", seq=1)
     publish(a, id="m1")
@@ -100,7 +100,8 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
     publish(a, id="m2")
     heard = ids(poll(a))
-    # Where one of them was taken, which is the row above, the first message may have been acknowledged by it.
+    # Where one of them was taken, which is the row above, the first message may have been acknowledged by it. What is
+    # published afterwards cannot have been.
     is_all_refused = all(refused.values())
     is_deaf = "m2" not in heard or (is_all_refused and "m1" not in heard)
     ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")

@@ -4,7 +4,7 @@ from refbus.driver import serve
 from refbus.worker import export
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.export.02",)
+KILLED_BY = ("worker.export.01",)
 ITEM = "corpus"
 CONTROL = "log.fields"
 
