@@ -486,8 +486,14 @@ class TopicsModel(Model):
             return
         if token is not None:
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
-        if self.joined.get((self.at, plain(topic.topic_id))) != (agent_name, held.claim):
+        name, claim = self.joined.get((self.at, plain(topic.topic_id)), (None, 0))
+        if name != agent_name or (claim != held.claim and not self.is_still_its_own(claim)):
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
+
+    def is_still_its_own(self, claim: int) -> bool:
+        """A bus that lets a session act after another one took its name over (B10) may let it join again, too."""
+        ways = "needs the token", "needs none"
+        return claim not in self.sent_away and self.choice(f"{ROW_25}: a join by the old session", *ways) == ways[1]
 
     def is_token(self, token: Any, held: Reservation) -> bool:
         """Digits and letters of one case may be read in the other: whoever says them has the token."""

@@ -1,6 +1,8 @@
 // BullMQ 6.7 (npm) as a `worker` bus: log and cursor, as far as a job queue goes. One redis-server a store, as redis_streams.
 // From the library: add (deduplicated by id, as its pages advise for retries), getNextJob (lock), getActive, moveToCompleted.
 // A poll locks what waits and shows all that is locked; an ack completes each job up to a seq, which is the job's number.
+// The shim adds nothing that the library leaves to its users: it checks no envelope (worker.log.12 and .15), and takes an ack
+// of any number (worker.cursor.09). Those rows are this file's.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";

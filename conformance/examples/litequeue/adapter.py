@@ -4,6 +4,8 @@ From the library: `put` (append, durable), `pop` (lock), `list_locked`, `done`. 
 ready and shows everything that is locked and not done; an ack is `done` for each message up to a seq, which is the
 library's `in_time`. The envelope (sender, recipient, type) travels inside the data, and poll leaves out what is
 addressed to others. The library knows no message ids of the sender's and one consumer group: nothing hides that.
+Nor does the shim add what the library leaves to its users: it checks no envelope (worker.log.12 and .15), and takes an
+ack of any number (worker.cursor.09). Those rows are this file's.
 """
 
 import json

@@ -4,6 +4,8 @@ From the library: `write` (append, durable; its timestamp is unique and rises, s
 `after_timestamp` (read without consuming), and a queue that keeps only its newest message, which serves as an agent's
 cursor. The shim compares an ack with the present cursor, and puts the envelope (id, sender, recipient, type) into the
 text; poll leaves out what is addressed to others. The library knows no message ids of the sender's: nothing hides that.
+Nor does the shim add what the library leaves to its users: it checks no envelope (worker.log.12 and .15), and takes and
+believes an ack of any number (worker.cursor.09 and .10). Those rows are this file's.
 """
 
 import json

@@ -54,7 +54,7 @@ def replaced_whole(ctx: Ctx) -> None:
     ctx.expect(
         "comms.blob.05",
         written == [{}, {}] and not torn,
-        f"two processes wrote while one read: {written}; neither of their contents was read: {torn[:3]}",
+        f"two processes wrote while one read, and were answered {written}; read and written by neither: {torn[:3]}",
     )
     names = sorted(os.listdir((ctx.store / path).parent))
     ctx.expect("comms.blob.06", names == ["result.json"], f"left in the artifact's folder: {names}")

@@ -111,7 +111,7 @@ def visibility(ctx: Ctx) -> None:
     d = ctx.agent("b")
     taken = claim(c, name), claim(d, name)
     ctx.expect("comms.lease.14", taken == (True, False), f"two processes claim it then: {taken}")
-    if ctx.has("sqlite"):
+    if any(taken) and ctx.has("sqlite"):  # or there is no second claim to be counted
         count = stored(ctx, name).get("delivery_count")
         ctx.expect("comms.lease.15", count == 2, f"claimed twice, its delivery_count is {count}")
 

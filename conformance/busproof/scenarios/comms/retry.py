@@ -42,8 +42,8 @@ def comes_back(ctx: Ctx) -> None:
     ctx.expect("comms.retry.02", back, "a message that failed once is never claimable again")
     ctx.expect("comms.retry.03", not at_once_again, "a message that failed was claimable at once, without a delay")
     if ctx.has("sqlite"):
-        count = stored(ctx, name).get("delivery_count")
-        ctx.expect("comms.retry.04", count == 2, f"claimed twice, its delivery_count is {count}")
+        count, claims = stored(ctx, name).get("delivery_count"), 2 if back else 1
+        ctx.expect("comms.retry.04", count == claims, f"claims {claims}, its delivery_count is {count}")
     complete(b, name)
     ctx.advance(LONG_MS)
     ctx.expect("comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again")
@@ -79,7 +79,9 @@ def third_failure(ctx: Ctx) -> None:
     name = send(a, "b", payload={"k": [1, "ü"]}, correlation_id="c", priority=8)
     letters = []
     for number in range(3):
-        fail(b, name, f"error {number}")
+        if not fail(b, name, f"error {number}") and not any(letters):
+            ctx.expect("comms.retry.02", False, f"after {number} failures it is never claimable again")
+            return  # no third failure, and no letter
         letters.append(len(a.call("dead_letters")["dead_letters"]))
         ctx.advance(LONG_MS)
     ctx.expect("comms.retry.07", letters == [0, 0, 1], f"dead letters after each of three failures: {letters}")
@@ -169,6 +171,9 @@ def broadcast(ctx: Ctx) -> None:
     name = send(a)
     failed = fail_for_good(ctx, b, name)
     letters = a.call("dead_letters")["dead_letters"]
+    if not failed and not letters:
+        ctx.expect("comms.retry.02", False, "a broadcast that failed once or twice is never claimable again")
+        return
     ctx.expect("comms.retry.16", failed and len(letters) == 1 and not sees(b, name), f"b failed three times: {letters}")
     ctx.expect(
         "comms.retry.17", sees(c, name) and claim(c, name), "one agent's dead letter hid a broadcast from another"

@@ -4,7 +4,7 @@ from refbus.comms import bus
 from refbus.comms.store import Store
 from refbus.driver import serve
 
-KILLED_BY = ("comms.retry.02", "comms.retry.07")
+KILLED_BY = ("comms.retry.02",)
 CONTROL = "retry.send_with_retry"
 
 
