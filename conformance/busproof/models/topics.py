@@ -313,7 +313,9 @@ class TopicsModel(Model):
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
         """A whole number; true is none."""
-        if type(value) is not int or value < low:
+        if type(value) is not int:
+            self.refuse("INVALID_ARGUMENT", "topics.route.19")
+        if value < low:
             self.refuse("INVALID_ARGUMENT", row)
         is_refused = (
             self.refuses(_UNTOLD[high]) if high in _UNTOLD else high != ITEMS_MAX or self.is_cap("topics.limit.06")
@@ -462,7 +464,7 @@ class TopicsModel(Model):
                 self.born(Token, "token"), self.claims, now, self.same_moment(now)
             )
             self.secrets.append((held.token, "topics.lease.29"))
-        elif (token is None or self.is_token(token, held)) and here == (agent_name, held.claim):
+        elif here == (agent_name, held.claim):
             self.row("topics.lease.12")  # this session is it already
             is_claim = self.choice("a join by who holds the name", "no claim", "a claim") == "a claim"
             held.claimed_at = self.born(Moment, "now") if is_claim else held.claimed_at
@@ -482,26 +484,23 @@ class TopicsModel(Model):
         agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
         token = token.strip() if type(token) is str else token
         held = topic.names.get(agent_name)
-        if held is None or self.is_token(token, held):
+        if held is None or token == plain(held.token):
             return
-        if token is not None:
-            self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
         name, claim = self.joined.get((self.at, plain(topic.topic_id)), (None, 0))
-        if name != agent_name or (claim != held.claim and not self.is_still_its_own(claim)):
+        is_its_own = name == agent_name and (claim == held.claim or self.is_still_its_own(claim))
+        if token is not None and not (is_its_own and self.asks_for_no_token()):
+            self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
+        if not is_its_own:
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
+
+    def asks_for_no_token(self) -> bool:
+        """Who is that peer already needs no token; what a bus says to a wrong one then no sentence says."""
+        return self.choice("a wrong token of who is that peer", "is refused", "is not looked at") != "is refused"
 
     def is_still_its_own(self, claim: int) -> bool:
         """A bus that lets a session act after another one took its name over (B10) may let it join again, too."""
         ways = "needs the token", "needs none"
         return claim not in self.sent_away and self.choice(f"{ROW_25}: a join by the old session", *ways) == ways[1]
-
-    def is_token(self, token: Any, held: Reservation) -> bool:
-        """Digits and letters of one case may be read in the other: whoever says them has the token."""
-        known = plain(held.token)
-        if token == known or type(token) is not str or type(known) is not str:
-            return bool(token == known)
-        is_in_other_case = token.lower() == known.lower() and known in (known.lower(), known.upper())
-        return is_in_other_case and self.choice("a token in the other case", "another token", "the same") == "the same"
 
     def who(self, topic_id: Any, row: str = ROW_25) -> tuple[str, int]:
         """As whom this session joined; another one may have taken that over since (B10)."""

@@ -6,7 +6,7 @@ from refbus.comms import lease
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.route.38", "comms.lease.19", "comms.lease.21", "comms.retry.17")
+KILLED_BY = ("comms.route.38", "comms.lease.19", "comms.lease.21")
 
 assert "to_agent IS NULL)" in lease._CLAIMABLE
 lease._CLAIMABLE = lease._CLAIMABLE.replace("to_agent IS NULL)", "to_agent IS NULL AND status = 'pending')")
