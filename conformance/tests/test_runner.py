@@ -8,6 +8,7 @@ import pytest
 
 from busproof import systems
 from busproof.adapters.base import Lost, Refused
+from busproof.catalogue import catalogue
 from busproof.checks import Verdict, Witness
 from busproof.fleet import Fleet
 from busproof.runner import run_item
@@ -110,12 +111,36 @@ def test_a_row_for_which_nothing_came_to_be_looked_at_is_blocked_by_the_one_that
     assert decide(PAIR, lambda ctx: ctx.expect(FIRST, True, ""))[SECOND][0] == "could-not-run"
 
 
+def test_a_script_that_sees_another_scripts_row_broken_fails_it_and_is_blocked_by_it(decide) -> None:
+    """One cause, one row."""
+    found = decide(ALONE, lambda ctx: ctx.expect(FIRST, False, "seen"))
+    assert found[FIRST] == ("fail", "seen")
+    assert found[OF_ONE] == ("inconclusive", f"blocked by {FIRST}, which leaves nothing to look at")
+
+
+def test_another_scripts_row_that_held_is_left_to_that_script(decide) -> None:
+    """It may have more to ask."""
+
+    def play(ctx: Ctx) -> None:
+        ctx.expect(FIRST, True, "")
+        ctx.expect(OF_ONE, True, "")
+
+    assert decide(ALONE, play) == {OF_ONE: ("pass", "")}
+
+
+def test_another_scripts_row_that_does_not_apply_is_not_blamed(decide, fleet: Fleet) -> None:
+    """The kit's participant has no search, for one."""
+    row = next(row for row in catalogue("worker").values() if row.noun not in fleet.hello.nouns and row.item)
+    assert row.id not in decide(ALONE, lambda ctx: ctx.expect(row.id, False, "seen"))
+
+
 @pytest.mark.parametrize(
     ("kinds", "failed"),
     [
         (["id_moved"], {"worker.log.09"}),
         (["gap"], {"worker.log.06"}),
         (["gap", "id_moved"], {"worker.log.06", "worker.log.09"}),
+        (["seq_doubled", "id_moved"], {"worker.log.06"}),  # its first number went to another message
     ],
 )
 def test_a_witness_of_another_rows_sentence_fails_that_row_alone(

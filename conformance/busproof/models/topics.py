@@ -446,7 +446,7 @@ class TopicsModel(Model):
                 return self.topic(topic_id, "topics.lease.06")
             return self.resolved(name, allow_closed, "topics.lease.06")
 
-        agent_name, token, _, topic, _ = self.all_of(
+        agent_name, _, _, topic, _ = self.all_of(
             lambda: self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05"),
             lambda: None if reclaim_token is None else self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19"),
             lambda: self.flag(allow_closed),
