@@ -512,8 +512,13 @@ class Stage:
         return ""
 
     def _belied(self, mismatch: Mismatch) -> str:
-        """A choice about the very sentence that is broken now: it does not explain all, so it explains nothing."""
+        """A choice about the very sentence that is broken now: it does not explain all, so it explains nothing.
+
+        Not of a MUST: that such a row is broken is told, and the bus is followed, however often it breaks it.
+        """
         sentence = mismatch.rows[0] if mismatch.rows else ""
+        if (row := self._rows.get(sentence)) is not None and row.level == "MUST":
+            return ""
         return next((name for name in self.dialects if name.partition(":")[0] == sentence), "")
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
