@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from busproof.models.spec import Above, Difference, Free, Json, Part, differs, plain
+from busproof.models.spec import Above, Free, Json, plain
+from busproof.models.worker_parts import Lines
 from busproof.models.worker_values import Values
 from busproof.protocol.worker import COLUMNS, CONTRACT
 
@@ -252,39 +253,21 @@ class WorkerState(Values):
 
     def exported(self) -> dict[str, Any]:
         """The whole lines of bus.jsonl."""
-        return {"lines": Lines(self.in_file, self.is_torn, self.is_forgotten)}
+        return {
+            "lines": Lines(
+                self.in_file,
+                no_line="worker.export.09" if self.is_torn else "worker.export.02",
+                missing="worker.export.01",
+                doubled="worker.export.08" if self.is_forgotten else "worker.export.10",
+                order="worker.export.03",
+                content="worker.export.02",
+            )
+        }
 
     def worker_file(self, worker: str) -> dict[str, Any]:
         """workers/NAME.json mirrors the state."""
         self.row("worker.presence.17")
         return {"state": self.workers.get(worker)}
-
-
-@dataclass(frozen=True)
-class Lines(Part):
-    """The lines of bus.jsonl. What is wrong with them says whose sentence is broken."""
-
-    lines: list[dict[str, Any]]
-    is_torn: bool
-    is_forgotten: bool
-
-    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """Line by line."""
-        found = differs(self.lines, actual, path, rows)
-        return found and replace(found, rows=(self._broken_by(actual),))
-
-    def _broken_by(self, actual: list[Any]) -> str:
-        if not all(isinstance(line, dict) for line in actual):
-            return "worker.export.09" if self.is_torn else "worker.export.02"
-        seqs, wanted = [line.get("seq") for line in actual], [plain(line["seq"]) for line in self.lines]
-        if any(seq not in seqs for seq in wanted):
-            return "worker.export.01"
-        if len(seqs) > len(wanted):
-            return "worker.export.08" if self.is_forgotten else "worker.export.10"
-        return "worker.export.02" if seqs == wanted else "worker.export.03"
-
-    def __repr__(self) -> str:
-        return repr(self.lines)
 
 
 class Files(Free):
