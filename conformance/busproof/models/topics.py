@@ -383,7 +383,7 @@ class TopicsModel(Model):
             given = self.born(SomeName, "name") if name is None else name
             found = Topic(self.born(ShortId, "topic"), given, now, metadata, now)
             self.topics.append(found)
-        return found.told()
+        return found.told() | {"name": Cited(found.name, ("topics.route.01",))}
 
     def topic_list(self, status: Any = "open") -> dict[str, Any]:
         """The newest first."""
