@@ -222,3 +222,38 @@ def test_a_lock_that_was_met_too_early_and_a_query_taken_for_syntax_are_blamed_o
     syntax = Refusal("INVALID_ARGUMENT", definite=True)
     assert room.answer(0, "messages_search", query='al"pha', mode="fts").differs(syntax).rows == ("topics.search.16",)
     assert "topics.search.12" in room.answer(0, "messages_search", query="alpha", mode="fts").differs(syntax).rows
+
+
+def test_who_is_that_peer_already_may_be_asked_for_its_token_or_not_and_nobody_else() -> None:
+    """Each refusal by the sentence that it breaks: a name that is taken, and a token that is another."""
+    room, wrong = Room(), "f" * 32
+    whole = {"topic_id": "0123456789", "name": "lane", "status": "open", "agent_name": "ann"}
+    told = {**whole, "reclaim_token": f"{0:032x}"}
+
+    def joins(at: int, **token: str) -> Any:
+        return room.answer(at, "topic_join", agent_name="ann", topic_id="0123456789", **token)
+
+    assert joins(0).differs(told) is None
+    assert joins(0, reclaim_token=wrong).differs(told).rows == ("topics.lease.14",)
+    assert joins(1).differs(told).rows == ("topics.lease.07",)
+    room.model.dialects["a wrong token of who is that peer"] = "is not looked at"
+    assert joins(0, reclaim_token=wrong).differs(told) is None
+    assert joins(1, reclaim_token=wrong).differs(told).rows == ("topics.lease.14",)
+
+
+def test_a_session_whose_name_was_taken_over_joins_again_where_it_may_act() -> None:
+    """Without its token, on a bus that knows of no fencing (B10)."""
+    room = Room()
+    room.join(2, "ann", f"{0:032x}", reclaim_token=f"{0:032x}")
+    again = {"agent_name": "ann", "topic_id": "0123456789"}
+    assert room.answer(0, "topic_join", **again).refused == "AGENT_NAME_IN_USE"
+    room.model.dialects["topics.lease.25: a join by the old session"] = "needs none"
+    assert room.answer(0, "topic_join", **again).refused is None
+
+
+def test_a_number_that_is_none_and_a_name_that_is_another_break_their_own_rows() -> None:
+    room = Room()
+    assert room.sync(0, max_items=True).rows == ("topics.route.19",)
+    made = room.answer(0, "topic_create", name="null", mode="new")
+    seen = {"topic_id": "0123456780", "name": "topic-1", "status": "open"}
+    assert made.differs(seen).rows == ("topics.route.01",)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
 from busproof.models.worker import LOST, WorkerModel
+from busproof.models.worker_parts import Lines
 from busproof.models.worker_values import depth, holds, tokens
 
 T0_MS = 1_768_053_600_000
@@ -236,3 +237,21 @@ def test_words_and_depths() -> None:
     assert holds(["a", "x", "ray"], ["x", "ray"])
     assert not holds(["ray", "x"], ["x", "ray"])
     assert [depth(1), depth([]), depth([{"a": []}])] == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("seen", "broken"),
+    [
+        (["not JSON: {{", {"seq": 2}], "no line"),
+        ([{"seq": 2}], "missing"),
+        ([{"seq": 1}, {"seq": 2}, {"seq": 1}], "doubled"),
+        ([{"seq": 2}, {"seq": 1}], "order"),
+        ([{"seq": 1, "id": "m2"}, {"seq": 2}], "content"),
+        ([{"seq": 1, "id": "m1"}, {"seq": 2}], None),
+    ],
+)
+def test_what_is_wrong_with_the_lines_of_an_export_says_whose_sentence_is_broken(seen: Any, broken: str | None) -> None:
+    """A torn line is no disorder, and a line too many no torn one."""
+    rows = {name: name.replace("_", " ") for name in ("no_line", "missing", "doubled", "order", "content")}
+    found = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], **rows).differs(seen, "lines", ())
+    assert (found and found.rows) == (broken and (broken,))
