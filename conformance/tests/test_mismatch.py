@@ -11,6 +11,7 @@ from busproof.explore.comms import SPECIFICATION
 from busproof.explore.orders import Called
 from busproof.explore.script import call
 from busproof.explore.stage import Mismatch, Stage
+from busproof.explore.topics import SPECIFICATION as TOPICS
 from busproof.models.comms import CommsModel
 from busproof.models.spec import Difference, Refusal
 from busproof.words import shortened
@@ -79,3 +80,7 @@ def test_a_choice_about_the_very_sentence_that_is_broken_now_is_none() -> None:
 
     assert stage._belied(broken("comms.limit.01", "comms.log.01")) == "comms.limit.01: full"
     assert stage._belied(broken("comms.log.01", "comms.limit.01")) == ""
+    stage.dialects = {(followed := "topics.route.19: refuses"): "with none"}
+    assert stage._belied(broken("topics.route.19")) == followed
+    stage.specification = TOPICS
+    assert stage._belied(broken("topics.route.19")) == ""  # a fault that is told, whatever else breaks that row

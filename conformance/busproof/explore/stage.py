@@ -514,12 +514,11 @@ class Stage:
     def _belied(self, mismatch: Mismatch) -> str:
         """A choice about the very sentence that is broken now: it does not explain all, so it explains nothing.
 
-        Not of a MUST: that such a row is broken is told, and the bus is followed, however often it breaks it.
+        Not where it is a fault that is told and followed: a bus may break that sentence in other ways, too.
         """
         sentence = mismatch.rows[0] if mismatch.rows else ""
-        if (row := self._rows.get(sentence)) is not None and row.level == "MUST":
-            return ""
-        return next((name for name in self.dialects if name.partition(":")[0] == sentence), "")
+        names = [name for name in self.dialects if name not in self.specification.model.FOLLOWED]
+        return next((name for name in names if name.partition(":")[0] == sentence), "")
 
     def _new_model(self, dialects: dict[str, str] | None = None) -> Model:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)

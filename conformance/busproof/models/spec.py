@@ -388,6 +388,7 @@ class Model:
     ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks where a call is good
     ISOLATED: tuple[str, ...] = ()  # the rows that promise calls at once what they would do one after the other
     KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
+    FOLLOWED: frozenset[str] = frozenset()  # choices that are none: each breaks a MUST, and is followed all the same
     EITHER: frozenset[str] = frozenset()  # choices of which no answer tells all: see `either`
     EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
 

@@ -37,6 +37,7 @@ WAIT_S_MAX = 24 * 60 * 60
 TOKEN_CHARS_MIN = 8
 ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
 CODES = ("with a code", "with none")
+REFUSES = f"{ROUTE_19}: refuses"
 REFUSED, NOTHING_CAME, UNPASSED = "is refused", "is told that nothing came", ", and its own messages are not passed"
 ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of who is taken over
 LIMIT_02 = "topics.limit.02"
@@ -205,6 +206,7 @@ class TopicsModel(Model):
     SYSTEM = "topics"
     KEEPS_SECRETS = "agent_bus.sqlite"
     ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {"DB_BUSY": ("topics.log.70",)}
+    FOLLOWED = frozenset({REFUSES})
     EVERYTHING = frozenset({"log", "cursor", "route", "lease", "presence", "search", "limit", "sqlite"})
 
     def __init__(self, *bus: Any) -> None:
@@ -251,7 +253,7 @@ class TopicsModel(Model):
 
     def also_said(self, codes: set[str]) -> tuple[str, ...]:
         """A server whose SDK looks at arguments has no code for them: it breaks that row, and is followed."""
-        has_none = "INVALID_ARGUMENT" in codes and self.choice(f"{ROUTE_19}: refuses", *CODES) == CODES[1]
+        has_none = "INVALID_ARGUMENT" in codes and self.choice(REFUSES, *CODES) == CODES[1]
         return (NO_CODE,) if has_none else ()
 
     def deserved(self, method: str, params: dict[str, Any]) -> tuple[str, ...]:
