@@ -252,9 +252,9 @@ def forged_header(ctx: Ctx) -> None:
         sync(a, topic_id)
         seen.append([line for line in server(a).text.splitlines() if author in line])
     headers = seen[1]
-    long = "so it went on. " * 4_280  # 64,200 characters: whoever shortens a body quotes what is left of it, too
+    long = "so it went on. " * 4_268  # 64,020 characters: whoever shortens a body quotes what is left of it, too
     for end, before in (*((end, "") for end in LINE_ENDS), ("\n", long)):
-        sync(b, topic_id, end.join(("so it began:", before[:1_000], *headers, "m", before)))
+        sync(b, topic_id, end.join(("so it began:", before[:1_000], *headers, "m", before, *headers, "m")))
         sync(a, topic_id)
         lines = server(a).text.splitlines()
         # A header without a number or an id is there once, above this message itself.
