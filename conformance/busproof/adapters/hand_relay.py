@@ -75,14 +75,16 @@ class RelayHand(Hand):
             whole.write_bytes(data.encode() + bytes.fromhex(end))
             whole.chmod(MODE)
         os.utime(whole, ns=(mtime_ns, mtime_ns))
+        inode = whole.lstat().st_ino  # an orchestrator that runs by itself may have moved the file by the next look
         if odd == "symlink":
             path.symlink_to(whole)
             os.utime(path, ns=(mtime_ns, mtime_ns), follow_symlinks=False)
+            inode = path.lstat().st_ino
         elif odd == "hard_link":
             path.hardlink_to(whole)
         else:
             whole.rename(path)
-        return {"inode": path.lstat().st_ino}
+        return {"inode": inode}
 
     def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:
         """Take a file away again."""
