@@ -4,9 +4,9 @@ An operation needs no rules of its own. On a prepared store it is played once wi
 the state after are then all that may be found when a kill cut it short, and the state after is what a retry must
 reach. So a new operation is a new row in the `operations` of its subject.
 
-It must be idempotent: playing it twice is playing it once. Where it is not (`is_once`), nobody calls again who does not
-know that nothing happened. A method that has no operation stands among the subject's
-`reads`, or in `like` with a reason. A test holds all three against the protocol, and sees that reads change nothing.
+It must be idempotent: playing it twice is playing it once. One that is not (`is_once`) is called again only where it is
+certain that nothing happened. A method that has no operation stands among the subject's `reads`, or in `like` with a
+reason. A test holds all three against the protocol, and sees that reads change nothing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import queue
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +50,7 @@ from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
 IMAGES_OF_SESSION = 2_000  # then another order of the operations tells more
-DEATHS, DEATHS_OF_SLOW_STARTERS = 12, 1  # of an operation, before the power goes
+DEATHS, DEATHS_OF_SLOW_STARTERS = 12, 1  # places of an operation at which somebody dies before the power goes
 IMAGES_OF_DEATH = 8
 
 
@@ -130,10 +130,11 @@ class PowerLoss:
                     self._sessions.add(number, done)
             result.add(done)
         result.left_out = max(0, self._images - result.checked) if self._limit.is_over else 0
-        if self._places and not self._limit.is_over and not result.doubt:
+        if self._places and not result.doubt:
             after = self._deaths()
-            result.deaths, result.after_deaths = after.deaths, after.checked
+            result.deaths, result.after_deaths, result.undying = after.deaths, after.checked, after.undying
             result.problems += after.problems
+            result.doubt = after.doubt
         result.seconds = time.monotonic() - started
         return result
 
@@ -157,13 +158,14 @@ class PowerLoss:
         """Each operation dies before it syncs something, the same call is made again, and then the power goes."""
         result = PowerResult(self._durability)
         with self._grounds(0) as (grounds, work):
-            for operation in self._limit.ordered(self._operations, f"{self._seed}"):
-                rehearsal = None if operation.is_once else rehearse(grounds[0], operation, work / "rehearsal")
-                if rehearsal is None or rehearsal.ledger.doubt:
-                    continue
+            operations = [one for one in self._operations if not one.is_once]
+            for number, operation in enumerate(self._limit.ordered(operations, f"{self._seed}")):
+                if self._limit.is_over:
+                    result.undying = len(operations) - number
+                    break
+                rehearsal = rehearse(grounds[0], operation, work / "rehearsal")
+                result.doubt = result.doubt or rehearsal.ledger.doubt
                 for change in self._syncs(operation, rehearsal.changes):
-                    if self._limit.is_over:
-                        return result
                     self._death(grounds, operation, rehearsal, change, work, result)
         return result
 
@@ -180,7 +182,8 @@ class PowerLoss:
         before = [step for one in rehearsal.changes[: change.ordinal - 1] for step in one.steps]
         folder = work / f"again-{next(self._numbers)}"
         played = Recording(grounds[0], folder, rehearsal.base, before).play([operation])
-        if not played.doubt:
+        result.doubt = result.doubt or played.doubt
+        if not result.doubt:
             ends = (played.marks[1].answered_at + 1, len(played.tape))
             cuts = self._distinct(played, f"{self._seed} {change}", ends)
             states = self._states(grounds[0], played, work)
@@ -276,7 +279,7 @@ class PowerLoss:
         result.problems += look.shown
         self._tell(look.shown)
 
-    def _distinct(self, played: Played, seed: str, ats: Iterable[int] | None = None) -> Iterator[_Disk]:
+    def _distinct(self, played: Played, seed: str, ats: Sequence[int] = ()) -> Iterator[_Disk]:
         """Each disk once, with how many calls had been answered; `ats`: after these steps alone."""
         seen: set[tuple[int | bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
@@ -308,9 +311,7 @@ class PowerLoss:
                 shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
         return _Look(cut, lost, shown)
 
-    def _ordered(
-        self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str, ats: Iterable[int] | None
-    ) -> Iterator[Cut]:
+    def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str, ats: Sequence[int]) -> Iterator[Cut]:
         """What breaks most first; within a tier, in an order that the seed draws."""
         dice = random.Random(f"power {seed}")
         for tier in TIERS:

@@ -338,7 +338,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         limit=time,
         tell=lambda shown: _point(act, shown),
     ).run()
-    act.left_out["images"] = result.left_out
+    act.left_out.update({"images": result.left_out, "operations that die first": result.undying})
     act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
     if result.doubt:
         act.undecided.append(result.doubt)

@@ -26,6 +26,7 @@ class PowerResult:
     sessions: int = 0
     deaths: int = 0  # in the middle of a call that was made again, before the power went
     after_deaths: int = 0  # images of these, beside those that were asked for
+    undying: int = 0  # operations for whose deaths there was no time
     earlier: int = 0  # images that an earlier run checked
     by_model: Counter[str] = field(default_factory=Counter)
     lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images

@@ -105,7 +105,7 @@ class Client:
         async def ignore(_: Exception) -> None:
             """Whoever calls is told."""
 
-        credentials = None if creds is None else str(Path(creds).expanduser())
+        credentials = None if creds is None else _readable(creds)
         try:
             await self._connection.connect(
                 url.split(","),
@@ -114,7 +114,7 @@ class Client:
                 max_reconnect_attempts=-1,
                 user_credentials=credentials,
             )
-        except (ValueError, FileNotFoundError) as error:
+        except ValueError as error:
             raise InvalidArgument(f"nats_url or nats_creds: {error!s:.200}") from error
         except ImportError as error:  # nats-py signs with a package that its extra of this name brings
             raise InvalidArgument("nats_creds needs nkeys: pip install 'nats-py[nkeys]'") from error
@@ -144,3 +144,13 @@ class Client:
         except (nats.errors.Error, OSError, TimeoutError, concurrent.futures.TimeoutError) as error:
             future.cancel()
             raise Unreachable(f"{type(error).__name__}: {error!s:.200}") from error
+
+
+def _readable(creds: str) -> str:
+    """The path of the credentials; the client reads them only once a server has asked for them."""
+    path = Path(creds).expanduser()
+    try:
+        path.read_bytes()
+    except OSError as error:
+        raise InvalidArgument(f"nats_creds: {error!s:.200}") from error
+    return str(path)

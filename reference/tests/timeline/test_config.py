@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -54,11 +55,16 @@ def test_a_server_that_is_not_there_is_told_and_nothing_happened(store: Path) ->
     assert refused.value.definite
 
 
-def test_credentials_that_nobody_can_read_are_refused_and_nothing_is_left(store: Path) -> None:
-    """Without the package that signs, or without the file: either way it is said, and not by a fault of the client."""
-    with pytest.raises((InvalidArgument, Unreachable)) as refused:
-        TimelineBus(store, backend="nats", nats_url="nats://127.0.0.1:1", nats_creds=str(store / "missing"))
-    assert refused.value.definite
+@pytest.mark.parametrize("creds", ["missing", ".", "without a package that signs"])
+def test_credentials_that_cannot_be_used_are_refused_and_nothing_is_left(
+    store: Path, monkeypatch: pytest.MonkeyPatch, creds: str
+) -> None:
+    """No file, a folder, and a file with which nobody here can sign: before a server is asked for."""
+    if creds.startswith("without"):
+        (store / creds).write_text("-----BEGIN NATS USER JWT-----")
+        monkeypatch.setitem(sys.modules, "nkeys", None)
+    with pytest.raises(InvalidArgument, match="nats_creds"):
+        TimelineBus(store, backend="nats", nats_url="nats://127.0.0.1:1", nats_creds=str(store / creds))
     assert "nats" not in [thread.name for thread in threading.enumerate()]
 
 

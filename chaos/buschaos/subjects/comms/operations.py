@@ -200,8 +200,8 @@ _OPERATIONS = (
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
 )
-# Whose own retries are safe, send_with_retry is no call that is made once.
-_SENDS = (one for one in _OPERATIONS if one.needs[-1:] == _SEND and one.method != "send_with_retry")
+# But for send_with_retry: without an id its own retries would be other messages.
+_SENDS = [one for one in _OPERATIONS if {*_SEND} <= {*one.needs} and one.method != "send_with_retry"]
 OPERATIONS = (*_OPERATIONS[:-1], *map(_once, _SENDS), _OPERATIONS[-1])
 
 READS = frozenset(

@@ -80,7 +80,8 @@ def race(ctx: Ctx) -> None:
         if granted or is_seen:
             wins.append(len(granted))
     told = f"four processes claimed one message at once, {len(wins)} times; granted {wins}"
-    ctx.expect("comms.lease.09", wins == [1] * len(wins), told)
+    if wins:  # or nothing was seen
+        ctx.expect("comms.lease.09", wins == [1] * len(wins), told)
 
 
 @scenario("lease.addressee_only")

@@ -113,13 +113,14 @@ def links(ctx: Ctx) -> None:
         ctx.crash(bus)
         bus = ctx.agent("orchestrator")
         bus.refusal("scan")
-        misnamed = _misnamed(bus) if ctx.has("audit") else []
+        if ctx.has("audit"):
+            misnamed = _misnamed(bus)
+            ctx.expect("relay.limit.16", not misnamed, f"of links where folders should be, the trail says {misnamed}")
         _open_under_a_linked_lock(ctx, bus, outside / SECRET)
         ctx.expect(
             "relay.limit.15",
-            _told(outside) == before and bodies(agents, "ann") == [] and not misnamed,
-            f"outside held {before}, and holds {_told(outside)}; ann received {bodies(agents, 'ann')}; of links where "
-            f"folders should be, the audit trail says {misnamed}",
+            _told(outside) == before and bodies(agents, "ann") == [],
+            f"outside held {before}, and holds {_told(outside)}; ann received {bodies(agents, 'ann')}",
         )
 
 

@@ -4,7 +4,8 @@ from refbus.driver import serve
 from refbus.relay.bus import RelayBus
 from refbus.relay.presence import Presence
 
-KILLED_BY = ("relay.limit.15",)
+KILLED_BY = ("relay.limit.16",)
+ITEM = "limit.links"
 
 _obstacle = Presence._obstacle
 
