@@ -119,6 +119,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--against", metavar="PEER", help="hold against this peer's call alone")
     made.add_argument(
+        "--waits", action="store_true", help="hold a reader that waits in each of its looks, until a message has come"
+    )
+    made.add_argument(
         "--disk-full", action="store_true", help="fill the disk to every level; inject errors and short writes"
     )
     made.add_argument(
@@ -153,14 +156,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, tell, and return the exit code."""
     args = parser().parse_args(argv)
     counted = (args.kills, args.power, args.damage)
-    everything = set(counted) == {None} and not (args.points or args.holds or args.disk_full or args.gone)
+    asked = (args.points, args.holds, args.waits, args.disk_full, args.gone)
+    everything = set(counted) == {None} and not any(asked)
     subject = SUBJECTS[args.system]
     acts = acts_of(args.system, args.bus or []) if everything else frozenset()
     kills = KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS
     if args.at is not None:
         is_hold = isinstance(args.at, points.Place) or isinstance(args.at.verdict, Others)
         is_error = isinstance(args.at, points.Point) and isinstance(args.at.verdict, Fail | Short)
-        everything, acts, args.holds = False, frozenset(), is_hold
+        waits = {operation.name for operation, _ in subject.repertoire.waits}
+        args.waits = is_hold and bool(waits & set(args.only or ()))
+        everything, acts, args.holds = False, frozenset(), is_hold and not args.waits
         args.points, args.disk_full = not is_hold and not is_error, is_error  # each in the act that has its rows
     seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
     settings = Settings(
@@ -178,6 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         durability=args.durability,
         options=dict(option.split("=", 1) for option in args.option),
         holds=args.holds or "chaos.holds" in acts,
+        waits=args.waits or "chaos.waits" in acts,
         twice=args.twice,
         crossed=args.crossed,
         against=args.against,
@@ -218,7 +225,8 @@ def _errors(text: str) -> list[str]:
 
 
 def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
-    known = {operation.name: operation for operation in SUBJECTS[system].repertoire.operations}
+    of = SUBJECTS[system].repertoire
+    known = {operation.name: operation for operation in (*of.operations, *(reader for reader, _ in of.waits))}
     if unknown := [name for name in names if name not in known]:
         say(f"there is no operation {unknown[0]!r}: {', '.join(known)}", sys.stderr)
         raise SystemExit(EXIT_CODES["unknown"])

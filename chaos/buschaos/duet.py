@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from buschaos import reading
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Hold, Verdict, Watch, watched_child
-from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
+from buschaos.operations import WAITS_S, WHEN_MS, Operation, Prepared, tell_time
 from buschaos.points import Place
 from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
@@ -33,8 +33,9 @@ from busproof.adapters.base import Door, DoorError, Refused
 from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
-Order = Literal["victim", "between", "peer"]
+Order = Literal["victim", "between", "peer", "meanwhile"]
 ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # who is first; between: before later calls
+WAKING: tuple[Order, ...] = ("meanwhile", "peer")  # where the victim waits for the peer's call: when it is made
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
 LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
 SLICE_S = 0.002
@@ -71,9 +72,11 @@ class Duet:
         self.peers_held: Change | None = None
         self.peer_waited = False
         self.waited_ms = 0
+        self._began_s = self._let_go_s = 0.0
         self._sessions: list[Session] = []
         self._witness: Session | None = None
         self._told: dict[str, Any] = {}
+        self._ended_s: dict[str, float] = {}
         self._events: list[Event] | None = None
         self._params = self._filled(operation.method, operation.params)
         calls = [(peer.method, peer.params), *([peer.then] if peer.then is not None else [])]
@@ -100,18 +103,24 @@ class Duet:
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
             watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
         ):
-            mine = threading.Thread(
-                target=_call, args=(self._told, "victim", victim, [(self._operation.method, self._params)])
-            )
-            others = threading.Thread(target=_call, args=(self._told, "peer", peer, self._peers_calls))
-            later = threading.Thread(target=_call, args=(self._told, "peer", peer, self._later))
+            mine = self._caller("victim", victim, [(self._operation.method, self._params)])
+            others, later = self._caller("peer", peer, self._peers_calls), self._caller("peer", peer, self._later)
+            self._began_s = time.monotonic()
             try:
-                if place.ordinal == 0:
+                if first in ("victim", "between", "peer") and place.ordinal == 0:
                     turns = [others, later]
                     turns.insert(ORDERS.index(first), mine)
                     for one in turns:
                         one.start()
                         one.join(LIMIT_S)
+                elif first == "meanwhile":
+                    mine.start()
+                    _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
+                    made = list(watch.changes)
+                    others.start()
+                    _until(_or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
+                    self.peer_waited = others.is_alive()
+                    self._let_go_on(victims, peers, mine, others)
                 else:
                     mine.start()
                     _until(lambda: victims.stands or not mine.is_alive())
@@ -133,7 +142,9 @@ class Duet:
             finally:
                 victims.let_go()
                 peers.let_go()
-            self.changes = [change for change in watch.changes if change.path != ANSWER or self._peer.late]
+            if first != "meanwhile":
+                made = watch.changes
+            self.changes = [change for change in made if change.path != ANSWER or self._peer.late]
         self.held, self.peers_held = victims.change, peers.change
         for name in ("victim", "peer"):
             if isinstance(self._told.get(name), DoorError) and not isinstance(self._told[name], Refused):
@@ -143,14 +154,27 @@ class Duet:
 
     def _let_go_on(self, victims: _Held, peers: _Held, *threads: threading.Thread) -> None:
         """To their ends; a call that was not made by then is made."""
-        began = time.monotonic()
+        self._let_go_s = time.monotonic()
         victims.let_go()
         peers.let_go()
         for one in threads:
             if one.ident is None:
                 one.start()
             one.join(LIMIT_S)
-        self.waited_ms = round(1000 * (time.monotonic() - began)) if self.peer_waited else 0
+        self.waited_ms = round(1000 * (time.monotonic() - self._let_go_s)) if self.peer_waited else 0
+
+    def _caller(self, name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> threading.Thread:
+        def call() -> None:
+            _call(self._told, name, session, calls)
+            self._ended_s[name] = time.monotonic()
+
+        return threading.Thread(target=call)
+
+    @property
+    def slept_s(self) -> float | None:
+        """How long the victim waited with the peer answered and nobody held; None where half of its time was over."""
+        free_s = max(self._let_go_s, self._ended_s["peer"])
+        return None if free_s - self._began_s > WAITS_S / 2 else self._ended_s["victim"] - free_s
 
     def _plain(self, reply: Any) -> Any:
         """What an answer says, without what may differ from run to run: numbers, times, and ids that the bus chose."""
@@ -269,6 +293,8 @@ class Duet:
     def schedule(self) -> str:
         """Who stood where, for a reader."""
         held = f"{self._operation.name} held before {self.held}, {self._peer.name} "
+        if self._peer.ends_a_wait and self.held is None:
+            held = f"{self._operation.name} held nowhere, {self._peer.name} "
         if self._peer.later:
             held = f"{self._operation.name} held twice, at last before {self.held}, {self._peer.name} "
         if self.peers_held is not None:

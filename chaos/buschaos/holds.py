@@ -8,6 +8,8 @@ peer is held as well and the victim goes on first (`duet`): all, or as many as a
 The pairs that somebody thought of come first, each at every place. Then each operation meets every other one, itself
 too, at a few places each: as many of these pairs as are asked for, drawn by the seed (`crossed`).
 
+Who waits is held until what it waits for is there (`waits`), and must be woken then.
+
 No pair of calls needs rules of its own. The two orders in which nobody is held are played first: what is found after
 them, and what each was told, is all that may be found and told here, whoever stood still and where.
 """
@@ -28,12 +30,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from buschaos import reading
-from buschaos.duet import ORDERS, Duet, Ending, Order
+from buschaos.duet import ORDERS, WAKING, Duet, Ending, Order
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Kill
-from buschaos.operations import Operation, applicable
+from buschaos.operations import WAITS_S, Operation, applicable
 from buschaos.points import Place, Point
 from buschaos.snapshots import left_behind
 from buschaos.stage import SESSION_METHODS, Ground, Stage, Victims
@@ -74,6 +76,7 @@ class PairResult:
     waited: int = 0  # points at which the peer could not go on
     longest_ms: int = 0  # that it was kept waiting after the victim had gone on
     left_out: int = 0  # points for which there was no time
+    spared: int = 0  # points at which a reader that was not woken once would wait as long again
     problems: Shown = field(default_factory=list)
 
     def add(self, place: Place, duet: Duet) -> None:
@@ -88,7 +91,7 @@ class Holds:
     """Plays pairs; the victims are processes of the fleet's first bus. `tell` hears of each point's problems.
 
     `twice`: at how many places of a pair both stand still; `crossed`: how many pairs that nobody named;
-    `only` is one place of each pair, `against` one peer's call.
+    `only` is one place of each pair, `against` one peer's call; `waits`: readers that wait, and nothing else.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class Holds:
         crossed: int | None = None,
         only: Place | None = None,
         against: str | None = None,
+        waits: bool = False,
         seed: int = 0,
         time: Time | None = None,
         tell: Callable[[Shown], None] = lambda _: None,
@@ -111,13 +115,15 @@ class Holds:
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # pairs for which there was no time
         self._points, self._seed = points, seed
-        self._only, self._against = only, against
+        self._only, self._against, self._waits = only, against, waits
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
         is_slow = self._subject.is_slow_to_start
         self._twice = (TWICE_OF_SLOW_STARTERS if is_slow else TWICE_OF_PAIR) if twice is None else twice
         self._crossed = (CROSSED_OF_SLOW_STARTERS if is_slow else CROSSED) if crossed is None else crossed
-        every = self._subject.repertoire.operations if operations is None else operations
-        self._operations = [op for op in every if is_playable(self._subject, op, fleet.hello)]
+        of = self._subject.repertoire
+        every = tuple(reader for reader, _ in of.waits) if waits else of.operations
+        asked = every if operations is None else operations
+        self._operations = [op for op in asked if is_playable(self._subject, op, fleet.hello)]
         self._numbers = itertools.count()
         self._is_enough = threading.Event()
 
@@ -152,6 +158,8 @@ class Holds:
 
     def _pairs(self) -> list[Pair]:
         """Those that have a name, and of the others as many as are asked for; one place or one peer is of either."""
+        if self._waits:
+            return [pair for pair in self._subject.repertoire.waits if pair[0] in self._operations]
         named = pairs_of(self._subject, self._operations, self._fleet.hello)
         others = crossed(self._subject, self._operations, self._fleet.hello)
         if self._against is not None:
@@ -201,9 +209,13 @@ class Holds:
             return
         seed = f"{self._seed} {two.operation.name} {two.peer.name}"
         count = min(self._points, POINTS_OF_CROSSED) if two.peer.is_crossed else self._points
-        once = _drawn([Place(change.ordinal) for change in changes], count, seed)
+        every = [Place(change.ordinal) for change in changes]
+        # A reader may look again and again for as long as it waits: the first looks are all looks.
+        once = every[:count] if two.peer.ends_a_wait else _drawn(every, count, seed)
         reached = self._places(two, once, serial, result, time)
-        if two.peer.is_crossed:
+        if two.peer.ends_a_wait:  # in its sleep, too
+            self._places(two, [Place(0)], serial, result, time)
+        if two.peer.is_crossed or two.peer.ends_a_wait:
             return
         both = [Place(place.ordinal, peers) for place, ordinals in reached for peers in ordinals]
         self._places(two, _drawn(both, self._twice, seed), serial, result, time)
@@ -236,7 +248,7 @@ class Holds:
     def _orders(self, two: _Two) -> tuple[list[Ending], list[Change]]:
         """What comes of each order, and what the victim changes when it is first."""
         endings, changes = [], list[Change]()
-        for first in ORDERS if two.peer.later else ("victim", "peer"):
+        for first in WAKING if two.peer.ends_a_wait else ORDERS if two.peer.later else ("victim", "peer"):
             ending, duet = self._play(two, Place(0), first)
             endings.append(ending)
             changes = changes or duet.changes
@@ -253,6 +265,9 @@ class Holds:
             if time.is_over or self._is_enough.is_set():
                 result.left_out += len(ordered) - number
                 break
+            if two.peer.ends_a_wait and result.problems:  # each would last as long as the wait
+                result.spared += len(ordered) - number
+                break
             try:
                 ending, duet = self._play(two, place)
             except DoorError as error:
@@ -261,28 +276,32 @@ class Holds:
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
-            two.found(result, self._judged(two, place, duet, ending, serial))
+            if two.peer.ends_a_wait and duet.slept_s is None:
+                result.left_out += 1
+            else:
+                two.found(result, self._judged(two, place, duet, ending, serial))
             duet.close()
         return reached
 
-    def _play(self, two: _Two, place: Place, first: Order = "victim") -> tuple[Ending, Duet]:
+    def _play(self, two: _Two, place: Place, first: Order | None = None) -> tuple[Ending, Duet]:
         folder = two.side.work / f"duet-{next(self._numbers)}"
         duet = Duet(two.ground, two.side.peers, two.operation, two.peer, folder)
         try:
-            return duet.play(place, first), duet
+            return duet.play(place, first or ("meanwhile" if two.peer.ends_a_wait else "victim")), duet
         except BaseException:
             duet.close()
             raise
 
     def _judged(self, two: _Two, place: Place, duet: Duet, ending: Ending, serial: list[Ending]) -> Shown:
         try:
-            problems = [*_odd(two.operation, two.peer, ending, serial), *duet.judge(), *self._judge(duet.events())]
+            odd = _asleep if two.peer.ends_a_wait else _odd
+            problems = [*odd(two, duet, ending, serial), *duet.judge(), *self._judge(duet.events())]
         except DoorError as error:
             problems = [Problem("log", f"afterwards the store cannot be worked on: {error}")]
         if not problems:
             return []
         where = f"{duet.schedule()} ({two.again(place)})"
-        kept = duet.keep(self._out / "holds" / duet.folder.name, where)
+        kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, where)
         return [(replace(problem, point=where), kept / "history.jsonl") for problem in problems]
 
 
@@ -385,8 +404,21 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
     ]
 
 
-def _odd(operation: Operation, peer: PeerCall, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
+def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
+    """Was it woken by what it waited for? Where one of the two was refused, nothing came, or nobody waited."""
+    assert duet.slept_s is not None
+    if any(isinstance(told, dict) and set(told) == {"code"} for told in ending.told):
+        return
+    if duet.slept_s > WAITS_S / 2:
+        told = f"{two.operation.name} went on waiting for {duet.slept_s:.0f} s when {two.peer.name} was answered"
+        yield Problem(two.operation.noun, told)
+    else:
+        yield from _odd(two, duet, ending, serial)
+
+
+def _odd(two: _Two, _: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
     """Is it what one of the two orders gives?"""
+    operation, peer = two.operation, two.peer
     if any(ending.told == one.told and tables(ending.found) == tables(one.found) for one in serial):
         return
     told = [one for one in serial if one.told == ending.told]

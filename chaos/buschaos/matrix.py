@@ -35,6 +35,7 @@ _ACTS = {
     "points": "kill points",
     "power": "power loss",
     "holds": "holds",
+    "waits": "waits",
     "disk_full": "full disk and errors",
     "damage": "damage",
     "ways": "gone callers",

@@ -24,6 +24,7 @@ LATER_MS = 90_000  # from the first part of the preparation to the second: longe
 # When the operations happen: later again, or a renewal would change nothing.
 WHEN_MS = T0_MS + LATER_MS + 10_000
 BIG = "x" * 9000  # a payload for a blob, three pages long
+WAITS_S = 20  # who waits, waits so long in real time; woken after half of it, it was not woken
 
 
 Prepared = Any  # what a subject remembers of the store that it prepared; only its own operations look into it

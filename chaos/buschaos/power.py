@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from buschaos.crashpoints import first_of_each, rehearse
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change
-from buschaos.operations import Operation, applicable
+from buschaos.operations import Operation, Prepared, applicable
 from buschaos.recording import Played, Recording
 from buschaos.sessions import Durability, PowerResult, Sessions
 from buschaos.stage import Ground, Rehearsal, Stage, Victims
@@ -55,6 +56,11 @@ IMAGES_OF_DEATH = 8
 
 
 _Disk = tuple[Cut, Image, int]  # and how many calls had been answered
+
+
+def _said(params: dict[str, Any], _: Prepared) -> dict[str, Any]:
+    """The parameters of a call that needs nothing of the prepared store."""
+    return params
 
 
 class _Look(NamedTuple):
@@ -144,6 +150,7 @@ class PowerLoss:
         if number:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
             operations.sort(key=lambda op: not op.comes_first)
+        operations += self._last()
         result = PowerResult(self._durability)
         with self._grounds(images) as (grounds, work):
             played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
@@ -153,6 +160,15 @@ class PowerLoss:
                 cuts = self._distinct(played, f"{self._seed} {number}")
                 self._check(grounds, played, states, work, result, itertools.islice(cuts, images))
         return result
+
+    def _last(self) -> list[Operation]:
+        """One call more, new to the store: what the last of the operations did to its connection shows in the next."""
+        declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
+        return [
+            Operation(f"{one.method} at the end", "log", one.method, partial(_said, one.params))
+            for one in self._subject.epilogue[:1]
+            if set(one.needs) <= declared
+        ]
 
     def _deaths(self) -> PowerResult:
         """Each operation dies before it syncs something, the same call is made again, and then the power goes."""
@@ -208,7 +224,7 @@ class PowerLoss:
             history = work / "prepared.jsonl"
             prepared = self._subject.fill_store(self._fleet, work / "prepared", history, options=self._options)
             ids = {promise.id for promise in self._subject.truth.promises(read(history))}
-            for operation in self._operations:
+            for operation in [*self._operations, *self._last()]:
                 ids |= self._subject.repertoire.ids(operation.method, operation.params(prepared))
             inspector = lookers.enter_context(Inspector(self._fleet.system))
             ground = Ground(

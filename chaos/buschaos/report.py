@@ -128,6 +128,7 @@ def again(settings: Settings, act: str) -> str:
         "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}{_against(settings)}",
         "chaos.disk_full": f"--disk-full{_folder(settings)}{_errors(settings)}",
         "chaos.damage": f"--damage {settings.damage or 0} --seed {settings.seed}",
+        "chaos.waits": "--waits",
         "chaos.gone_callers": "--gone",
     }[act]
     only = "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.operations or ())

@@ -6,6 +6,7 @@
     chaos.holds          a process stands still at each change and lock of an operation, while a peer works
     chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
     chaos.damage         single bits are flipped, files are taken from under a live process
+    chaos.waits          a reader that waits stands still in its looks until what it waits for is there
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
 An act that was not asked for decides nothing. One that could not run, or was cut short (`limits`), is never green. One
@@ -35,7 +36,7 @@ from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.holds import Holds
 from buschaos.limits import Enough, Progress, Time
 from buschaos.nemeses import disk, server, syscalls
-from buschaos.operations import Operation
+from buschaos.operations import WAITS_S, Operation
 from buschaos.points import Place, Point
 from buschaos.power import PowerLoss
 from buschaos.sessions import Durability
@@ -54,6 +55,7 @@ ActName = Literal[
     "chaos.holds",
     "chaos.disk_full",
     "chaos.damage",
+    "chaos.waits",
     "chaos.gone_callers",
 ]
 
@@ -114,6 +116,7 @@ class Settings:
     twice: int | None = None  # places of a pair at which both stand still
     crossed: int | None = None  # pairs of operations that nobody named: so many, drawn by the seed
     against: str | None = None  # this peer's call alone
+    waits: bool = False
     disk_full: bool = False
     damage: int | None = None  # bits to flip in each kind of file
     gone: bool = False
@@ -134,6 +137,14 @@ class Settings:
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
         object.__setattr__(self, "out", self.out.resolve())
 
+    def of(self, act: ActName) -> Settings:
+        """Of the operations that were asked for, those that it plays: one that waits would take its time elsewhere."""
+        if self.operations is None:
+            return self
+        readers = {reader.name for reader, _ in SUBJECTS[self.system].repertoire.waits}
+        its = tuple(op for op in self.operations if (op.name in readers) == (act == "chaos.waits"))
+        return replace(self, operations=its)
+
     @property
     def asked(self) -> set[str]:
         """The acts that are asked for."""
@@ -144,6 +155,7 @@ class Settings:
             "chaos.holds": self.holds,
             "chaos.disk_full": self.disk_full,
             "chaos.damage": self.damage is not None,
+            "chaos.waits": self.waits,
             "chaos.gone_callers": self.gone,
         }
         return {act for act, asked in flags.items() if asked}
@@ -174,7 +186,16 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         where = " on a server" if server.is_on_a_server(settings.specs) else ""
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {settings.system}{where}")
     settings.out.mkdir(parents=True, exist_ok=True)
-    for stale in ("points", *([] if settings.resumes else ["power"]), "holds", "disk", "damage", "gone", "kills"):
+    for stale in (
+        "points",
+        *([] if settings.resumes else ["power"]),
+        "holds",
+        "waits",
+        "disk",
+        "damage",
+        "gone",
+        "kills",
+    ):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
@@ -189,7 +210,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
                 act.notes.append(reading.SHOWN_ONLY)
             began = monotonic()
             try:
-                _PLAYS[act.name](act, settings, fleet, settings.time.part(len(result.acts) - number))
+                _PLAYS[act.name](act, settings.of(act.name), fleet, settings.time.part(len(result.acts) - number))
             except (Enough, KeyboardInterrupt) as end:
                 result.is_interrupted = isinstance(end, KeyboardInterrupt)
                 why = act.ended_by = "interrupted" if result.is_interrupted else str(end)
@@ -364,7 +385,8 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     if act.could_not_run is not None:
         return
     repertoire = SUBJECTS[settings.system].repertoire
-    others = tuple(op for op in settings.operations or repertoire.operations if op.name in repertoire.others)
+    every = repertoire.operations if settings.operations is None else settings.operations
+    others = tuple(op for op in every if op.name in repertoire.others)
     is_pair, is_point = settings.against is not None or isinstance(settings.at, Place), isinstance(settings.at, Point)
     if not is_point:
         _pairs(act, settings, fleet, time.part(2) if others else time)
@@ -372,8 +394,16 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         _points(act, replace(settings, operations=others), time, kills=False, errors=(), others=True)
 
 
-def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    waited, longest_ms, left_out, not_asked = 0, 0, 0, 0
+def waits(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
+    """Readers that wait, held at all that they do before they sleep."""
+    act.could_not_run = _why_no_points(fleet)
+    if act.could_not_run is None:
+        _pairs(act, settings, fleet, time, waits=True)
+
+
+def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: bool = False) -> None:
+    waited, longest_ms, left_out, not_asked, spared = 0, 0, 0, 0, 0
+    what = act.name.removeprefix("chaos.")
     holds = Holds(
         fleet,
         settings.out,
@@ -383,6 +413,7 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         crossed=settings.crossed,
         only=settings.at if isinstance(settings.at, Place) else None,
         against=settings.against,
+        waits=waits,
         seed=settings.seed,
         time=time,
         tell=lambda shown: _point(act, shown),
@@ -391,12 +422,14 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         act.counts["points held"] += result.points
         act.counts["of them with both held"] += result.twice
         waited, left_out, not_asked = waited + result.waited, left_out + result.left_out, not_asked + result.not_asked
-        longest_ms = max(longest_ms, result.longest_ms)
+        longest_ms, spared = max(longest_ms, result.longest_ms), spared + result.spared
         pair = f"{result.operation.name} against {result.peer.name}"
-        act.progress.say(f"holds: {pair}: {result.points} points, {len(result.problems)} problems")
+        act.progress.say(f"{what}: {pair}: {result.points} points, {len(result.problems)} problems")
     act.left_out.update({"whole pairs": holds.left_out, "points of pairs": left_out})
     if not_asked:
         act.notes.append(f"both can stand still at {not_asked:,} places more (--twice)")
+    if spared:
+        act.notes.append(f"{spared} places more were not asked: who is not woken waits {WAITS_S} s at each")
     act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")
 
 
@@ -580,5 +613,6 @@ _PLAYS: dict[ActName, Callable[[Act, Settings, Fleet, Time], None]] = {
     "chaos.disk_full": disk_full,
     "chaos.damage": damaged,
     "chaos.gone_callers": gone_callers,
+    "chaos.waits": waits,
     "chaos.holds": held,  # there is always more of it: what time the others left is for the last
 }

@@ -134,7 +134,7 @@ def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(
     assert cli.main(argv) == 1
     said = capsys.readouterr()
     assert "✗ blob: " in said.err
-    assert "in part; not played: damage, disk full, holds, power loss, random kills; only save_blob" in said.out
+    assert "in part; not played: damage, disk full, holds, power loss, random kills, waits; only save_blob" in said.out
     assert lines.load(tmp_path / "report.jsonl").header["part"].startswith("in part")
 
 

@@ -19,6 +19,7 @@ CHAOS = {
     "chaos.disk_full",
     "chaos.damage",
     "chaos.gone_callers",
+    "chaos.waits",
 }
 
 

@@ -84,6 +84,7 @@ class PeerCall:
     late: tuple[LateCall, ...] = ()  # must be refused, or have no effect
     after_a_death: bool = False  # on a store that somebody left who died in the middle of the victim's operation
     is_crossed: bool = False  # nobody thought of it for the operation that it meets
+    ends_a_wait: bool = False  # the victim waits WAITS_S for what this call brings
 
     @property
     def is_plain(self) -> bool:
@@ -117,6 +118,8 @@ class Repertoire:
     peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
     # By operation: what other writers of the store do to its files meanwhile. It must end as it does without them.
     others: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    # Calls that wait for WAITS_S, and on the prepared store for nothing else than what the peer's call brings.
+    waits: tuple[tuple[Operation, PeerCall], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Truth:
 
 
 # Every system goes through these.
-ACTS = frozenset(
+_ACTS = frozenset(
     f"chaos.{act}" for act in ("random_kills", "kill_points", "power_loss", "holds", "disk_full", "damage")
 )
 
@@ -175,11 +178,16 @@ class Subject:
     end_spared: Callable[[Path], None] = lambda _: None
     # What others do to a store between a death and the survivor's coming.
     meanwhile: Callable[[Path], None] | None = None
-    acts: frozenset[str] = ACTS
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
     ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # what files claim that the database does not hold
+
+    @property
+    def acts(self) -> frozenset[str]:
+        """Those of every system, and those for which this one has something to call."""
+        special = {"chaos.waits": self.repertoire.waits, "chaos.gone_callers": self.consumer}
+        return _ACTS | {act for act, subject in special.items() if subject}
 
     def fill_store(
         self, fleet: Fleet, folder: Path, history: Path, *, options: dict[str, Any] | None = None

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any
 
-from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
+from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -289,4 +289,29 @@ PEERS = (
         later=(("export_audit_trail", lambda _: {}),),
     ),
     PeerCall("an export", "export_audit_trail", lambda _: {}, ("export_audit_trail", "send_message"), needs=("audit",)),
+)
+
+WAITS = (
+    (
+        Operation(
+            "receive_messages that waits",
+            "route",
+            "receive_messages",
+            lambda _: {"agent_id": "bob", "channels": ["awaited"], "timeout_seconds": WAITS_S},
+            ("wait",),
+        ),
+        PeerCall(
+            "what it waits for",
+            "send_message",
+            lambda _: {
+                "from_agent": "alice",
+                "to_agent": "bob",
+                "channel": "awaited",
+                "message_type": "note",
+                "payload": {},
+            },
+            ("receive_messages that waits",),
+            ends_a_wait=True,
+        ),
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from buschaos.operations import BIG, LATER_MS, Operation, tell_time
+from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -167,5 +167,20 @@ PEERS = (
         lambda _: {"timeline": "branch", "submission": "s", "agent_name": "alice", "parent": "main", "at": 4},
         ("fork",),
         needs=("fork",),
+    ),
+)
+
+WAITS = (
+    (
+        Operation(
+            "fetch that waits", "cursor", "fetch", lambda _: {"filter": wanted("awaited"), "wait_ms": 1000 * WAITS_S}
+        ),
+        PeerCall(
+            "what it waits for",
+            "send",
+            lambda _: {"key": request("awaited"), "payload": 1},
+            ("fetch that waits",),
+            ends_a_wait=True,
+        ),
     ),
 )

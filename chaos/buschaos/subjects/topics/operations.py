@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from buschaos.operations import Operation
+from buschaos.operations import WAITS_S, Operation
 from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -168,5 +168,24 @@ PEERS = (
     ),
     PeerCall(
         "the end of the topic", "topic_close", lambda p: {"topic_id": p.topic}, ("sync that sends", "cursor_reset")
+    ),
+)
+
+# Alice acknowledges all there is, and waits for more.
+WAITS = (
+    (
+        Operation(
+            "sync that waits",
+            "cursor",
+            "sync",
+            lambda p: _on_topic(p, auto_advance=False, ack_through=5, wait_seconds=WAITS_S),
+        ),
+        PeerCall(
+            "what it waits for",
+            "sync",
+            lambda p: _sync(p, outbox=[_item("awaited")], **_KEEPS),
+            ("sync that waits",),
+            ends_a_wait=True,
+        ),
     ),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from buschaos.subjects.base import ACTS, Repertoire, Subject, Truth
+from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
-from buschaos.subjects.topics.operations import LIKE, OPERATIONS, PEERS, READS, enter, ids, prepare
+from buschaos.subjects.topics.operations import LIKE, OPERATIONS, PEERS, READS, WAITS, enter, ids, prepare
 from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.shown import shown
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
@@ -20,7 +20,7 @@ def says_full(error: Refused) -> bool:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS),
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, waits=WAITS),
     Truth(facts, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=TopicsMemory,
@@ -36,5 +36,4 @@ SUBJECT = Subject(
     names_full_disk=False,
     consumer=CONSUMER,
     is_slow_to_start=True,
-    acts=ACTS | {"chaos.gone_callers"},
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buschaos.operations import BIG, LATER_MS, Operation, applicable, tell_time
+from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from busproof.protocol import HelloReply
 from busproof.session import Session
@@ -59,6 +59,9 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     _only(alice, "fred", "single")
     if declared(*_BURIES):
         _fail(alice)
+    if declared("wait"):
+        for message in alice.call("poll", agent_id="gus")["messages"]:
+            alice.call("ack", agent_id="gus", seq=message["seq"])
     return Prepared(bob.call("poll")["messages"][-1]["seq"], token, doomed_seq)
 
 
@@ -350,4 +353,20 @@ PEERS = (
         needs=("states",),
     ),
     PeerCall("an archival", "archive", lambda _: {}, ("archive", "publish", "process_loop"), needs=("archive",)),
+)
+
+# Gus has read all there is.
+WAITS = (
+    (
+        Operation(
+            "poll that waits", "cursor", "poll", lambda _: {"agent_id": "gus", "wait_ms": 1000 * WAITS_S}, ("wait",)
+        ),
+        PeerCall(
+            "what it waits for",
+            "publish",
+            lambda _: {"agent_id": "carol", "message": {"id": "awaited", "to": "gus", "type": "note"}},
+            ("poll that waits",),
+            ends_a_wait=True,
+        ),
+    ),
 )

@@ -10,7 +10,7 @@ from buschaos.plan import Call
 from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.worker.deliveries import deliveries
 from buschaos.subjects.worker.files import beside, facts
-from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, ids, prepare
+from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, WAITS, ids, prepare
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.shown import shown
 from buschaos.subjects.worker.state import ahead, comparable, problems, promises
@@ -56,7 +56,7 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, ids, reads=READS, peers=PEERS),
+    Repertoire(OPERATIONS, prepare, ids, reads=READS, peers=PEERS, waits=WAITS),
     Truth(facts, comparable, promises, problems, deliveries),
     roles=ROLES,
     memory=WorkerMemory,

@@ -1,0 +1,66 @@
+"""A reader that waits stands still in its looks, until what it waits for is there. It must be woken."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from buschaos import report
+from buschaos.cli import main
+from buschaos.holds import Holds, PairResult
+from buschaos.points import Place
+from buschaos.run import Settings, run
+from buschaos.subjects import SUBJECTS
+from busproof.fleet import Fleet, reference
+
+WAITERS = sorted(name for name, subject in SUBJECTS.items() if "chaos.waits" in subject.acts)
+
+
+def play(spec: str, system: str, out: Path, only: Place | None = None) -> PairResult:
+    """The pair of a system."""
+    with contextlib.closing(Fleet([spec], system=system)) as fleet:
+        (result,) = Holds(fleet, out, waits=True, only=only).run()
+        return result
+
+
+@pytest.mark.parametrize("system", WAITERS)
+def test_the_reference_is_woken_wherever_it_stands(system: str, tmp_path: Path) -> None:
+    """Also where it sleeps already; no place is left out."""
+    result = play(reference(system), system, tmp_path)
+    assert [problem.why for problem, _ in result.problems] == []
+    assert result.points > 5
+    assert (result.left_out, result.spared) == (0, 0)
+
+
+def test_who_was_not_woken_once_is_not_asked_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """It would wait as long at every place; a line plays the place alone, in the act that has the row."""
+    result = play(faulty("worker/sleeps_on_what_came_while_it_looked"), "worker", tmp_path)
+    ((problem, history),) = result.problems
+    assert "went on waiting for 2" in problem.why and "--at" in problem.point
+    assert history.exists() and result.spared > 0
+
+
+@pytest.mark.nightly
+def test_where_the_sender_is_refused_nobody_must_be_woken(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """The reader holds the lock, and who waits for it is told BUSY: nothing came."""
+    spec = faulty("worker/reads_under_the_write_lock")
+    for place in (Place(2), Place(3)):
+        assert [problem.why for problem, _ in play(spec, "worker", tmp_path, place).problems] == []
+
+
+def test_an_operation_that_waits_is_played_in_no_other_act(tmp_path: Path) -> None:
+    """It would take its 20 s at every point."""
+    (waiting,) = SUBJECTS["worker"].repertoire.waits
+    settings = Settings([reference("worker")], tmp_path, "worker", operations=(waiting[0],), points=True)
+    played = run(settings)
+    assert not any(played.acts[0].counts.values())
+    assert {row.outcome for row in report.rows(played, "worker")} == {"inconclusive"}
+
+
+def test_the_line_of_a_place_plays_it_in_the_act_that_has_the_row(tmp_path: Path) -> None:
+    line = ["worker", "--only", "poll that waits", "--against", "what it waits for", "--at", "2:hold"]
+    assert main([*line, "--out", str(tmp_path)]) == 0
+    assert '"worker.cursor.25"' in (tmp_path / "report.jsonl").read_text(encoding="utf-8")

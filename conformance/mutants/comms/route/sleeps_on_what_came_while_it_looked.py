@@ -1,0 +1,27 @@
+"""A reader looks, and only then asks for the version whose change will wake it: what came in between is in that."""
+
+import time
+from typing import Any
+
+from refbus.comms.bus import CommsBus
+from refbus.driver import serve
+from refbus.kernel.store import Store
+
+KILLED_BY = ("comms.route.46",)
+CHAOS = {"waits": True}
+
+
+def wait_for(store: Store, look: Any, wait_s: float) -> Any:
+    deadline = time.monotonic() + wait_s
+    found, seen = look(), store.version()
+    while not found and time.monotonic() < deadline:
+        time.sleep(0.005)
+        if store.version() != seen:
+            found, seen = look(), store.version()
+    return found
+
+
+Store.wait_for = wait_for
+
+if __name__ == "__main__":
+    serve({"comms": CommsBus})
