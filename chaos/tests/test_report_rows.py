@@ -48,6 +48,15 @@ def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str
     assert {"warn" if is_dialect else "fail"} <= {row.outcome for row in rows}
 
 
+def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() -> None:
+    """Who opens a folder twice takes nobody's copy."""
+    act = Act("chaos.holds")
+    act.problems.append((Problem("lease", "two have it"), Path("/nowhere")))
+    act.counts["points held"] = 9
+    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
+    assert told == {"relay.lease.16": "fail", "relay.log.67": "pass"}
+
+
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))
 def test_an_act_that_did_nothing_passes_no_row(system: str, name: str) -> None:
     """As with --only OP, where OP has no part in it."""
