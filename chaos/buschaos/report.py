@@ -44,7 +44,8 @@ def is_against(problem: Problem, row: Requirement, nouns: Set[str]) -> bool:
     """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
 
     One that is narrow does for what is of no other row's noun (`nouns` are those of the act). So does every row of an
-    act that has none of `log`: no problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and these of nothing else.
+    act that has none of `log`: no problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and
+    these of nothing else.
     """
     is_all = row.noun == "log" and not (row.narrow and problem.noun in nouns)
     is_its_noun = is_all or row.noun == problem.noun or not nouns & {"log", problem.noun}

@@ -45,7 +45,10 @@ WHOLE, SHORT, REST, IN_TWO = "whole", "short", "rest", "in two"
 
 # Choices on which a MUST row fails: a fault of the kit, or of the mutant.
 SINCE = "the model follows it since; it was not judged again"
-BLAMED = {"topics outbox_survives_a_bad_ack": SINCE}
+BLAMED = {
+    "topics outbox_survives_a_bad_ack": SINCE,
+    "relay short_ids": "of two agents, files of one name have one id: a pass breaks off at the second",
+}
 
 
 @dataclass(frozen=True)

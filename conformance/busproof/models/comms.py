@@ -421,7 +421,10 @@ class CommsModel(Model):
             self.votes.append(Vote(new.id, new.payload["options"], us_of(new.payload["deadline"]) or 0))
         elif new.type == "vote.cast" and (vote := self.vote(new.payload["vote_id"])):
             self.row("comms.log.50", "comms.log.60")
-            vote.casts[new.sender] = new.payload["option"]
+            first = vote.casts.get(new.sender, new.payload["option"])
+            is_another = first != new.payload["option"]
+            counts = not is_another or self.choice("comms.log.60: another vote", "counts", "does not") == "counts"
+            vote.casts[new.sender] = new.payload["option"] if counts else first
 
     def vote(self, vote_id: Any) -> Vote | None:
         """The vote that a message opened."""

@@ -101,19 +101,22 @@ class Processes:
         return _is_same(target)
 
     def end(self, targets: list[Target], grace_ms: int) -> None:
-        """SIGTERM to all that was started by them, and SIGKILL to what is left after the grace."""
+        """SIGTERM to all that was started by them, and SIGKILL to what is left after the grace.
+
+        What has become another user's (sudo, su) takes no signal of ours, and is not waited for.
+        """
         deadline = time.monotonic() + grace_ms / 1000
         left = members(targets)
-        _signal(left, signal.SIGTERM)
-        while left:
+        foreign = _signal(left, signal.SIGTERM)
+        while left := [pid for pid in left if pid not in foreign]:
             time.sleep(_LOOK_S)
             self._collect()
             left = members(targets)
             if time.monotonic() >= deadline:
-                _signal(left, signal.SIGKILL)
+                foreign |= _signal(left, signal.SIGKILL)
         for target in targets:
             child = self._children.pop(target.pid, None)
-            if child is not None:
+            if child is not None and target.pid not in foreign:
                 child.wait()
 
     def _collect(self) -> None:
@@ -139,7 +142,14 @@ def _is_same(target: Target) -> bool:
     return found is not None and found.started == target.started
 
 
-def _signal(pids: list[int], number: int) -> None:
+def _signal(pids: list[int], number: int) -> set[int]:
+    """Those that take none from this user."""
+    foreign = set()
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
             os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+        except PermissionError:
+            foreign.add(pid)
+    return foreign

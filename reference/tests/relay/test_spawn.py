@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.tests.relay.conftest import Agents, OpenRelay, rows, started
 
+from refbus.kernel import process
 from refbus.relay import fields
 from refbus.relay.bus import RelayBus
 from refbus.relay.failure import Failure
+from refbus.relay.processes import Processes, Target
 
 # What it was given, then a child in a session of its own, then a long sleep that no SIGTERM ends if it is told so.
 PROGRAM = """
@@ -244,3 +249,23 @@ def test_a_line_of_a_prompt_cannot_be_another_field() -> None:
         fields.read("CLI: a\nPROMPT: x\nCLI: b", ("CLI", "PROMPT"), long="PROMPT")
     with pytest.raises(Failure):
         fields.read("PATH: x", ("CLI",))
+
+
+def test_what_takes_no_signal_from_this_user_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an agent that has become another user by sudo: nobody here can end it, and a release must end."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    kill = os.kill
+    found = process.find(child.pid)
+    assert found is not None
+
+    def denied(_pid: int, _number: int) -> None:
+        raise PermissionError(errno.EPERM, "not permitted")
+
+    try:
+        monkeypatch.setattr(os, "kill", denied)
+        Processes().end([Target(child.pid, found.started, "0" * 32)], grace_ms=100)
+        assert child.poll() is None
+    finally:
+        monkeypatch.undo()
+        kill(child.pid, signal.SIGKILL)
+        child.wait()

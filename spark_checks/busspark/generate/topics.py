@@ -152,6 +152,8 @@ class Topics:
         del self._holes[topic]
         log = self._logs[topic]
         row = log.pop()
+        if row.seq == self._tops[topic]:  # nobody was told of it: the next message has it, or it would be a gap
+            self._tops[topic] -= 1
         row.seq = seq
         at = bisect(log, seq, key=lambda one: one.seq)
         log.insert(at, row)

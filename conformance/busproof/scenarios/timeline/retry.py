@@ -8,8 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import Row, at_once
-from busproof.scenarios.timeline.common import ANY_INVOKE, ANY_REQUEST, far_away, fetch, invoke, log, request, scenario
+from busproof.scenarios.common import Row, at_once, said
+from busproof.scenarios.timeline.common import (
+    ANY_INVOKE,
+    ANY_REQUEST,
+    far_away,
+    fetch,
+    invoke,
+    log,
+    record,
+    request,
+    scenario,
+)
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -106,6 +116,31 @@ def exact_key(ctx: Ctx) -> None:
     got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
     ok = not isinstance(got, DoorError) and got["payload"] == "own"
     ctx.expect("timeline.retry.06", ok, f"the call ended in {got!s:.300}")
+
+
+@scenario("retry.refused", needs=("calls", "sqlite"), is_long=True)
+def refused(ctx: Ctx) -> None:
+    """A session's call meets a lock that another program holds; it makes the call again, and is answered."""
+    caller, other = ctx.agent("caller"), ctx.agent("other")
+    other.call("send", key=request(1), payload="before")
+    key = request(2)
+    call = {**of(key), "payload": "ask"}
+    with record(ctx) as held:
+        held.execute("BEGIN IMMEDIATE")
+        refusal = caller.refusal("call_service", **call, timeout_ms=400)
+        held.execute("ROLLBACK")
+
+    def answer() -> Row:
+        _until(lambda: any(one["key"] == key for one in _asked(other)))
+        return other.call("reply", key=key, payload="own")
+
+    got, _ = at_once(lambda: caller.call("call_service", **call, timeout_ms=WAIT_MS), answer)
+    asked = [one["number"] for one in log(other) if one["key"] == key]
+    ok = not isinstance(got, DoorError) and got["payload"] == "own" and len(asked) == 1
+    why = (
+        f"refused with {said(refusal)}, the same call again ended in {got!s:.300}; its request has the numbers {asked}"
+    )
+    ctx.expect("timeline.retry.12", ok, why)
 
 
 @scenario("retry.answered_while_away", needs=("calls", "nats"), is_long=True)

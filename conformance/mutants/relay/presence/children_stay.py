@@ -9,8 +9,8 @@ from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.presence.28",)
 
-WAS = "left = members(targets)\n        _signal(left, signal.SIGTERM)"
-IS = "left = []\n        _signal([target.pid for target in targets if target.pid], signal.SIGTERM)"
+WAS = "left = members(targets)\n        foreign = _signal(left, signal.SIGTERM)"
+IS = "left = []\n        foreign = _signal([target.pid for target in targets if target.pid], signal.SIGTERM)"
 SOURCE = inspect.getsource(processes.Processes.end)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(processes))
