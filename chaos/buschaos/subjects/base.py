@@ -137,7 +137,7 @@ class Truth:
 
 
 # Every system goes through these.
-_ACTS = frozenset(
+ACTS = frozenset(
     f"chaos.{act}" for act in ("random_kills", "kill_points", "power_loss", "holds", "disk_full", "damage")
 )
 
@@ -178,16 +178,11 @@ class Subject:
     end_spared: Callable[[Path], None] = lambda _: None
     # What others do to a store between a death and the survivor's coming.
     meanwhile: Callable[[Path], None] | None = None
+    acts: frozenset[str] = ACTS
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
     ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # what files claim that the database does not hold
-
-    @property
-    def acts(self) -> frozenset[str]:
-        """Those of every system, and those for which this one has something to call."""
-        special = {"chaos.waits": self.repertoire.waits, "chaos.gone_callers": self.consumer}
-        return _ACTS | {act for act, subject in special.items() if subject}
 
     def fill_store(
         self, fleet: Fleet, folder: Path, history: Path, *, options: dict[str, Any] | None = None
