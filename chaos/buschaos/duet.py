@@ -105,22 +105,25 @@ class Duet:
         ):
             mine = self._caller("victim", victim, [(self._operation.method, self._params)])
             others, later = self._caller("peer", peer, self._peers_calls), self._caller("peer", peer, self._later)
+            asleep: int | None = (
+                None  # how many changes a reader had made when it slept; what it does woken is no place
+            )
             self._began_s = time.monotonic()
             try:
-                if first in ("victim", "between", "peer") and place.ordinal == 0:
+                if first == "meanwhile":
+                    mine.start()
+                    _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
+                    asleep = len(watch.changes)
+                    others.start()
+                    _until(_or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
+                    self.peer_waited = others.is_alive()
+                    self._let_go_on(victims, peers, mine, others)
+                elif place.ordinal == 0:
                     turns = [others, later]
                     turns.insert(ORDERS.index(first), mine)
                     for one in turns:
                         one.start()
                         one.join(LIMIT_S)
-                elif first == "meanwhile":
-                    mine.start()
-                    _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
-                    made = list(watch.changes)
-                    others.start()
-                    _until(_or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
-                    self.peer_waited = others.is_alive()
-                    self._let_go_on(victims, peers, mine, others)
                 else:
                     mine.start()
                     _until(lambda: victims.stands or not mine.is_alive())
@@ -142,9 +145,7 @@ class Duet:
             finally:
                 victims.let_go()
                 peers.let_go()
-            if first != "meanwhile":
-                made = watch.changes
-            self.changes = [change for change in made if change.path != ANSWER or self._peer.late]
+            self.changes = [change for change in watch.changes[:asleep] if change.path != ANSWER or self._peer.late]
         self.held, self.peers_held = victims.change, peers.change
         for name in ("victim", "peer"):
             if isinstance(self._told.get(name), DoorError) and not isinstance(self._told[name], Refused):

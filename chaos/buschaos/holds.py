@@ -76,6 +76,7 @@ class PairResult:
     waited: int = 0  # points at which the peer could not go on
     longest_ms: int = 0  # that it was kept waiting after the victim had gone on
     left_out: int = 0  # points for which there was no time
+    answered: int = 0  # points at which neither of the two was refused
     spared: int = 0  # points at which a reader that was not woken once would wait as long again
     problems: Shown = field(default_factory=list)
 
@@ -279,6 +280,7 @@ class Holds:
             if two.peer.ends_a_wait and duet.slept_s is None:
                 result.left_out += 1
             else:
+                result.answered += not _is_refused(ending)
                 two.found(result, self._judged(two, place, duet, ending, serial))
             duet.close()
         return reached
@@ -404,10 +406,15 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
     ]
 
 
+def _is_refused(ending: Ending) -> bool:
+    """Was one of the two told a code?"""
+    return any(isinstance(told, dict) and set(told) == {"code"} for told in ending.told)
+
+
 def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
     """Was it woken by what it waited for? Where one of the two was refused, nothing came, or nobody waited."""
     assert duet.slept_s is not None
-    if any(isinstance(told, dict) and set(told) == {"code"} for told in ending.told):
+    if _is_refused(ending):
         return
     if duet.slept_s > WAITS_S / 2:
         told = f"{two.operation.name} went on waiting for {duet.slept_s:.0f} s when {two.peer.name} was answered"

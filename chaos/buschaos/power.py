@@ -113,7 +113,7 @@ class PowerLoss:
 
     def _what(self) -> dict[str, Any]:
         """What a session that was checked earlier must have been about."""
-        operations = [op.name for op in self._operations]
+        operations = [op.name for op in (*self._operations, *self._last())]
         return {
             "bus": self._fleet.specs,
             "seed": self._seed,

@@ -402,7 +402,7 @@ def waits(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: bool = False) -> None:
-    waited, longest_ms, left_out, not_asked, spared = 0, 0, 0, 0, 0
+    waited, longest_ms, left_out, not_asked, spared, answered = 0, 0, 0, 0, 0, 0
     what = act.name.removeprefix("chaos.")
     holds = Holds(
         fleet,
@@ -423,11 +423,14 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: boo
         act.counts["of them with both held"] += result.twice
         waited, left_out, not_asked = waited + result.waited, left_out + result.left_out, not_asked + result.not_asked
         longest_ms, spared = max(longest_ms, result.longest_ms), spared + result.spared
+        answered += result.answered
         pair = f"{result.operation.name} against {result.peer.name}"
         act.progress.say(f"{what}: {pair}: {result.points} points, {len(result.problems)} problems")
     act.left_out.update({"whole pairs": holds.left_out, "points of pairs": left_out})
     if not_asked:
         act.notes.append(f"both can stand still at {not_asked:,} places more (--twice)")
+    if waits and act.counts["points held"] and not answered:
+        act.undecided.append("the reader or its sender was refused at every place: nobody was seen to be woken")
     if spared:
         act.notes.append(f"{spared} places more were not asked: who is not woken waits {WAITS_S} s at each")
     act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")

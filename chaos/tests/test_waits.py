@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,27 @@ from buschaos.run import Settings, run
 from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet, reference
 
+REFUSES_TO_WAIT = """
+from refbus.driver import serve
+from refbus.kernel.errors import InvalidArgument
+from refbus.worker.bus import WorkerBus
+
+
+class Hasty(WorkerBus):
+    def poll(self, agent_id, limit=100, wait_ms=0):
+        if wait_ms:
+            raise InvalidArgument("nobody waits here")
+        return super().poll(agent_id, limit)
+
+
+serve({"worker": Hasty})
+"""
 WAITERS = sorted(name for name, subject in SUBJECTS.items() if "chaos.waits" in subject.acts)
+
+
+def test_the_systems_with_a_call_that_waits_are_those_that_are_asked() -> None:
+    assert [name for name, subject in sorted(SUBJECTS.items()) if subject.repertoire.waits] == WAITERS
+    assert WAITERS == ["comms", "timeline", "topics", "worker"]
 
 
 def play(spec: str, system: str, out: Path, only: Place | None = None) -> PairResult:
@@ -41,6 +62,16 @@ def test_who_was_not_woken_once_is_not_asked_again(tmp_path: Path, faulty: Calla
     ((problem, history),) = result.problems
     assert "went on waiting for 2" in problem.why and "--at" in problem.point
     assert history.exists() and result.spared > 0
+
+
+def test_a_reader_that_is_always_refused_is_no_pass(tmp_path: Path) -> None:
+    """Nobody was woken, and nothing says that somebody would be."""
+    bus = tmp_path / "bus.py"
+    bus.write_text(REFUSES_TO_WAIT)
+    played = run(Settings([f"exec:{sys.executable} {bus}"], tmp_path / "out", "worker", waits=True))
+    (row,) = report.rows(played, "worker")
+    assert (row.requirement, row.outcome) == ("worker.cursor.25", "inconclusive")
+    assert "refused at every place" in row.why
 
 
 @pytest.mark.nightly

@@ -163,6 +163,7 @@ class Stage:
                 break
 
     def _finish(self, is_lying: bool) -> None:
+        in_the_dump = [fault for fault in self.truth if fault.is_of_the_end]
         for op, rest, rows, faults in self._bus.states(list(self._bus.last_lies) if is_lying else []):
             self._write(0, "invoke", op=op, agent="agent-0", value={})
             at = self._index
@@ -170,10 +171,9 @@ class Stage:
             for key, row in rows:
                 self._write(0, "state", op=op, key=key, value=row)
                 self._states += 1
+            for fault in (*faults, *(in_the_dump if op == "dump" else ())):
+                fault.event, fault.is_of_the_end = at, True
             self.truth += faults
-            for fault in self.truth:
-                if fault in faults or (fault.is_of_the_end and op == "dump"):
-                    fault.event = at
         self._write(-1, "footer", value={"events": self._index, "states": self._states})
 
     def _write(self, process: int, type_: str, **columns: Any) -> None:

@@ -15,8 +15,12 @@ from busspark.generate.stage import Fault
 
 
 def unexplained(verdicts: list[Verdict], truth: list[Fault]) -> list[str]:
-    """Violations that nobody planted."""
-    events = {(kind, fault.event) for fault in truth for kind in (fault.kind, *fault.also)}
+    """Violations that nobody planted.
+
+    All that the final state shows is of one event: there a fault that has a number explains what is of that number.
+    """
+    told = [fault for fault in truth if not (fault.is_of_the_end and fault.seq)]
+    events = {(kind, fault.event) for fault in told for kind in (fault.kind, *fault.also)}
     seqs = {(kind, fault.seq) for fault in truth for kind in (fault.kind, *fault.also) if fault.seq}
     return [
         f"{witness.kind} {witness.events} {witness.a} {witness.b}"

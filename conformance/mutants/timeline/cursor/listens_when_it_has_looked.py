@@ -1,9 +1,10 @@
-"""A reader looks, and only then asks for the version whose change will wake it: what came in between is in that."""
+"""A worker looks, and only then has the folder's events told to it: one that came before it listens rings no bell."""
 
 import time
 from typing import Any
 
 from refbus.driver import serve
+from refbus.kernel import wake
 from refbus.kernel.store import Store
 from refbus.timeline.bus import TimelineBus
 
@@ -13,14 +14,16 @@ CHAOS = {"waits": True}
 
 def wait_for(store: Store, look: Any, wait_s: float) -> Any:
     deadline = time.monotonic() + wait_s
-    found, seen = look(), store.version()
-    while not found and time.monotonic() < deadline:
-        time.sleep(0.005)
-        if store.version() != seen:
-            found, seen = look(), store.version()
+    if found := look():
+        return found
+    with store.waiters.borrow() as waiter:
+        while not found and (left_s := deadline - time.monotonic()) > 0:
+            waiter.wait(left_s)
+            found = look()
     return found
 
 
+wake.SLEEP_S_MAX = 3600.0  # the bell alone
 Store.wait_for = wait_for
 
 if __name__ == "__main__":
