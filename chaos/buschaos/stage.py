@@ -321,12 +321,17 @@ class Stage:
 
     def judge(self, outcome: Outcome, rehearsal: Rehearsal, *, again: bool = True) -> list[Problem]:
         """What a survivor finds, and finds after the same call again."""
+        subject = self._ground.subject
         try:
             found, evidence = self.find()
+            # Whatever a retry would heal: a reader may come before it.
+            wrong = self._half_done(outcome, rehearsal, found) or subject.truth.problems(evidence)
+            is_file = state.tables(rehearsal.before) == state.tables(rehearsal.after)
+            if not wrong and is_file and found == rehearsal.before and self._operation.method != subject.export:
+                # Only a file would show it, and none does: no export may tell of it.
+                wrong = subject.truth.problems(self.evidence())
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
-        # Whatever a retry would heal: a reader may come before it.
-        wrong = self._half_done(outcome, rehearsal, found) or self._ground.subject.truth.problems(evidence)
         return wrong or (self._again(outcome, rehearsal) if again else [])
 
     def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:

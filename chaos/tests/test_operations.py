@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from buschaos.nemeses.syscalls import Continue, Supervision, watched_child
-from buschaos.operations import applicable
+from buschaos.operations import WHEN_MS, applicable
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import Refused
 from busproof.adapters.doors import open_door
 from busproof.fleet import Fleet, reference
+from busproof.history import read
 from busproof.protocol import CONTRACTS
 
 OF_THE_KIT = {"hello", "clock.set"}
@@ -39,7 +41,10 @@ def test_every_method_of_the_protocol_is_played_or_said_why_not(system: str) -> 
 
 @pytest.mark.parametrize("system", sorted(SUBJECTS))
 def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> None:
-    """Each is called under the supervisor, on a store with something of everything."""
+    """Each is called under the supervisor, on a store with something of everything, about everybody who is there.
+
+    At the time of the operations: what was due only then is a write that a look at an earlier time would not make.
+    """
     subject, contract = SUBJECTS[system], CONTRACTS[system]
     supervision = Supervision()
     with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
@@ -49,19 +54,45 @@ def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> No
         try:
             door.get_ready(system)
             door.call("open", {"store": str(store), "options": {}})
+            if fleet.hello.clock == "manual":
+                door.call("clock.set", {"now_ms": WHEN_MS})
             door.call(*subject.settle)  # an MCP server opens its database with the first call
             child = watched_child(door)
-            for method in sorted(subject.repertoire.reads):
-                params = dict(TRIED.get(method) or contract.trials.get(method, {}))
+            known = values_by_name(tmp_path / "history.jsonl")
+            reads = [
+                (method, params)
+                for method in sorted(subject.repertoire.reads)
+                for params in about_each(dict(TRIED.get(method) or contract.trials.get(method, {})), known)
+            ]
+            for method, params in reads:
                 with child.watched(store, lambda _: Continue()) as watch:
                     with contextlib.suppress(Refused):
                         door.call(method, params)
                     door.call(*subject.settle)
                 changed = [str(change) for change in watch.changes]
-                assert changed == [], f"{method} changes {changed}"
+                assert changed == [], f"{method} of {params} changes {changed}"
         finally:
             door.kill()
             supervision.end()
+
+
+def values_by_name(history: Path) -> dict[str, set[str]]:
+    """Of each parameter that is a word: all that it was in the preparation. An agent is named by its calls, too."""
+    known = defaultdict[str, set[str]](set)
+    for event in read(history):
+        if event.type == "invoke":
+            for name, value in {"agent_id": event.agent, **event.value}.items():
+                if isinstance(value, str):
+                    known[name].add(value)
+    return known
+
+
+def about_each(params: dict[str, Any], known: dict[str, set[str]]) -> Iterator[dict[str, Any]]:
+    """The call as it is, and about everybody else who was named in the place of one of its words."""
+    yield params
+    for name, value in params.items():
+        if isinstance(value, str):
+            yield from ({**params, name: other} for other in sorted(known.get(name, ())))
 
 
 @pytest.mark.parametrize("system", sorted(SUBJECTS))

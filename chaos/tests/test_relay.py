@@ -111,15 +111,29 @@ def test_who_closes_lets_one_other_in(tmp_path: Path, faulty: Callable[[str], st
 
 SOUND: dict[str, Any] = {
     "ledger": [
-        {"message_id": "ann/1", "direction": "outbox", "agent_name": "ann", "target": "*", "status": "archived"},
-        {"message_id": "bob/9", "direction": "inbox", "agent_name": "bob", "target": "*", "status": "completed"},
+        {
+            "message_id": "ann/1",
+            "direction": "outbox",
+            "agent_name": "ann",
+            "target": "*",
+            "status": "archived",
+            "checksum": "5e",
+        },
+        {
+            "message_id": "bob/9",
+            "direction": "inbox",
+            "agent_name": "bob",
+            "target": "*",
+            "status": "completed",
+            "checksum": None,
+        },
     ],
     "pending_operations": [{"id": 1, "operation_type": "deliver", "completed_at": 5}],
     "copies": [
         {"agent": agent, "name": "9.msg", "id": "ann/1", "is_whole": True, "text": ""} for agent in ("bob", "cid")
     ],
     "outboxes": [],
-    "archived": [{"file": "ann/1"}],
+    "archived": [{"file": "ann/1", "sha256": "5e"}],
     "scratch": [],
     "sent": [{"file": "ann/1"}],
     "agents": [{"name": "ann", "pid": None}, {"name": "w", "pid": 7}],
@@ -139,6 +153,7 @@ SOUND: dict[str, Any] = {
         ({"ledger": []}, "lost: [\"ann/1\"] were put into outboxes"),
         ({"archived": []}, "lost: the files of [\"ann/1\"] are nowhere"),
         ({"outboxes": SOUND["archived"]}, "doubled: the files of [\"ann/1\"] are in two places"),
+        ({"archived": [{"file": "ann/1", "sha256": "d1"}]}, "lost: ann/1 went into the archive with other words"),
         ({"elsewhere": [{"file": "x"}]}, "outside: x was written through a link"),
         ({"scratch": [{"file": "x"}]}, "left behind: tmp/x"),
         ({"running": [*SOUND["running"], {"agent": "w", "pid": 8}]}, "orphan: a process of w lives that the ledger"),

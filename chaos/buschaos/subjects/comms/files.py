@@ -13,6 +13,7 @@ from busproof.oddities.comms import torn_artifacts
 from busproof.protocol import HelloReply
 
 TRAIL = Path(".claude") / "audit-trail.jsonl"
+ARTIFACTS = Path(".claude") / "artifacts"
 _HOOKS = b'{"tool": "Edit", "file": "notes.md"}\n'  # it names no message
 
 
@@ -28,14 +29,15 @@ def facts(store: Path) -> dict[str, Any]:
     claude = store / ".claude"
     return {
         "integrity": reading.integrity(claude / "communications" / "messages.db"),
-        "torn_artifacts": torn_artifacts(claude / "artifacts"),
+        "torn_artifacts": torn_artifacts(store / ARTIFACTS),
+        "artifacts": sorted(str(path.relative_to(store)) for path in store.glob(f"{ARTIFACTS}/*/*/*")),
         **_trail(store / TRAIL),
     }
 
 
 def artifacts(store: Path, _hello: HelloReply) -> list[dict[str, str]]:
     """Each artifact, whole: long ones by their length and digest. Temporary files do not count."""
-    folder = store / ".claude" / "artifacts"
+    folder = store / ARTIFACTS
     return [
         {"path": str(path.relative_to(folder)), "content": _short(path.read_bytes())}
         for path in (sorted(folder.rglob("*.json")) if folder.is_dir() else [])

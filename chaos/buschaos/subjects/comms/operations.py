@@ -169,6 +169,9 @@ _OPERATIONS = (
         lambda _: {"agent_id": "alice", "status": "degraded"},
         ("presence",),
     ),
+    Operation(  # it has abandoned a message, which is due again
+        "get_agent_health", "presence", "get_agent_health", lambda _: {"agent_id": "bob"}, ("presence", "clock")
+    ),
     Operation(
         "subscribe_to_channel",
         "route",
@@ -209,7 +212,6 @@ READS = frozenset(
         "circuit_breaker",
         "dead_letters",
         "dump",
-        "get_agent_health",
         "get_subscribed_channels",
         "read_artifact",
         "receive_messages",
@@ -251,7 +253,7 @@ PEERS = (
         "a claim of the same abandoned message",
         "claim_message",
         lambda p: _of(p, "abandoned"),
-        ("claim_message, abandoned",),
+        ("claim_message, abandoned", "get_agent_health", "cleanup_expired_messages"),
         needs=("clock",),
     ),
     PeerCall(

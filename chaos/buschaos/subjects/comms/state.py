@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
+from buschaos.subjects.comms.files import ARTIFACTS
 from busproof.history import Event
 
 DELAY_S_MIN = 0.5  # after which a failed message may be due again
@@ -117,12 +118,19 @@ def _seconds(text: Any) -> float:
 
 
 def _trail(evidence: Evidence) -> Iterable[Problem]:
-    """The form of a line is the bus's own: a change has a line that names its message (docs/spec/comms.md)."""
+    """The form of a line is the bus's own: a change has a line that names its message (docs/spec/comms.md).
+
+    And no line tells of what did not happen (C23): no run removes an artifact.
+    """
     for bad in evidence.facts["bad_lines"]:
         yield Problem("export", f"torn: {bad}")
     changes = {promise.id: 1 for promise in evidence.promises}
     for row in (evidence.dump or {"messages": []})["messages"]:
         changes[row["id"]] = 1 + (row.get("delivery_count") or 0)  # it was sent, and each of its claims
+    named = {name for _, names in evidence.facts["trail"] for name in names}
+    for name in sorted(named - {*evidence.facts["artifacts"]}):
+        if name.startswith(f"{ARTIFACTS}/"):
+            yield Problem("export", f"the audit trail tells of {name}, which is not there")
     lines = [(line, changes.keys() & set(named)) for line, named in evidence.facts["trail"]]
     if doubled := [line for line, times in Counter(line for line, about in lines if about).items() if times > 1]:
         yield Problem("export", f"doubled: these lines stand more than once in the trail: {short(doubled)}")

@@ -25,6 +25,7 @@ NAME = "AGENT_RELAY_NAME"  # the variable by which an agent knows who it is
 Running = list[dict[str, Any]]  # agent and pid of each
 LONG_S = 5.0
 BEGUN = "begun"  # beside the store: a line of each program that was started, and its pid
+ANEW = b"TO: no address\n\nwritten anew"
 ELSEWHERE = "elsewhere"  # beside the store: what that link points to
 
 
@@ -161,10 +162,17 @@ def link(store: Path) -> None:
         inbox.symlink_to(store.parent / ELSEWHERE)
 
 
-def clear_away(store: Path) -> None:
-    """The same agent has nothing to read, and removes its inbox."""
+def be_rude(store: Path) -> None:
+    """The same agent has nothing to read, and removes its inbox, and writes a file anew that it has sent."""
+    home = store / "agents" / LINKED
     with contextlib.suppress(OSError):  # there is something, or no inbox
-        (store / "agents" / LINKED / "inbox").rmdir()
+        (home / "inbox").rmdir()
+    for path in (home / "outbox").glob("*.msg"):
+        # In place, and as if it were a moment younger: its number is the old one, and its time is not.
+        with contextlib.suppress(FileNotFoundError), open(path, "r+b") as opened:
+            opened.write(ANEW)
+            opened.truncate()
+            os.utime(opened.fileno(), ns=(_OLD_NS + 1_000_000, _OLD_NS + 1_000_000))
 
 
 class Writer:

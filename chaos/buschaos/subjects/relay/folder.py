@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shutil
 import sqlite3
 import tempfile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ def state(store: Path) -> dict[str, Any]:
             *(_copy(path.parent.name, path) for path in sorted((store.parent / TAKEN).glob("*/*"))),
         ],
         "outboxes": [{"file": f"{path.parts[-3]}/{path.stem}"} for path in sorted(store.glob("agents/*/outbox/*.msg"))],
-        "archived": [{"file": id_} for id_ in sorted(map(_archived, store.glob("archive/*/*/*")))],
+        "archived": sorted(map(_archived, store.glob("archive/*/*/*")), key=itemgetter("file", "sha256")),
         "scratch": [{"file": path.name} for path in sorted((store / "tmp").glob("*"))],
         "elsewhere": [{"file": path.name} for path in sorted((store.parent / ELSEWHERE).glob("*"))],
         "sent": _sent(store.parent / SENT),
@@ -72,9 +74,10 @@ def _copy(agent: str, path: Path) -> dict[str, Any]:
     return {"agent": agent, "name": path.name, "id": said.get("ID"), "is_whole": bool(line), "text": text}
 
 
-def _archived(path: Path) -> str:
-    """The id of an archived file; one whose place was taken carries a number after its suffix."""
-    return f"{path.parts[-2]}/{path.name.partition('.')[0]}"
+def _archived(path: Path) -> dict[str, str]:
+    """The id of an archived file, and what it holds; one whose place was taken carries a number after its suffix."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"file": f"{path.parts[-2]}/{path.name.partition('.')[0]}", "sha256": digest}
 
 
 def _sent(path: Path) -> list[dict[str, str]]:

@@ -8,19 +8,7 @@ from typing import Any
 
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
-from buschaos.subjects.relay.agents import (
-    LINKED,
-    File,
-    allow,
-    begun,
-    clear_away,
-    join,
-    link,
-    message,
-    put,
-    running,
-    until,
-)
+from buschaos.subjects.relay.agents import LINKED, File, allow, be_rude, begun, join, link, message, put, running, until
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -41,6 +29,7 @@ FILES = (
     message("ann", 18, "cid", "with a lost attachment", f"ATTACHMENT: sha256:{'0' * 64}"),
     message("bob", 19, "nobody", "to be tried again"),
     message("bob", 20, "no address", "to fail"),
+    message(LINKED, 21, "no address", "to be written anew"),
     File("cid", "1-00000015.msg", b"no message"),
     File("cid", "1-00000016.msg", b""),
 )
@@ -116,8 +105,8 @@ OPERATIONS = (
 # One at a time: another that comes is refused, or has the folder to itself.
 PEERS = (PeerCall("another orchestrator", "open", lambda _: {}, ("open again", "close")),)
 
-# One agent is rude: of its own copies nothing is compared, of the others' everything.
-OTHERS = {"scan": clear_away}
+# One agent is rude: of its own files and copies nothing is compared, of the others' everything.
+OTHERS = {"scan": be_rude}
 
 READS = frozenset({"audit", "dump", "metrics", "status"})
 LIKE = {

@@ -33,15 +33,19 @@ def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[s
         for copy in dump.get("copies", [])
         if copy["agent"] != LINKED
     ]
-    rows = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) != ("inbox", LINKED)]
+    rows = [row for row in dump["ledger"] if row["agent_name"] != LINKED]
+    outboxes, archived = (
+        [row for row in dump.get(table, []) if not row["file"].startswith(f"{LINKED}/")]
+        for table in ("outboxes", "archived")
+    )
     return {
         "messages": sorted(map(clean, rows), key=repr),
         "agents": sorted((clean(row) | {"pid": row["pid"] is not None} for row in dump["agents"]), key=repr),
         "running": [one["agent"] for one in dump.get("running", [])],
         "begun": sorted(one["agent"] for one in dump.get("begun", [])),
         "copies": sorted(copies, key=repr),
-        "outboxes": dump.get("outboxes"),
-        "archived": dump.get("archived"),
+        "outboxes": outboxes,
+        "archived": archived,
     }
 
 
@@ -123,6 +127,12 @@ def _files(dump: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("log", f"doubled: the files of {short(sorted(doubled))} are in two places")
     if lost := sent - ended:
         yield Problem("log", f"lost: {short(sorted(lost))} were put into outboxes, and have not ended")
+    told = {row["message_id"]: row["checksum"] for row in dump["ledger"]}
+    for file in dump.get("archived", []):
+        if told.get(file["file"]) not in (None, file["sha256"]):
+            yield Problem(
+                "log", f"lost: {file['file']} went into the archive with other words than those that were read"
+            )
     if gone := sent - set(places):
         yield Problem("log", f"lost: the files of {short(sorted(gone))} are nowhere")
 
