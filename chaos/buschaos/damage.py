@@ -5,8 +5,9 @@ lies beside it once the log was moved there. A process that was not there opens 
 checksums of pages (decision 0026), so how much is refused, told or silently other is a figure. What must hold: no
 process ends of it, and no blob, which is named by its content, is handed out with another one.
 
-Files: under a process that has the store open, they are removed, renamed away or replaced (decision 0021). What it
-acknowledges then must be found by who opens the store next; where a pass over a folder was refused, what it took up.
+Files: under a process that has the store open, they are removed, renamed away or replaced (decision 0021), before it is
+called or while its call waits for the lock that another has. What it acknowledges then must be found by who opens the
+store next; where a pass over a folder was refused, what it took up.
 
 Exit code: 0 what must hold held, 1 it did not, 2 it could not be played.
 """
@@ -16,10 +17,13 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,7 @@ from busproof.words import say
 BITS = 100  # in each kind of file
 BITS_OF_RUN = 25  # where it is one act of many
 BITS_OF_SLOW_STARTERS = 5
+WAITS_S = 0.5  # until a call has come to the lock that it waits for
 KINDS = ("log", "database", "blob", "other")
 
 
@@ -143,8 +148,9 @@ class Damage:
         for name in names:
             for way, do in WAYS.items():
                 yield f"{name} {way}", self.under_a_live_one(name, do)
+                yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
 
-    def under_a_live_one(self, name: str, do: Callable[[Path], None]) -> str:
+    def under_a_live_one(self, name: str, do: Callable[[Path], None], *, waits: bool = False) -> str:
         """How one such way ended."""
         self._number += 1
         folder = self._work / f"damage-{self._number}"
@@ -155,11 +161,19 @@ class Damage:
             Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
         ) as recorder:
             live = self._come(store, recorder, 2)
-            do(store / name)
             params = self._operation.params(self._ground.prepared)
             catch_up, said = self._ground.subject.catch_up, "acknowledged"
+            call = partial(live.call, self._operation.method, **params)
             try:
-                live.call(self._operation.method, **params)
+                if waits:
+                    with ThreadPoolExecutor(1) as pool, _locked(store / name.removesuffix("-wal")):
+                        called = pool.submit(call)
+                        wait([called], WAITS_S)
+                        do(store / name)
+                    called.result()
+                else:
+                    do(store / name)
+                    call()
             except Refused as error:
                 said = f"refused {error.code}"
                 if catch_up is None:
@@ -222,6 +236,16 @@ def _replace(path: Path) -> None:
 
 
 WAYS: dict[str, Callable[[Path], None]] = {"removed": _remove, "renamed away": _rename, "replaced": _replace}
+
+
+@contextlib.contextmanager
+def _locked(database: Path) -> Iterator[None]:
+    """Another writes to it, if it is SQLite's: who wants to write waits."""
+    with contextlib.ExitStack() as held:
+        if database.read_bytes()[:6] == b"SQLite":
+            other = held.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
+            other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 @contextlib.contextmanager

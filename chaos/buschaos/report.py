@@ -72,7 +72,7 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
         return result("inconclusive", act.cut_short)
     if act.undecided:
         return result("inconclusive", "; ".join(act.undecided))
-    if act.nouns is not None and row.noun not in act.nouns | {"log"}:
+    if act.nouns is not None and row.noun not in act.nouns | (set() if row.narrow else {"log"}):
         return result("inconclusive", f"no operation of {row.noun} was asked for")
     if not any(act.counts.values()):
         return result("inconclusive", "nothing was done: no operation that was asked for has a part in this act")

@@ -32,7 +32,7 @@ def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(
         assert damage.bits("database", 5, seed=1).total() == damage.bits("log", 5, seed=1).total() == 5
         ends = dict(damage.files())
         assert damage.problems == []
-    assert len(ends) == 2 * len(WAYS)
+    assert len(ends) == 2 * 2 * len(WAYS)
     assert set(ends.values()) == {"refused IO_ERROR"}
 
 
@@ -42,6 +42,17 @@ def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(tmp_path: Path
         ends = dict(damage.files())
         assert ends["bus.db removed"] == "acknowledged, and lost"
         assert damage.problems
+
+
+@pytest.mark.parametrize("system", ["worker", "topics"])
+def test_a_call_that_waited_for_the_lock_of_a_file_that_went_is_not_acknowledged(
+    tmp_path: Path, faulty: Callable[[str], str], system: str
+) -> None:
+    """It looked before it waited: that is not enough."""
+    with damaging(faulty(f"{system}/waits_for_a_file_that_goes"), system, tmp_path) as damage:
+        ends = dict(damage.files())
+    assert {end for way, end in ends.items() if not way.endswith("waits")} == {"refused IO_ERROR"}
+    assert "acknowledged, and lost" in {end for way, end in ends.items() if way.endswith("waits")}
 
 
 @pytest.mark.parametrize(("system", "log"), [("relay", "ledger.db-wal"), ("timeline", "timeline.db-wal")])

@@ -56,6 +56,13 @@ def test_the_reference_answers_as_the_model_says_where_stories_meet(on: Fleet) -
     assert sum(program.seen.calls for program in played) > 100
 
 
+def test_nothing_is_told_that_waits_for_a_minute() -> None:
+    """A sync that is not told how long it waits has news in its story, and perhaps none in another."""
+    story = [call(0, "sync", topic_id="x"), call(0, "sync", wait_seconds=None)]
+    assert [retold._named(step, "a").params["wait_seconds"] for step in story] == [0, 0]
+    assert retold._named(call(0, "sync", wait_seconds=1), "a").params == {"wait_seconds": 1}
+
+
 def test_the_same_seed_tells_the_same(warm: Warm) -> None:
     specification = SYSTEMS["worker"].model
     assert specification is not None

@@ -140,12 +140,26 @@ def test_results_hold_the_words_each_once_and_whole() -> None:
     result = message.told() | {"topic_name": "lane", "snippet": "alpha beta"}
     message.message_id.value, message.created_at.value = "0000000001", 1.0
     flat = {name: plain(getattr(value, "value", value)) for name, value in result.items()}
-    found = {"0000000001": (topic, message)}
+    found = {(flat["topic_id"], 1): (topic, message)}
     del flat["content_markdown"]
     assert Results(found, 20, False)([flat])
     assert not Results(found, 20, True)([flat])
     assert not Results(found, 20, False)([flat, flat])
     assert not Results(found, 20, False)([])
+
+
+def test_a_message_whose_sender_got_no_answer_is_found_by_an_id_that_nobody_knew() -> None:
+    """A sync that was taken over while it waited has sent it, and says nothing of it."""
+    room = Room()
+    room.sync(0, "alpha beta")
+    topic = room.model.topics[0]
+    message = topic.messages[0]
+    flat = {name: plain(getattr(value, "value", value)) for name, value in message.told().items()}
+    result = flat | {"topic_name": "lane", "snippet": flat.pop("content_markdown"), "created_at": 1.0}
+    results = Results({(flat["topic_id"], 1): (topic, message)}, 20, False)
+    assert results([result | {"message_id": "0000000001"}])
+    assert not results([result | {"message_id": None}])
+    assert not results([result | {"message_id": "0000000001", "sender": "another"}])
 
 
 def test_a_search_by_meaning_may_find_more_and_still_finds_what_must_be_found() -> None:
@@ -158,7 +172,7 @@ def test_a_search_by_meaning_may_find_more_and_still_finds_what_must_be_found() 
         flat = {name: plain(getattr(value, "value", value)) for name, value in message.told().items()}
         told.append(flat | {"topic_name": "lane", "snippet": flat.pop("content_markdown")})
     first, second = {
-        one["message_id"]: (topic, message) for one, message in zip(told, topic.messages, strict=True)
+        (one["topic_id"], one["seq"]): (topic, message) for one, message in zip(told, topic.messages, strict=True)
     }.items()
     by_words = Results(dict([first]), 2, False, dict([second]))
     assert by_words(told[:1]) and by_words(told[::-1])

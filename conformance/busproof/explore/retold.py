@@ -25,6 +25,7 @@ CLOCK_JUMPS_MS = (-3_600_000, -60_000, -1_000, -1, 1, 999, 60_001, 400_000)
 NOW_MS_LAST = 2**53  # that a clock may be set to
 RATES = (0.3, 0.15, 0.15, 0.15)  # of a step: drawn ones behind it, it again, an end or a visit before it, a jump
 CROWDED, CROWD, SMALL_CHARS = 0.05, 1_050, 400
+WAITS_UNASKED = {"sync": "wait_seconds"}  # for a minute: what has news for it in its story may have none here
 OWN = ("client_message_id", "task_id", "submission")  # keys that a caller chose, beside `id`
 
 
@@ -155,6 +156,8 @@ def _named(step: Step, prefix: str) -> Step:
     calls = [_named(one, prefix) for one in step.calls]
     name = f"{prefix}{step.name}" if step.name else ""
     params = step.params if step.do in ("open", "clock", "restart") else of(step.params)
+    if (wait := WAITS_UNASKED.get(step.method)) is not None and params.get(wait) is None:
+        params = {**params, wait: 0}
     return replace(step, name=name, params=params, calls=calls, tags=())
 
 

@@ -8,6 +8,7 @@ message with exactly the reply key. Keys and subjects stand in `timeline_keys`, 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +56,11 @@ AN_HOUR_MS = 60 * 60 * 1000
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
 NAK_EFFECTS = "gives it back", "has no effect"
+# A server that gives back by the nak of any delivery must know that nobody else has the message.
+NAK_OF_ANOTHER, NAKS = (
+    "the nak of what another session fetched",
+    ("comes at once", "comes at once where it is the newest"),
+)
 # A row's second choice.
 MEMBERS, UNASKED = "timeline.log.26: the members of a state", "timeline.log.28: where no limit is given"
 BELOW_0 = "timeline.retry.10: below 0"
@@ -109,6 +115,7 @@ class Held:
     ticket: Any
     count: int
     until_ms: int
+    by: tuple[int | str, int]  # whose it is: of which process, which of its sessions
     back_at: int = 0  # the when-th that came back by nak; 0: it did not
     back_ms: int = 0  # and when
 
@@ -133,6 +140,12 @@ class Consumer:
     held: dict[int, Held] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
     has_begun: bool = False
+    newest: Any = None  # the ticket of the last delivery
+
+    def is_sure(self, held: Held) -> bool:
+        """Can nobody else have that message, as far as one knows who sees only how many were delivered again?"""
+        is_first = held.count == 1 and all(one.count == 1 for one in self.held.values())
+        return held.ticket is self.newest or is_first
 
     def told(self) -> str:
         """In words."""
@@ -150,6 +163,7 @@ class TimelineModel(Model):
     def __init__(self, *bus: Any) -> None:
         super().__init__(*bus)
         self.ack_wait_ms: dict[int | str, int] = {}
+        self.sessions: Counter[int | str] = Counter()
         self.record: list[Message] = []  # of all timelines, in the order of sending
         self.lanes: dict[str, Timeline] = {}
         self.by_identity: dict[tuple[str, str | None], Message] = {}
@@ -182,6 +196,7 @@ class TimelineModel(Model):
         ack_wait_ms = options.get("ack_wait_ms", 30_000)
         self.whole(ack_wait_ms, 1, NOW_MS_MAX, "timeline.cursor.06")
         self.ack_wait_ms[self.at] = ack_wait_ms
+        self.sessions[self.at] += 1
         return {}
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
@@ -447,10 +462,9 @@ class TimelineModel(Model):
         before = consumer.held.get(at)
         if before is not None:
             self.row("timeline.cursor.12" if before.back_at else "timeline.cursor.06", "timeline.cursor.04")
-        held = Held(
-            self.born(Ticket, "delivery"), before.count + 1 if before else 1, self.now_ms + self.ack_wait_ms[self.at]
-        )
-        consumer.held[at] = held
+        until_ms, by = self.now_ms + self.ack_wait_ms[self.at], (self.at, self.sessions[self.at])
+        held = Held(self.born(Ticket, "delivery"), before.count + 1 if before else 1, until_ms, by)
+        consumer.held[at], consumer.newest = held, held.ticket
         self.tickets[held.ticket.name] = consumer, at
         message = self.record[at]
         self.row("timeline.cursor.10", row_of(message.key["type"]))
@@ -484,6 +498,9 @@ class TimelineModel(Model):
         self.row("timeline.cursor.12")
         held = consumer.held[at]
         if self.choice("timeline.cursor.12", "comes at once", "comes when its time is over") != "comes at once":
+            return {}
+        is_anothers = "sqlite" not in self.features and held.by != (self.at, self.sessions[self.at])
+        if is_anothers and self.choice(NAK_OF_ANOTHER, *NAKS) != NAKS[0] and not consumer.is_sure(held):
             return {}
         # Its time is over and nobody else has it: only a clock that goes back shows the difference.
         if self.is_back(held) and not held.back_at and self.choice(NAK_OF_OVER, *NAK_EFFECTS) != NAK_EFFECTS[0]:

@@ -821,7 +821,7 @@ class TopicsModel(Model):
         has_parts = any(len(tokens(word)) > 1 for word in words)
         is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
         words = [part for word in words for part in tokens(word)] if is_apart else words
-        there = {plain(one.message_id): (topic, one) for topic in within for one in topic.messages}
+        there = {(plain(topic.topic_id), one.seq): (topic, one) for topic in within for one in topic.messages}
         found = {key: one for key, one in there.items() if holds(one[1].content_markdown, words)}
         if mode == "semantic":
             test = Results({}, limit, include_content, there)

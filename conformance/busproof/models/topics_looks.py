@@ -63,15 +63,21 @@ class Peers:
         )
 
 
+Place = tuple[Any, int]  # a message's topic, and its seq there
+
+
 class Results:
-    """Is a list of results one that may be given: what is to be found, and of `others` what a model thinks near?"""
+    """Is a list of results one that may be given: what is to be found, and of `others` what a model thinks near?
+
+    By their places: the id and the time of a message are not known where its sender got no answer.
+    """
 
     def __init__(
         self,
-        found: Mapping[Any, tuple[Named, Said]],
+        found: Mapping[Place, tuple[Named, Said]],
         limit: int,
         with_content: bool,
-        others: Mapping[Any, tuple[Named, Said]] = MappingProxyType({}),
+        others: Mapping[Place, tuple[Named, Said]] = MappingProxyType({}),
     ) -> None:
         self.found, self.limit, self.with_content = found, limit, with_content
         self.possible = {**others, **found}
@@ -79,18 +85,20 @@ class Results:
     def __call__(self, results: Any) -> bool:
         if type(results) is not list or len(results) > self.limit or not all(map(self.is_told_right, results)):
             return False
-        ids = {one["message_id"] for one in results}
-        return len(ids) == len(results) and (len(ids) == self.limit or self.found.keys() <= ids)
+        ids, places = {one["message_id"] for one in results}, {(one["topic_id"], one["seq"]) for one in results}
+        is_once = len(ids) == len(places) == len(results)
+        return is_once and (len(places) == self.limit or self.found.keys() <= places)
 
     def is_told_right(self, result: dict[str, Any]) -> bool:
         """One of the messages that may be found, with its own fields."""
-        topic, message = self.possible.get(result.get("message_id"), (None, None))
+        topic, message = self.possible.get((result.get("topic_id"), result.get("seq", 0)), (None, None))
         if topic is None or message is None:
             return False
-        fields = ("topic_id", "seq", "sender", "message_type", "created_at")
-        content = result.get("content_markdown")
+        content, chosen = result.get("content_markdown"), ("message_id", "created_at")
         return (
-            all(plain(getattr(message, name)) == result.get(name) for name in fields)
+            all(getattr(message, name) == result.get(name) for name in ("sender", "message_type"))
+            and all(plain(getattr(message, name)) in (None, result.get(name)) for name in chosen)
+            and all(result.get(name) is not None for name in chosen)
             and result.get("topic_name") == plain(topic.name)
             and content == (message.content_markdown if self.with_content else None)
             and is_snippet(result.get("snippet"), message.content_markdown)

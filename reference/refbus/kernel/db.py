@@ -4,8 +4,9 @@ A single statement is a transaction of its own (`write`): SQLite takes the lock 
 to upgrade, and it costs a third of BEGIN, statement, COMMIT. What must judge a loaded row before it stores uses
 `transaction`, which is BEGIN IMMEDIATE for the same reason.
 
-Whoever writes, or begins to wait, looks whether the path still leads to the file that is open (`sight`): a single
-statement before it, a transaction once it has the lock. Reads do not: they promise nothing.
+Whoever writes, or begins to wait, looks whether the path still leads to the file that is open (`sight`): a transaction
+once it has the lock, a single statement before it, and after it where it took its time. Reads do not: they promise
+nothing.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from refbus.kernel.sight import Identity, Sight, identity
 Seen = TypeVar("Seen")
 
 BUSY_TIMEOUT_MS = 5000
+AT_ONCE_S = 0.001  # a statement that took longer may have waited for the lock: SQLite's first nap is as long
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 # After one of these a connection may stay broken for good, even when the disk has recovered: it is replaced.
@@ -67,10 +69,15 @@ class Database:
         while True:
             connection = self.connection()
             self.refuse_another_file()
+            began_s = time.monotonic()
             try:
-                return connection.execute(sql, values)
+                cursor = connection.execute(sql, values)
             except sqlite3.Error as error:
                 attempt = self._retry_or_raise(error, attempt, definite=False)
+                continue
+            if time.monotonic() - began_s > AT_ONCE_S:  # it waited for the lock, or may have
+                self.refuse_another_file(definite=False)
+            return cursor
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
         """All rows of one statement that reads."""
@@ -131,15 +138,15 @@ class Database:
             self._open.clear()
             self._local, self._file = threading.local(), None
 
-    def refuse_another_file(self) -> None:
-        """Raise a definite IO_ERROR unless the path still leads to the file that this thread's connection has open."""
+    def refuse_another_file(self, *, definite: bool = True) -> None:
+        """Raise IO_ERROR unless the path still leads to the file that this thread's connection has open."""
         if not self._local.sight.is_still_true():
-            raise self._gone()
+            raise self._gone(definite=definite)
 
-    def _gone(self) -> IoError:
+    def _gone(self, *, definite: bool = True) -> IoError:
         return IoError(
             f"{self.path} or the log beside it was removed or replaced while it was open; open the store again",
-            definite=True,
+            definite=definite,
         )
 
     def close_mine(self) -> None:

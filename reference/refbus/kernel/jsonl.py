@@ -94,11 +94,12 @@ class JsonlFile:
             os.close(fd)
 
     def _append_missing(self, fd: int, exported_to: int) -> int:
-        """Where the disk is full, the file is left repaired."""
+        """Where the disk is full, the file is left repaired, unless others have appended meanwhile."""
         try:
             size, last_seq = self._repair(fd)
         except OSError as error:
             raise of_os_error(error, definite=False) from error
+        end, data, is_alone = size, b"", True  # as far as only this call has appended
         try:
             last_seq = max(last_seq, exported_to)
             gap = b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""  # another's last line has no end
@@ -107,13 +108,14 @@ class JsonlFile:
                 if not lines:
                     return last_seq
                 self._source.make_durable()
-                write_all(fd, gap + "".join(lines).encode())
-                last_seq, gap = newest, b""
+                data = gap + "".join(lines).encode()
+                write_all(fd, data)
+                end, last_seq, gap = end + len(data), newest, b""
+                is_alone = is_alone and os.fstat(fd).st_size == end
         except OSError as error:
             is_undone = False
             with contextlib.suppress(OSError):
-                os.ftruncate(fd, size)
-                is_undone = True
+                is_undone = is_alone and _cut_off(fd, end, size, torn=data)
             raise of_os_error(error, definite=is_undone) from error
 
     def _repair(self, fd: int) -> tuple[int, int]:
@@ -131,14 +133,22 @@ class JsonlFile:
                 if keep == end and (value is None or not self._own_start):
                     keep = start
             end = start
-        if keep < present:
-            os.ftruncate(fd, keep)
+        if keep < present and not _cut_off(fd, present, keep):
+            return self._repair(fd)
         return keep, last_seq
 
     def _is_ours(self, line: bytes) -> bool:
         """Also one that was torn in its first letters, or of which a power cut left zeros."""
         start = line[: len(self._own_start)].rstrip(b"\0")
         return self._own_start.startswith(start)
+
+
+def _cut_off(fd: int, end: int, keep: int, *, torn: bytes = b"") -> bool:
+    """Make the file end earlier. False where more stands behind `end` than a first part of `torn`: another's line."""
+    if not torn.startswith(os.pread(fd, len(torn) + 1, end)):
+        return False
+    os.ftruncate(fd, keep)
+    return True
 
 
 def _value_of(line: bytes) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from refbus.comms.bus import CommsBus
 from refbus.comms.export import ROWS_AT_ONCE
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import IoError
+from refbus.kernel.errors import DiskFull, IoError
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 OpenBus = Callable[..., CommsBus]
@@ -203,3 +205,31 @@ def test_a_trail_that_cannot_be_written_fails_nobody_but_who_asks_for_it(open_bu
             bus.export_audit_trail()
     trail.rmdir()
     assert open_bus().export_audit_trail() == {"exported": 1}
+
+
+@pytest.mark.parametrize("theirs", [b"", b'{"tool": "Edit"}\n'])
+def test_a_full_disk_cuts_off_what_was_written_and_no_line_of_another(
+    bus: CommsBus, send: Send, trail: Path, monkeypatch: pytest.MonkeyPatch, theirs: bytes
+) -> None:
+    """Others append while the event is written; then nobody can say that nothing happened."""
+    send()
+    bus.export_audit_trail()
+    whole, write = trail.read_bytes(), os.write
+    send()
+
+    def half(fd: int, data: bytes) -> int:
+        if os.readlink(f"/proc/self/fd/{fd}") != str(trail):
+            return write(fd, data)
+        if trail.read_bytes() != whole:
+            raise OSError(errno.ENOSPC, "no room")
+        taken = write(fd, data[: len(data) // 2])
+        with trail.open("ab") as other:
+            other.write(theirs)
+        return taken
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", half)
+        with pytest.raises(DiskFull if not theirs else IoError) as full:
+            bus.export_audit_trail()
+    assert trail.read_bytes().startswith(whole) and trail.read_bytes().endswith(theirs or whole)
+    assert full.value.definite == (not theirs)

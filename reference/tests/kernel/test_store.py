@@ -6,12 +6,14 @@ import concurrent.futures
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from refbus.kernel.clock import Clock
+from refbus.kernel.db import AT_ONCE_S
 from refbus.kernel.errors import InvalidArgument, IoError, SchemaMismatch
 from refbus.kernel.schema import Schema, statements, version_of
 from refbus.kernel.store import Store
@@ -316,3 +318,21 @@ def test_a_file_that_is_removed_while_a_writer_waits_for_the_lock_is_not_written
             with pytest.raises(IoError, match="removed or replaced"):
                 waiting.result()
         assert holder.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
+
+
+def test_a_statement_that_waited_for_the_lock_of_a_file_that_went_is_not_said_to_have_happened(path: Path) -> None:
+    """It has happened, in a file that nobody can find: nobody can say that it did not."""
+    with Store(path) as store, contextlib.closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        store.open(SCHEMA)
+        holder.execute("BEGIN IMMEDIATE")
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            begun = threading.Event()
+            thread.submit(store.db.connection).result().set_trace_callback(lambda _: begun.set())
+            waiting = thread.submit(store.db.write, "INSERT INTO jobs VALUES (1, 'lost')")
+            begun.wait()
+            path.rename(path.with_suffix(".old"))
+            time.sleep(2 * AT_ONCE_S)
+            holder.execute("ROLLBACK")
+            with pytest.raises(IoError, match="removed or replaced") as refused:
+                waiting.result()
+        assert not refused.value.definite

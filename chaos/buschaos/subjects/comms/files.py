@@ -14,6 +14,7 @@ from busproof.protocol import HelloReply
 
 TRAIL = Path(".claude") / "audit-trail.jsonl"
 ARTIFACTS = Path(".claude") / "artifacts"
+HOOKED = "hooked.jsonl"  # beside the store: what hooks have added
 _HOOKS = b'{"tool": "Edit", "file": "notes.md"}\n'  # it names no message
 
 
@@ -22,6 +23,8 @@ def append_as_a_hook(store: Path) -> None:
     with contextlib.suppress(OSError), open(store / TRAIL, "r+b", buffering=0) as trail:
         if trail.read().endswith(b"\n"):
             trail.write(_HOOKS)
+            with open(store.parent / HOOKED, "ab") as told:
+                told.write(_HOOKS)
 
 
 def facts(store: Path) -> dict[str, Any]:
@@ -32,6 +35,9 @@ def facts(store: Path) -> dict[str, Any]:
         "torn_artifacts": torn_artifacts(store / ARTIFACTS),
         "artifacts": sorted(str(path.relative_to(store)) for path in store.glob(f"{ARTIFACTS}/*/*/*")),
         **_trail(store / TRAIL),
+        "hooks": [
+            path.read_bytes().count(_HOOKS) if path.exists() else 0 for path in (store.parent / HOOKED, store / TRAIL)
+        ],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
+from buschaos.subjects.comms.files import append_as_a_hook
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -37,6 +38,8 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         for name in ("waiting", "held", "failing", "abandoned", "asked", "long")
     }
     sent["shared"] = alice.call("send_message", message_type="note", payload={"of": "shared"})["message_id"]
+    if "audit" in hello.features:  # from here on it lags
+        alice.call("export_audit_trail")
     bob.call("claim_message", message_id=sent["abandoned"])
     if applicable(Operation("", "", "", lambda _: {}, ("retry", "clock")), hello):
         sent["dead"] = alice.call("send_message", to_agent="bob", message_type="note", payload={})["message_id"]
@@ -292,6 +295,8 @@ PEERS = (
     ),
     PeerCall("an export", "export_audit_trail", lambda _: {}, ("export_audit_trail", "send_message"), needs=("audit",)),
 )
+
+OTHERS = {"export_audit_trail": append_as_a_hook}
 
 WAITS = (
     (

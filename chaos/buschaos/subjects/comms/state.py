@@ -127,6 +127,9 @@ def _trail(evidence: Evidence) -> Iterable[Problem]:
     changes = {promise.id: 1 for promise in evidence.promises}
     for row in (evidence.dump or {"messages": []})["messages"]:
         changes[row["id"]] = 1 + (row.get("delivery_count") or 0)  # it was sent, and each of its claims
+    hooked, left = evidence.facts["hooks"]
+    if left < hooked:
+        yield Problem("export", f"lost: of {hooked} lines that others have added to the trail {hooked - left} are gone")
     named = {name for _, names in evidence.facts["trail"] for name in names}
     for name in sorted(named - {*evidence.facts["artifacts"]}):
         if name.startswith(f"{ARTIFACTS}/"):

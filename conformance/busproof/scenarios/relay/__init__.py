@@ -1,5 +1,5 @@
 """Scripts of `relay`, one module a noun. What the corpus decides needs none."""
 
-from busproof.scenarios.relay import export, lease, limit, log, presence, route
+from busproof.scenarios.relay import export, lease, limit, log, presence, put_back, route
 
-__all__ = ["export", "lease", "limit", "log", "presence", "route"]
+__all__ = ["export", "lease", "limit", "log", "presence", "put_back", "route"]

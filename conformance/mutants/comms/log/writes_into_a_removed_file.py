@@ -6,7 +6,7 @@ from refbus.kernel.db import Database
 
 KILLED_BY = ("comms.log.92",)
 
-Database.refuse_another_file = lambda self: None  # type: ignore[method-assign]
+Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
 
 
 class Mutant(CommsBus):

@@ -6,7 +6,7 @@ from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.log.66",)
 
-Database.refuse_another_file = lambda self: None  # type: ignore[method-assign]
+Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

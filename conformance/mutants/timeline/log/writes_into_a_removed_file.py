@@ -6,7 +6,7 @@ from refbus.timeline.bus import TimelineBus
 
 KILLED_BY = ("timeline.log.50",)
 
-Database.refuse_another_file = lambda self: None  # type: ignore[method-assign]
+Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from refbus.topics.mcp.server import main
 
 KILLED_BY = ("topics.log.81",)
 
-Database.refuse_another_file = lambda self: None  # type: ignore[method-assign]
+Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

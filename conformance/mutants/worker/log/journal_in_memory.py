@@ -18,7 +18,7 @@ class JournalInMemory(WorkerBus):
         self.db.connection().execute("PRAGMA journal_mode = MEMORY")
 
 
-Database.refuse_another_file = lambda self: None
+Database.refuse_another_file = lambda self, **how: None
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.log.64",)
 
-Database.refuse_another_file = lambda self: None  # type: ignore[method-assign]
+Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
 
 
 class Mutant(WorkerBus):

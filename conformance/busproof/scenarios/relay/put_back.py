@@ -1,0 +1,123 @@
+"""presence, after a copy of the ledger was put back: what runs is known, whatever the copy says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from busproof.adapters.hand_relay import RelayHand
+from busproof.scenarios.relay.common import agent_of, scenario
+from busproof.scenarios.relay.presence import ask, is_alive, said, started, until
+from busproof.session import Session
+from busproof.suite import Ctx
+
+Step = Literal["spawn", "release", "backup", "restore"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one agent is: does it run, and of what time is the copy: it ran not, ran, or ran as another process."""
+
+    runs: bool = False
+    copy: Literal["none", "idle", "running", "earlier"] = "none"
+
+    def steps(self) -> list[Step]:
+        """What can be asked for here."""
+        steps: list[Step] = ["release" if self.runs else "spawn", "backup"]
+        return steps if self.copy == "none" else [*steps, "restore"]
+
+    def after(self, step: Step) -> Place:
+        """A copy of what runs is one of an earlier process when that has ended."""
+        match step:
+            case "spawn":
+                return replace(self, runs=True)
+            case "release":
+                return Place(runs=False, copy="earlier" if self.copy == "running" else self.copy)
+            case "backup":
+                return replace(self, copy="running" if self.runs else "idle")
+            case "restore":
+                return self
+
+
+@scenario("presence.put_back", needs=("spawn", "backup"))
+def put_back(ctx: Ctx) -> None:
+    """A copy of the ledger that is older than a spawn is put back: whom the orchestrator started it can still end."""
+    with started(ctx) as (agents, bus):
+        bus.call("backup", path=str(copy := ctx.store.parent / "copy.db"))
+        for name in ("ann", "bob"):
+            ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: claude\n")
+        pids = {name: said(ctx, name)[4] for name in ("ann", "bob")}
+        bus.call("restore", path=str(copy))
+        bus.call("scan")
+        known = {name: agent_of(ctx, name).get("pid") == int(pid) for name, pid in pids.items()}
+        ended = ask(ctx, agents, bus, "release", "NAME: ann\n")
+        until(lambda: not is_alive(pids["ann"]))
+        bus.call("close")
+        until(lambda: not is_alive(pids["bob"]))
+        left = [name for name, pid in pids.items() if is_alive(pid)]
+        why = f"its rows tell their pids: {known}; ann's release ended {ended}, the orchestrator closed; alive: {left}"
+        ctx.expect("relay.presence.41", all(known.values()) and not left, why)
+
+
+@scenario("presence.every_way", needs=("spawn", "backup"))
+def every_way(ctx: Ctx) -> None:
+    """Each step at each place, one after the other: ledger and processes agree after each, and none is left."""
+    with started(ctx) as (agents, bus):
+        place, steps, pids = Place(), list[Step](), list[str]()
+        taken = set[tuple[Place, Step]]()
+        while way := _way(place, taken):
+            for step in way:
+                taken.add((place, step))
+                place, steps = place.after(step), [*steps, step]
+                _take(ctx, agents, bus, step, pids)
+                if wrong := _difference(ctx, pids, runs=place.runs):
+                    ctx.expect("relay.presence.42", False, f"after {', '.join(steps)}: {wrong}")
+                    return
+        bus.call("close")
+        until(lambda: not any(map(is_alive, pids)))
+        left = [pid for pid in pids if is_alive(pid)]
+        ctx.expect("relay.presence.42", not left, f"{', '.join(steps)}, and a clean end leaves {left} of {pids}")
+
+
+def _way(place: Place, taken: set[tuple[Place, Step]]) -> list[Step]:
+    """The shortest to a step that was not taken, and that one; empty where none can be reached any more."""
+    ways: list[tuple[Place, list[Step]]] = [(place, [])]
+    seen = {place}
+    for at, way in ways:  # grows as it is read
+        for step in at.steps():
+            if (at, step) not in taken:
+                return [*way, step]
+            if (there := at.after(step)) not in seen:
+                seen.add(there)
+                ways.append((there, [*way, step]))
+    return []
+
+
+def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]) -> None:
+    match step:
+        case "spawn":
+            ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
+            pids.append(said(ctx, "ann")[4])
+            told = ctx.store.parent / "said-ann"
+            if told.exists():  # kept, for who is left over to be ended by
+                told.rename(f"{told}.{len(pids)}")
+        case "release":
+            ask(ctx, agents, bus, "release", "NAME: ann\n")
+        case "backup":
+            bus.call("backup", path=str(ctx.store.parent / f"copy-{len(list(ctx.store.parent.glob('copy-*')))}.db"))
+        case "restore":
+            newest = max(ctx.store.parent.glob("copy-*.db"), key=lambda path: int(path.stem.partition("-")[2]))
+            bus.call("restore", path=str(newest))
+            bus.call("scan")
+
+
+def _difference(ctx: Ctx, pids: list[str], *, runs: bool) -> str:
+    """Between what should run, what does, and what the ledger says of it."""
+    wanted = pids[-1:] if runs else []
+    until(lambda: [pid for pid in pids if is_alive(pid)] == wanted)
+    alive, row = [pid for pid in pids if is_alive(pid)], agent_of(ctx, "ann")
+    says = [str(row["pid"])] if row.get("pid") is not None else []
+    is_told = row.get("status") == "active" if runs else row.get("status") in (None, "terminated")
+    if alive == wanted == says and is_told:
+        return ""
+    return f"of the processes {pids} should live {wanted}, live {alive}, and the ledger has {row.get('status')}, {says}"
