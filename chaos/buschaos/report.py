@@ -43,12 +43,13 @@ def nouns_by_act(system: str) -> dict[str, set[str]]:
 def is_against(problem: Problem, row: Requirement, nouns: Set[str]) -> bool:
     """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
 
-    One that is narrow does for what is of no other row's noun (`nouns` are those of the act). So does every row of an
-    act that has none of `log`: no problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and
+    One that is narrow does for what is of no other row's noun (`nouns` are those of the act). So does every other row
+    of an act that has none of `log`: no problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and
     these of nothing else.
     """
     is_all = row.noun == "log" and not (row.narrow and problem.noun in nouns)
-    is_its_noun = is_all or row.noun == problem.noun or not nouns & {"log", problem.noun}
+    is_nobodys = not (nouns & {"log", problem.noun} or row.narrow)
+    is_its_noun = is_all or row.noun == problem.noun or is_nobodys
     return is_its_noun and problem.is_dialect == (row.level == "RESOLVED")
 
 

@@ -200,9 +200,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     (settings.out / "history.jsonl").unlink(missing_ok=True)
     fleet = Fleet(settings.specs, system=settings.system)
     progress = progress or Progress()
-    only = settings.operations
-    nouns = None if only is None else frozenset(operation.noun for operation in only)
-    acts = [Act(name, progress=progress, nouns=nouns) for name in _PLAYS if name in settings.asked]
+    acts = [Act(name, progress=progress, nouns=_nouns(settings, name)) for name in _PLAYS if name in settings.asked]
     result, broken = Run(fleet.hello, acts), list[Exception]()
     try:
         for number, act in enumerate(result.acts):
@@ -228,6 +226,16 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         fleet.close()
     result.history = history if (history := settings.out / "history.jsonl").exists() else None
     return result
+
+
+def _nouns(settings: Settings, act: str) -> frozenset[str] | None:
+    """Those of the operations that are asked for, and where they are held of what their peers do late."""
+    if (only := settings.operations) is None:
+        return None
+    asked = {operation.name for operation in only}
+    peers = SUBJECTS[settings.system].repertoire.peers if act == "chaos.holds" else ()
+    late = {late.noun for peer in peers if asked & {*peer.against} for late in peer.late}
+    return frozenset({operation.noun for operation in only} | late)
 
 
 # -- the acts

@@ -327,7 +327,8 @@ class Stage:
             # Whatever a retry would heal: a reader may come before it.
             wrong = self._half_done(outcome, rehearsal, found) or subject.truth.problems(evidence)
             is_file = state.tables(rehearsal.before) == state.tables(rehearsal.after)
-            if not wrong and is_file and found == rehearsal.before and self._operation.method != subject.export:
+            is_looked_at = subject.is_export_apart and self._operation.method != subject.export
+            if not wrong and is_looked_at and is_file and found == rehearsal.before:
                 # Only a file would show it, and none does: no export may tell of it.
                 wrong = subject.truth.problems(self.evidence())
         except DoorError as error:

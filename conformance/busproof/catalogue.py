@@ -44,7 +44,7 @@ class Requirement(BaseModel):
     excluded: str | None = None  # why no check can or should exist
     # Of a history check: kinds of its witnesses that break the sentence of another row, and that row.
     elsewhere: dict[str, str] = {}
-    narrow: bool = False  # a row of log that says nothing of what its act shows of other rows' nouns
+    narrow: bool = False  # it says nothing of what its act shows of other nouns; one of log, where these have rows
 
     @model_validator(mode="after")
     def _checked_or_excluded(self) -> Self:

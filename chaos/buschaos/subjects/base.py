@@ -156,6 +156,7 @@ class Subject:
     # An agent takes all that waits for it, or raises reading.Endless. From what was recorded it knows what it was told.
     read_all: Callable[[Session, list[Event]], None]
     export: str | None = None  # the method that brings a file up to date
+    is_export_apart: bool = False  # what it writes is no part of the state that is compared
     id: str = "id"  # the column of a dump's messages that holds the ids of `Repertoire.ids`
     table: str = "messages"  # of the dump, that holds them
     files: Callable[[Path, HelloReply], list[dict[str, str]]] = (

@@ -33,26 +33,34 @@ class Archive:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 found = tree.look(name, outbox)
                 if tree.refusal(found) is None and tree.stat_of(found) == stat:
-                    return self._moved(agent, name, outbox, path)
+                    return self._moved(agent, name, outbox, stat)
         except OSError as error:
             if error.errno not in tree.GONE:
                 self._store.troubles.add(path, error)
                 return False
         return True
 
-    def _moved(self, agent: str, name: str, outbox: int, path: str) -> bool:
-        """A link or file in the place of one of the archive's folders is in the way: the file is not gone for that."""
+    def _moved(self, agent: str, name: str, outbox: int, stat: Stat) -> bool:
+        """A link or file in the place of one of the archive's folders is in the way: the file is not gone for that.
+
+        One that its agent has written anew since it was looked at is put back: nobody has read what it says now.
+        """
         date = self._today().isoformat()
         try:
             with tree.folder(self._store.root, tree.ARCHIVE, date, agent, make=True) as fd:
                 kept = _free_name(name, fd)
                 self._unsynced |= {(), (date,), (date, agent)}
                 os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
-                os.chmod(kept, FILE_MODE, dir_fd=fd)
+                if tree.stat_of(tree.look(kept, fd)) == stat:
+                    os.chmod(kept, FILE_MODE, dir_fd=fd)
+                else:
+                    with contextlib.suppress(FileExistsError):  # a new one has the name: both stay where they are
+                        os.link(kept, name, src_dir_fd=fd, dst_dir_fd=outbox)
+                        os.unlink(kept, dir_fd=fd)
         except FileNotFoundError:
             raise  # taken away meanwhile
         except OSError as error:
-            self._store.troubles.add(path, error)
+            self._store.troubles.add(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}", error)
             return False
         return True
 

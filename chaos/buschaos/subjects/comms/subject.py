@@ -73,6 +73,7 @@ SUBJECT = Subject(
     expected=frozenset({"BUSY", "NOT_CLAIMED", "RATE_LIMITED"}),
     settle=("receive_messages", {"agent_id": "bob", "channels": ["general"], "limit": 1}),
     export="export_audit_trail",
+    is_export_apart=True,
     files=artifacts,
     read_all=read_all,
     settle_ms=120_000,

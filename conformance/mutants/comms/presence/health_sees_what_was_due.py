@@ -5,7 +5,7 @@ from refbus.comms.presence import AgentHealth, Presence
 from refbus.driver import serve
 
 KILLED_BY = ("comms.lease.27",)
-CHAOS = {"holds": True, "only": "get_agent_health"}
+CHAOS = {"holds": True, "only": ("get_agent_health", "claim_message, abandoned")}
 
 _health = Presence.get_agent_health
 _DUE = """
