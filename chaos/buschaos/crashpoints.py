@@ -171,8 +171,7 @@ class CrashPoints:
             yield from map(real, self._error_points(rehearsal.changes))
             yield from map(real, self._short_points(rehearsal.changes) if self._shorts else ())
             if self._others and operation.name in self._subject.repertoire.others:
-                every = first_of_each(rehearsal.changes, by_whole_path=True)  # whose folder it is says whom it meets
-                yield from (real(Point(one.ordinal, Others())) for one in every)
+                yield from (real(Point(one.ordinal, Others())) for one in turns(rehearsal.changes))
         if self._kills and operation.first is not None:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
@@ -228,6 +227,8 @@ class CrashPoints:
                 played.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
             )
             struck = outcome.watch.struck
+            if isinstance(point.verdict, Others) and not stage.has_company:
+                struck = None
             left = None
             if is_error and outcome.answered and struck is not None and struck.call in SYNCS:
                 left = self._after_failed_sync(outcome, struck)
@@ -293,6 +294,13 @@ def first_of_each(changes: list[Change], *, by_whole_path: bool = False) -> list
     kinds = places(changes, by_whole_path=by_whole_path)
     first = {kinds[change.ordinal]: change for change in reversed(changes) if change.path != ANSWER}
     return sorted(first.values(), key=lambda change: change.ordinal)
+
+
+def turns(changes: list[Change]) -> list[Change]:
+    """Each change that is not like the one before it. Whose folder it is in says whom it meets."""
+    kinds = places(changes, by_whole_path=True)
+    told = [change for change in changes if change.path != ANSWER]
+    return told[:1] + [now for before, now in itertools.pairwise(told) if kinds[now.ordinal] != kinds[before.ordinal]]
 
 
 def _numberless(path: str) -> str:

@@ -46,6 +46,8 @@ BITS = 100  # in each kind of file
 BITS_OF_RUN = 25  # where it is one act of many
 BITS_OF_SLOW_STARTERS = 5
 WAITS_S = 0.5  # until a call has come to the lock that it waits for
+DID_NOT_WAIT = "the call did not wait"
+Way = Callable[[Path], Callable[[], None]]  # what is got ready, and then done
 KINDS = ("log", "database", "blob", "other")
 
 
@@ -150,7 +152,7 @@ class Damage:
                 yield f"{name} {way}", self.under_a_live_one(name, do)
                 yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
 
-    def under_a_live_one(self, name: str, do: Callable[[Path], None], *, waits: bool = False) -> str:
+    def under_a_live_one(self, name: str, do: Way, *, waits: bool = False) -> str:
         """How one such way ended."""
         self._number += 1
         folder = self._work / f"damage-{self._number}"
@@ -165,14 +167,16 @@ class Damage:
             catch_up, said = self._ground.subject.catch_up, "acknowledged"
             call = partial(live.call, self._operation.method, **params)
             try:
+                take = do(store / name)
                 if waits:
                     with ThreadPoolExecutor(1) as pool, _locked(store / name.removesuffix("-wal")):
                         called = pool.submit(call)
-                        wait([called], WAITS_S)
-                        do(store / name)
+                        if wait([called], WAITS_S).done:  # no lock, or another one, or it waits for none
+                            return DID_NOT_WAIT
+                        take()
                     called.result()
                 else:
-                    do(store / name)
+                    take()
                     call()
             except Refused as error:
                 said = f"refused {error.code}"
@@ -218,32 +222,37 @@ class Damage:
         return session
 
 
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
+def _remove(path: Path) -> Callable[[], None]:
+    return partial(path.unlink, missing_ok=True)
 
 
-def _rename(path: Path) -> None:
-    if path.exists():
-        path.rename(path.with_name(path.name + ".away"))
+def _rename(path: Path) -> Callable[[], None]:
+    return lambda: _move(path, path.with_name(path.name + ".away"))
 
 
-def _replace(path: Path) -> None:
-    """As a restored backup does."""
-    if path.exists():
-        copy = path.with_name(path.name + ".copy")
+def _replace(path: Path) -> Callable[[], None]:
+    """As a restored backup does. The copy is made before: to close the file takes back this process's locks on it."""
+    copy = path.with_name(path.name + ".copy")
+    with contextlib.suppress(FileNotFoundError):
         shutil.copy(path, copy)
-        copy.replace(path)
+    return lambda: _move(copy, path)
 
 
-WAYS: dict[str, Callable[[Path], None]] = {"removed": _remove, "renamed away": _rename, "replaced": _replace}
+def _move(path: Path, to: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(to)
+
+
+WAYS: dict[str, Way] = {"removed": _remove, "renamed away": _rename, "replaced": _replace}
 
 
 @contextlib.contextmanager
 def _locked(database: Path) -> Iterator[None]:
-    """Another writes to it, if it is SQLite's: who wants to write waits."""
+    """Another writes to it, if it is SQLite's and lets others write: who wants to write waits."""
     with contextlib.ExitStack() as held:
-        if database.read_bytes()[:6] == b"SQLite":
-            other = held.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
+        with contextlib.suppress(sqlite3.Error):
+            uri = f"{database.absolute().as_uri()}?mode=rw"
+            other = held.enter_context(contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)))
             other.execute("BEGIN IMMEDIATE")
         yield
 

@@ -9,7 +9,7 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from buschaos.run import ERRORS, SHORT, Act, Run, Settings
+from buschaos.run import ERRORS, SHORT, WITH_OTHERS, Act, Run, Settings
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof import __version__
@@ -75,6 +75,8 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
         return result("inconclusive", "; ".join(act.undecided))
     if act.nouns is not None and row.noun not in act.nouns | (set() if row.narrow else {"log"}):
         return result("inconclusive", f"no operation of {row.noun} was asked for")
+    if row.narrow and act.name == "chaos.holds" and not act.counts[WITH_OTHERS]:
+        return result("inconclusive", "nobody else worked on its files meanwhile")
     if not any(act.counts.values()):
         return result("inconclusive", "nothing was done: no operation that was asked for has a part in this act")
     return result("pass", ", ".join(f"{count} {what}" for what, count in act.counts.items()))

@@ -61,6 +61,7 @@ ActName = Literal[
 
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS)
+WITH_OTHERS = "points at which others worked"
 SHORT = "short"  # where errors are named: a write that takes a part of its bytes
 
 
@@ -510,7 +511,7 @@ def damaged(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     count = settings.damage or (damage.BITS_OF_SLOW_STARTERS if slow else damage.BITS_OF_RUN)
     with damage.damaging(settings.specs[0], settings.system, settings.out / "damage") as one:
         for what, end in one.files():
-            act.counts["files taken away"] += 1
+            act.counts["files taken away"] += end != damage.DID_NOT_WAIT
             _damage(act, one, f"{what}: {end}")
         for kind in damage.KINDS:
             if time.is_over:
@@ -575,11 +576,11 @@ def _points(
     shorts: bool = False,
     others: bool = False,
 ) -> None:
-    what = "points killed" if kills else "points at which others worked" if others else "errors injected"
+    what = "points killed" if kills else WITH_OTHERS if others else "errors injected"
     torn = settings.torn or (in_the_middle if SUBJECTS[settings.system].is_slow_to_start else cuts)
 
     def tell(point: PointResult) -> None:
-        act.counts[what] += 1
+        act.counts[what] += point.is_struck or not others
         told = [replace(problem, point=point.title) for problem in point.problems]
         _point(act, [(problem, (point.kept or settings.out) / "history.jsonl") for problem in told])
 

@@ -188,6 +188,7 @@ class Stage:
             operation.ages(self._store)
         self._events: list[Event] | None = None
         self._recorder = Recorder(folder / "point.jsonl", run="points", system=ground.fleet.system)
+        self.has_company = False  # others have done something
         self._victim: Session | None = None
         self._survivor: Session | None = None
 
@@ -270,7 +271,7 @@ class Stage:
 
     def others(self) -> None:
         """Do what other writers of the store do to the operation's files meanwhile."""
-        self._ground.subject.repertoire.others[self._operation.name](self._store)
+        self.has_company = self._ground.subject.repertoire.others[self._operation.name](self._store)
 
     def _call(self, victim: Session, watch: Watch) -> Outcome:
         method = self._operation.method

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from buschaos import report
-from buschaos.run import Act, Run
+from buschaos.run import WITH_OTHERS, Act, Run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.catalogue import catalogue
@@ -54,7 +54,19 @@ def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() 
     act.problems.append((Problem("lease", "two have it"), Path("/nowhere")))
     act.counts["points held"] = 9
     told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
+    assert told == {"relay.lease.16": "fail", "relay.log.67": "inconclusive"}  # nobody was there to take one
+    act.counts[WITH_OTHERS] = 9
+    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
     assert told == {"relay.lease.16": "fail", "relay.log.67": "pass"}
+
+
+def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
+    """Of an act without a row of the log the others do: a lost count is no lost line of the trail."""
+    act = Act("chaos.holds")
+    act.problems.append((Problem("presence", "a message is counted twice"), Path("/nowhere")))
+    act.counts[WITH_OTHERS] = 9
+    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
+    assert told == {"comms.lease.27": "fail", "comms.lease.28": "pass", "comms.export.11": "pass"}
 
 
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))

@@ -97,7 +97,7 @@ class Hold:
 class Others:
     """Let it happen when others have done `work` on the files."""
 
-    work: Callable[[], None] = lambda: None
+    work: Callable[[], object] = lambda: None
 
 
 Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold | Others

@@ -117,7 +117,8 @@ class Repertoire:
     like: Mapping[str, str] = field(default_factory=dict)  # what is not played → why, and what is played for it
     peers: tuple[PeerCall, ...] = ()  # what others do while an operation stands still
     # By operation: what other writers of the store do to its files meanwhile. It must end as it does without them.
-    others: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    # False: there was nothing for them to do.
+    others: Mapping[str, Callable[[Path], bool]] = field(default_factory=dict)
     # Calls that wait for WAITS_S, and on the prepared store for nothing else than what the peer's call brings.
     waits: tuple[tuple[Operation, PeerCall], ...] = ()
 
@@ -178,7 +179,7 @@ class Subject:
     spares: str | None = None
     end_spared: Callable[[Path], None] = lambda _: None
     # What others do to a store between a death and the survivor's coming.
-    meanwhile: Callable[[Path], None] | None = None
+    meanwhile: Callable[[Path], object] | None = None
     acts: frozenset[str] = ACTS
     consumer: Consumer | None = None  # for chaos.gone_callers
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything

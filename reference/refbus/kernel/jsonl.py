@@ -130,12 +130,16 @@ class JsonlFile:
                 if seq is not None:
                     last_seq = seq
                     break
-                if keep == end and (value is None or not self._own_start):
+                if keep == end and (self._is_torn(line) if self._own_start else True):
                     keep = start
             end = start
         if keep < present and not _cut_off(fd, present, keep):
             return self._repair(fd)
         return keep, last_seq
+
+    def _is_torn(self, line: bytes) -> bool:
+        """What broke off has no end, or zeros. Where another has ended it, its words are in it, too."""
+        return _value_of(line) is None and (b"\0" in line or not line.endswith(b"\n"))
 
     def _is_ours(self, line: bytes) -> bool:
         """Also one that was torn in its first letters, or of which a power cut left zeros."""

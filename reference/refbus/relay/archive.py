@@ -53,10 +53,8 @@ class Archive:
                 os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
                 if tree.stat_of(tree.look(kept, fd)) == stat:
                     os.chmod(kept, FILE_MODE, dir_fd=fd)
-                else:
-                    with contextlib.suppress(FileExistsError):  # a new one has the name: both stay where they are
-                        os.link(kept, name, src_dir_fd=fd, dst_dir_fd=outbox)
-                        os.unlink(kept, dir_fd=fd)
+                elif not tree.is_there(name, outbox):  # a new one may have the name: then both stay where they are
+                    os.rename(kept, name, src_dir_fd=fd, dst_dir_fd=outbox)
         except FileNotFoundError:
             raise  # taken away meanwhile
         except OSError as error:

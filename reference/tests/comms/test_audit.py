@@ -233,3 +233,5 @@ def test_a_full_disk_cuts_off_what_was_written_and_no_line_of_another(
             bus.export_audit_trail()
     assert trail.read_bytes().startswith(whole) and trail.read_bytes().endswith(theirs or whole)
     assert full.value.definite == (not theirs)
+    bus.export_audit_trail()
+    assert theirs in trail.read_bytes() and trail.read_bytes().endswith(b"\n")

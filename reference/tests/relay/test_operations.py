@@ -130,6 +130,35 @@ def test_a_name_that_is_taken_in_the_archive_gets_a_number(relay: RelayBus, agen
     assert (taken.read_bytes(), taken.with_name(f"{name}.1").read_bytes()) == (b"there", b"TO: ann\n\n")
 
 
+@pytest.mark.parametrize("swapped_for", ["other words", "a link", "a folder"])
+def test_what_its_agent_puts_there_before_the_move_is_put_back_as_it_is(
+    relay: RelayBus, agents: Agents, monkeypatch: pytest.MonkeyPatch, swapped_for: str
+) -> None:
+    """Between the look at a file and its move; a link is not followed, and nothing unread lies in the archive."""
+    secret = agents.root.parent / "secret"
+    secret.write_bytes(b"secret")
+    file = agents.root / agents.put("ann", b"TO: ann\n\n")
+    rename = os.rename
+
+    def swap_first(source: str, to: str, **folders: int) -> None:
+        if source == file.name and not file.is_symlink() and file.is_file() and file.read_bytes() == b"TO: ann\n\n":
+            file.unlink()
+            match swapped_for:
+                case "other words":
+                    file.write_bytes(b"TO: ann\n\nother words")
+                case "a link":
+                    file.symlink_to(secret)
+                case "a folder":
+                    file.mkdir()
+        rename(source, to, **folders)
+
+    monkeypatch.setattr(os, "rename", swap_first)
+    relay.scan()
+    assert (file.is_symlink(), file.is_dir()) == (swapped_for == "a link", swapped_for == "a folder")
+    assert file.exists() and secret.stat().st_nlink == 1
+    assert [path for path in (agents.root / "archive").rglob("*") if not path.is_dir() or path.suffix == ".msg"] == []
+
+
 def test_without_an_archive_files_stay(open_relay: OpenRelay, agents: Agents) -> None:
     """And are not processed again, also after a restart."""
     for _ in range(2):

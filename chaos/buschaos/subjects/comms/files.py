@@ -18,13 +18,15 @@ HOOKED = "hooked.jsonl"  # beside the store: what hooks have added
 _HOOKS = b'{"tool": "Edit", "file": "notes.md"}\n'  # it names no message
 
 
-def append_as_a_hook(store: Path) -> None:
-    """The trail is not the bus's alone: a hook of the agent's adds its line, where the last one is ended."""
+def append_as_a_hook(store: Path) -> bool:
+    """The trail is not the bus's alone: a hook of the agent's adds its line, where the last one is ended. Did it?"""
     with contextlib.suppress(OSError), open(store / TRAIL, "r+b", buffering=0) as trail:
         if trail.read().endswith(b"\n"):
             trail.write(_HOOKS)
             with open(store.parent / HOOKED, "ab") as told:
                 told.write(_HOOKS)
+                return True
+    return False
 
 
 def facts(store: Path) -> dict[str, Any]:

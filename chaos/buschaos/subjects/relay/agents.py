@@ -162,17 +162,23 @@ def link(store: Path) -> None:
         inbox.symlink_to(store.parent / ELSEWHERE)
 
 
-def be_rude(store: Path) -> None:
-    """The same agent has nothing to read, and removes its inbox, and writes a file anew that it has sent."""
-    home = store / "agents" / LINKED
+def be_rude(store: Path) -> bool:
+    """The same agent has nothing to read, and removes its inbox, and writes a file anew that it has sent.
+
+    Did it do one of the two?
+    """
+    home, does = store / "agents" / LINKED, False
     with contextlib.suppress(OSError):  # there is something, or no inbox
         (home / "inbox").rmdir()
+        does = True
     for path in (home / "outbox").glob("*.msg"):
         # In place, and as if it were a moment younger: its number is the old one, and its time is not.
         with contextlib.suppress(FileNotFoundError), open(path, "r+b") as opened:
             opened.write(ANEW)
             opened.truncate()
             os.utime(opened.fileno(), ns=(_OLD_NS + 1_000_000, _OLD_NS + 1_000_000))
+            does = True
+    return does
 
 
 class Writer:

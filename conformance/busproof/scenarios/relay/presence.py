@@ -60,7 +60,8 @@ trap tidies TERM
 """
 GOES_ON = "while :; do sleep 0.1; done\n"
 TEXTS = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON, "tidies": TIDIES + AGENT}
-THEIRS = re.compile(rb"sleep|/(%s)\.sh\0" % "|".join(TEXTS).encode())  # what a process of them says of itself
+# What a process of them says of itself; however a bus starts it, it knows its folder.
+THEIRS = re.compile(rb"sleep|/(%s)\.sh\0|AGENT_RELAY_DIR=" % "|".join(TEXTS).encode())
 OURS = ("AGENT_RELAY_NAME", "AGENT_RELAY_DIR")
 
 
@@ -120,7 +121,8 @@ def _was_started(ctx: Ctx, name: str) -> bool:
 def is_alive(pid: str) -> bool:
     """Does this process of an agent run? A zombie does not, nor does one that only has its number by now."""
     try:
-        return THEIRS.search(Path(f"/proc/{int(pid)}/cmdline").read_bytes()) is not None
+        process = Path(f"/proc/{int(pid)}")
+        return any(THEIRS.search((process / said).read_bytes()) for said in ("cmdline", "environ"))
     except (OSError, ValueError):
         return False
 
