@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof import __version__, known
+from busproof import __version__, ended, known
 from busproof.adapters.base import DoorError
 from busproof.adapters.doors import BusSpecError
 from busproof.adapters.forked import COMMAND
@@ -120,7 +120,9 @@ def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argpa
             while process.is_alive():
                 process.join(LOOK_S)
                 live.look()
-        except KeyboardInterrupt:  # pytest got it as well, and writes its report
+        except KeyboardInterrupt as end:  # pytest got it as well, and writes its report
+            if isinstance(end, ended.Terminated):
+                process.terminate()
             process.join(INTERRUPTED_S)
             process.kill()
             process.join()
@@ -130,6 +132,7 @@ def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argpa
 
 def _pytest(options: list[str], out: Path) -> None:
     """In a process of its own: what it writes goes to OUT/pytest.log."""
+    ended.with_the_parent()
     log = (out / "pytest.log").open("w", encoding="utf-8", errors="backslashreplace")
     for number in (1, 2):
         os.dup2(log.fileno(), number)

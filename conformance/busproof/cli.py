@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busproof import __version__
+from busproof import __version__, ended
 from busproof.adapters.base import DoorError
 from busproof.adapters.doors import SCHEMES, BusSpecError
 from busproof.words import reason, say
@@ -76,7 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
-            return _run(list(sys.argv[1:] if argv is None else argv))
+            with ended.by_sigterm():
+                return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
