@@ -289,9 +289,9 @@ def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, t
     return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *told], told, strict=False)}
 
 
-def first_of_each(changes: list[Change], *, by_whole_path: bool = False) -> list[Change]:
+def first_of_each(changes: list[Change]) -> list[Change]:
     """The first change at each place, in their order; an answer is none."""
-    kinds = places(changes, by_whole_path=by_whole_path)
+    kinds = places(changes)
     first = {kinds[change.ordinal]: change for change in reversed(changes) if change.path != ANSWER}
     return sorted(first.values(), key=lambda change: change.ordinal)
 

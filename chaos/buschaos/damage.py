@@ -21,7 +21,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,9 @@ from typing import Any
 
 from buschaos import reading, state
 from buschaos.bus import RunFailed, must_be_a_process
+from buschaos.duet import STAND_S, or_waits, until
 from buschaos.inspector import Inspector
+from buschaos.nemeses.syscalls import Continue, watched_child, why_unavailable
 from buschaos.operations import WHEN_MS, applicable, tell_time
 from buschaos.stage import Ground, Stage, Victims
 from buschaos.subjects import SUBJECTS
@@ -45,7 +47,6 @@ from busproof.words import say
 BITS = 100  # in each kind of file
 BITS_OF_RUN = 25  # where it is one act of many
 BITS_OF_SLOW_STARTERS = 5
-WAITS_S = 0.5  # until a call has come to the lock that it waits for
 DID_NOT_WAIT = "the call did not wait"
 Way = Callable[[Path], Callable[[], None]]  # what is got ready, and then done
 KINDS = ("log", "database", "blob", "other")
@@ -145,12 +146,13 @@ class Damage:
     # -- files
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Each way to take a file from under a live process, and how it ended."""
+        """Each way to take a file from under a live process, and how it ended. Who waits is seen by the supervisor."""
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
             for way, do in WAYS.items():
                 yield f"{name} {way}", self.under_a_live_one(name, do)
-                yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
+                if why_unavailable() is None:
+                    yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
 
     def under_a_live_one(self, name: str, do: Way, *, waits: bool = False) -> str:
         """How one such way ended."""
@@ -162,22 +164,17 @@ class Damage:
         with contextlib.closing(
             Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
         ) as recorder:
-            live = self._come(store, recorder, 2)
+            live = self._come(store, recorder, 2, is_watched=waits)
             params = self._operation.params(self._ground.prepared)
             catch_up, said = self._ground.subject.catch_up, "acknowledged"
             call = partial(live.call, self._operation.method, **params)
             try:
                 take = do(store / name)
-                if waits:
-                    with ThreadPoolExecutor(1) as pool, _locked(store / name.removesuffix("-wal")):
-                        called = pool.submit(call)
-                        if wait([called], WAITS_S).done:  # no lock, or another one, or it waits for none
-                            return DID_NOT_WAIT
-                        take()
-                    called.result()
-                else:
+                if not waits:
                     take()
                     call()
+                elif not _takes_while_it_waits(live, store, name.removesuffix("-wal"), call, take):
+                    return DID_NOT_WAIT
             except Refused as error:
                 said = f"refused {error.code}"
                 if catch_up is None:
@@ -186,7 +183,7 @@ class Damage:
                 self._keep(folder, f"{name}: {error}")
                 return "ended the process"
             finally:
-                self._ground.fleet.give_back(live.door, retired=True)
+                self._let_go(live, is_watched=waits)
             try:
                 other = self._come(store, recorder, 3)
             except DoorError as error:
@@ -197,7 +194,7 @@ class Damage:
             if catch_up is not None:
                 other.call(catch_up)
             dump = reading.dump(other, store, self._ground.fleet.hello, self._ground.subject)
-            self._ground.fleet.give_back(other.door, retired=True)
+            self._let_go(other)
         there = {row[self._ground.subject.id] for row in dump[self._ground.subject.table]}
         if missing := self._ground.subject.repertoire.ids(self._operation.method, params) - there:
             self._keep(folder, f"{name}: {said}, and lost: {state.short(sorted(missing))}")
@@ -209,17 +206,43 @@ class Damage:
         shutil.copytree(folder, kept, symlinks=True)
         self.problems.append((why, kept / "h.jsonl"))
 
-    def _come(self, store: Path, recorder: Recorder, number: int) -> Session:
-        session = Session(self._ground.fleet.door(0, store, {}), recorder, process=number, agent="alice")
+    def _come(self, store: Path, recorder: Recorder, number: int, *, is_watched: bool = False) -> Session:
+        if is_watched:
+            door = self._ground.victims.take()
+            door.call("open", {"store": str(store), "options": {}})
+        else:
+            door = self._ground.fleet.door(0, store, {})
+        session = Session(door, recorder, process=number, agent="alice")
         enter = self._ground.subject.enter
         try:
             tell_time(session, self._ground.fleet.hello, WHEN_MS)
             if enter is not None:
                 enter(session, self._ground.prepared)
         except DoorError:
-            self._ground.fleet.give_back(session.door, retired=True)
+            self._let_go(session, is_watched=is_watched)
             raise
         return session
+
+    def _let_go(self, session: Session, *, is_watched: bool = False) -> None:
+        if is_watched:
+            session.door.kill()
+        else:
+            self._ground.fleet.give_back(session.door, retired=True)
+
+
+def _takes_while_it_waits(
+    live: Session, store: Path, database: str, call: Callable[[], object], take: Callable[[], None]
+) -> bool:
+    """Take the file when the call waits for the lock that another has. False: it waits for no lock, or another one."""
+    with watched_child(live.door).watched(store, lambda _: Continue()) as watch, ThreadPoolExecutor(1) as pool:
+        with _locked(store / database):
+            called = pool.submit(call)
+            until(or_waits(live.door, watch, called.done), STAND_S)
+            if called.done():
+                return False
+            take()
+        called.result()
+    return True
 
 
 def _remove(path: Path) -> Callable[[], None]:

@@ -105,17 +105,16 @@ class Duet:
         ):
             mine = self._caller("victim", victim, [(self._operation.method, self._params)])
             others, later = self._caller("peer", peer, self._peers_calls), self._caller("peer", peer, self._later)
-            asleep: int | None = (
-                None  # how many changes a reader had made when it slept; what it does woken is no place
-            )
+            # How many changes a reader had made when it slept: what it does when it is woken is no place.
+            asleep: int | None = None
             self._began_s = time.monotonic()
             try:
                 if first == "meanwhile":
                     mine.start()
-                    _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
+                    until(or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
                     asleep = len(watch.changes)
                     others.start()
-                    _until(_or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
+                    until(or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
                     self.peer_waited = others.is_alive()
                     self._let_go_on(victims, peers, mine, others)
                 elif place.ordinal == 0:
@@ -126,20 +125,20 @@ class Duet:
                         one.join(LIMIT_S)
                 else:
                     mine.start()
-                    _until(lambda: victims.stands or not mine.is_alive())
+                    until(lambda: victims.stands or not mine.is_alive())
                     others.start()
-                    _until(_or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
+                    until(or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
                     self.peer_waited = others.is_alive() and not peers.stands
                     made = list(peers_watch.changes)
                     self.reached = [one.ordinal for one in (until_it_repeats(made) if self.peer_waited else made)]
                     if peers.stands:
                         victims.let_go()
-                        _until(_or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
+                        until(or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
                     elif place.then and not self.peer_waited:
                         victims.go_on()
-                        _until(_or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()), STAND_S)
+                        until(or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()), STAND_S)
                         later.start()
-                        _until(_or_waits(peer.door, peers_watch, lambda: not later.is_alive()), STAND_S)
+                        until(or_waits(peer.door, peers_watch, lambda: not later.is_alive()), STAND_S)
                         self.peer_waited = later.is_alive()
                     self._let_go_on(victims, peers, mine, others, later)
             finally:
@@ -359,7 +358,7 @@ class _Held:
             hold.released.set()
 
 
-def _or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[[], bool]:
+def or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[[], bool]:
     """Is it over, or does the process wait for something that another has?
 
     A nap between two attempts, or a lock that is asked for, is looked at twice: it may have just been given. Any other
@@ -415,7 +414,8 @@ def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[s
         told[name] = error
 
 
-def _until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+def until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
+    """Wait for it, and no longer than the limit."""
     deadline = time.monotonic() + limit_s
     while not is_so() and time.monotonic() < deadline:
         time.sleep(SLICE_S)

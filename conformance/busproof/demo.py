@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Play the acts. Exit 0 if each ended as it must, else 2: no bus of the user's was judged."""
     parser = argparse.ArgumentParser(prog="busproof demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("busproof-out/demo"), help="folder for reports and history")
-    parser.add_argument("--seed", type=int, default=7, help="seed of the chaos plan (default 7)")
+    parser.add_argument("--seed", type=int, default=7, help="seed of the search and of the chaos plan (default 7)")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _acts(out: Path, seed: int) -> list[Act]:
     mutant = mutants("worker")[MUTANT].spec()
     history = str(out / "chaos" / "history.jsonl")
-    check = ["check", "worker"]
+    check = ["check", "worker", "--seed", str(seed)]
     chaos = ["chaos", "worker", "--kills", "20", "--seed", str(seed), "--out", str(out / "chaos")]
     return [
         Act("Check the reference bus, over stdio", [*check, "--out", str(out / "check")], 0, "valid"),

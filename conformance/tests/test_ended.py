@@ -36,6 +36,7 @@ def test_who_ends_a_check_ends_all_that_it_started(tmp_path: Path, how: signal.S
     deadline = time.monotonic() + START_S
     while marked(mark) < STARTED and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert marked(mark) >= STARTED
     check.send_signal(how)
     _, said = check.communicate(timeout=120)
     assert still_there(mark) == []

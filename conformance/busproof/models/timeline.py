@@ -57,10 +57,8 @@ UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimens
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
 NAK_EFFECTS = "gives it back", "has no effect"
 # A server that gives back by the nak of any delivery must know that nobody else has the message.
-NAK_OF_ANOTHER, NAKS = (
-    "the nak of what another session fetched",
-    ("comes at once", "comes at once where it is the newest"),
-)
+NAK_OF_ANOTHER = "the nak of what another session fetched"
+NAKS = "comes at once", "comes at once where surely nobody else has it"
 # A row's second choice.
 MEMBERS, UNASKED = "timeline.log.26: the members of a state", "timeline.log.28: where no limit is given"
 BELOW_0 = "timeline.retry.10: below 0"

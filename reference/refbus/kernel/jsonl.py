@@ -99,7 +99,7 @@ class JsonlFile:
             size, last_seq = self._repair(fd)
         except OSError as error:
             raise of_os_error(error, definite=False) from error
-        end, data, is_alone = size, b"", True  # as far as only this call has appended
+        end, data, is_alone = size, b"", True  # where the file ends if nobody else appends; did nobody?
         try:
             last_seq = max(last_seq, exported_to)
             gap = b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""  # another's last line has no end
@@ -130,16 +130,12 @@ class JsonlFile:
                 if seq is not None:
                     last_seq = seq
                     break
-                if keep == end and (self._is_torn(line) if self._own_start else True):
+                if keep == end and (not self._own_start or (value is None and _has_broken_off(line))):
                     keep = start
             end = start
         if keep < present and not _cut_off(fd, present, keep):
             return self._repair(fd)
         return keep, last_seq
-
-    def _is_torn(self, line: bytes) -> bool:
-        """What broke off has no end, or zeros. Where another has ended it, its words are in it, too."""
-        return _value_of(line) is None and (b"\0" in line or not line.endswith(b"\n"))
 
     def _is_ours(self, line: bytes) -> bool:
         """Also one that was torn in its first letters, or of which a power cut left zeros."""
@@ -153,6 +149,11 @@ def _cut_off(fd: int, end: int, keep: int, *, torn: bytes = b"") -> bool:
         return False
     os.ftruncate(fd, keep)
     return True
+
+
+def _has_broken_off(line: bytes) -> bool:
+    """What is torn has no end, or zeros. Where it has an end and no zeros, another's words are in it, too."""
+    return b"\0" in line or not line.endswith(b"\n")
 
 
 def _value_of(line: bytes) -> Any:

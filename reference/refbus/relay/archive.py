@@ -33,14 +33,14 @@ class Archive:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                 found = tree.look(name, outbox)
                 if tree.refusal(found) is None and tree.stat_of(found) == stat:
-                    return self._moved(agent, name, outbox, stat)
+                    return self._moved(agent, name, outbox, path, stat)
         except OSError as error:
             if error.errno not in tree.GONE:
                 self._store.troubles.add(path, error)
                 return False
         return True
 
-    def _moved(self, agent: str, name: str, outbox: int, stat: Stat) -> bool:
+    def _moved(self, agent: str, name: str, outbox: int, path: str, stat: Stat) -> bool:
         """A link or file in the place of one of the archive's folders is in the way: the file is not gone for that.
 
         One that its agent has written anew since it was looked at is put back: nobody has read what it says now.
@@ -58,7 +58,7 @@ class Archive:
         except FileNotFoundError:
             raise  # taken away meanwhile
         except OSError as error:
-            self._store.troubles.add(f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}", error)
+            self._store.troubles.add(path, error)
             return False
         return True
 

@@ -130,10 +130,10 @@ def _trail(evidence: Evidence) -> Iterable[Problem]:
     hooked, left = evidence.facts["hooks"]
     if left < hooked:
         yield Problem("export", f"lost: of {hooked} lines that others have added to the trail {hooked - left} are gone")
-    named = {name for _, names in evidence.facts["trail"] for name in names}
-    for name in sorted(named - {*evidence.facts["artifacts"]}):
-        if name.startswith(f"{ARTIFACTS}/"):
-            yield Problem("export", f"the audit trail tells of {name}, which is not there")
+    texts = {text for _, texts in evidence.facts["trail"] for text in texts}
+    for path in sorted(texts - {*evidence.facts["artifacts"]}):
+        if path.startswith(f"{ARTIFACTS}/"):
+            yield Problem("export", f"the audit trail tells of {path}, which is not there")
     lines = [(line, changes.keys() & set(named)) for line, named in evidence.facts["trail"]]
     if doubled := [line for line, times in Counter(line for line, about in lines if about).items() if times > 1]:
         yield Problem("export", f"doubled: these lines stand more than once in the trail: {short(doubled)}")

@@ -60,8 +60,11 @@ trap tidies TERM
 """
 GOES_ON = "while :; do sleep 0.1; done\n"
 TEXTS = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON, "tidies": TIDIES + AGENT}
-# What a process of them says of itself; however a bus starts it, it knows its folder.
-THEIRS = re.compile(rb"sleep|/(%s)\.sh\0|AGENT_RELAY_DIR=" % "|".join(TEXTS).encode())
+# What a process of an agent says of itself. However a bus starts it, it knows its folder; its child has forgotten that.
+SAYS = {
+    "cmdline": re.compile(rb"sleep|/(%s)\.sh\0" % "|".join(TEXTS).encode()),
+    "environ": re.compile(rb"(^|\0)AGENT_RELAY_DIR="),
+}
 OURS = ("AGENT_RELAY_NAME", "AGENT_RELAY_DIR")
 
 
@@ -122,7 +125,7 @@ def is_alive(pid: str) -> bool:
     """Does this process of an agent run? A zombie does not, nor does one that only has its number by now."""
     try:
         process = Path(f"/proc/{int(pid)}")
-        return any(THEIRS.search((process / said).read_bytes()) for said in ("cmdline", "environ"))
+        return any(says.search((process / where).read_bytes()) for where, says in SAYS.items())
     except (OSError, ValueError):
         return False
 

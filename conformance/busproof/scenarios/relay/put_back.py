@@ -16,7 +16,7 @@ Step = Literal["spawn", "release", "backup", "restore"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where one agent is: does it run, and of what time is the copy: it ran not, ran, or ran as another process."""
+    """Where one agent is: does it run, and what of it is in the newest copy: nothing, this process, an earlier one."""
 
     runs: bool = False
     copy: Literal["none", "idle", "running", "earlier"] = "none"
@@ -94,6 +94,7 @@ def _way(place: Place, taken: set[tuple[Place, Step]]) -> list[Step]:
 
 
 def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]) -> None:
+    copies = len(list(ctx.store.parent.glob("copy-*.db")))
     match step:
         case "spawn":
             ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
@@ -104,10 +105,9 @@ def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]
         case "release":
             ask(ctx, agents, bus, "release", "NAME: ann\n")
         case "backup":
-            bus.call("backup", path=str(ctx.store.parent / f"copy-{len(list(ctx.store.parent.glob('copy-*')))}.db"))
+            bus.call("backup", path=str(ctx.store.parent / f"copy-{copies}.db"))
         case "restore":
-            newest = max(ctx.store.parent.glob("copy-*.db"), key=lambda path: int(path.stem.partition("-")[2]))
-            bus.call("restore", path=str(newest))
+            bus.call("restore", path=str(ctx.store.parent / f"copy-{copies - 1}.db"))
             bus.call("scan")
 
 

@@ -1,6 +1,8 @@
 """The open file is looked for before a transaction waits for its lock: one that has gone by then is written."""
 
 import sqlite3
+import threading
+from typing import Any
 
 from refbus.kernel.db import Database
 from refbus.topics.mcp.server import main
@@ -8,21 +10,26 @@ from refbus.topics.mcp.server import main
 KILLED_BY = ("topics.log.87",)
 CHAOS = {"damage": 1}
 
-_begin = Database._begin
+_begin, _look = Database._begin, Database.refuse_another_file
+_has_looked = threading.local()
 
 
 def begin(self: Database, how: str) -> sqlite3.Connection:
     self.connection()
-    self.refuse_another_file()
-    look = Database.refuse_another_file
-    Database.refuse_another_file = lambda self, **how: None  # type: ignore[method-assign]
+    _look(self)
+    _has_looked.is_so = True
     try:
         return _begin(self, how)
     finally:
-        Database.refuse_another_file = look  # type: ignore[method-assign]
+        _has_looked.is_so = False
 
 
-Database._begin = begin  # type: ignore[method-assign]
+def look(self: Database, **how: Any) -> None:
+    if not getattr(_has_looked, "is_so", False):
+        _look(self, **how)
+
+
+Database._begin, Database.refuse_another_file = begin, look  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

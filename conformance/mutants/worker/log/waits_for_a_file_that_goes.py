@@ -12,9 +12,5 @@ CHAOS = {"damage": 1}
 db.AT_ONCE_S = math.inf
 
 
-class Mutant(WorkerBus):
-    """The reference, without the second look."""
-
-
 if __name__ == "__main__":
-    serve({"worker": Mutant})
+    serve({"worker": WorkerBus})
