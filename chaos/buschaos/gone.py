@@ -35,7 +35,8 @@ from busproof.session import Session
 
 Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal
-PAUSE_S = 0.05  # for the server to hear that the caller went, while its call stands still
+PAUSE_S = 0.05
+HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
 GIVING_BACK_S = 1.0
 ENDING_S = 30.0
 
@@ -195,7 +196,7 @@ class _Point:
         self._recorder.record("invoke", process=2, op=method, agent="alice", value=how)
         self._request = self._door.begin(method, how)
         if self._case.waits:
-            _until(lambda: self._place() != self._before)  # every such call touches it
+            _until(lambda: self._place() != self._before or self._is_killed)  # every such call touches it
             if self._ordinal == WHILE_IT_WAITS:
                 self._go("while it waits")
                 if self._case.way == "killed":
@@ -218,7 +219,8 @@ class _Point:
                 _until(lambda: not self._child.unread_bytes)
             case "disconnected":
                 self._child.end_input()
-        time.sleep(PAUSE_S)
+        time.sleep(PAUSE_S)  # a server may look at its input by the clock
+        _until(self._child.has_settled, HEARING_S)
         self._gone.set()
 
     def _let_it_give_back(self) -> None:
@@ -229,6 +231,10 @@ class _Point:
             _until(lambda: self._hear(0.01) or self._place()[0] == self._before[0], GIVING_BACK_S)
 
     # -- what is known
+
+    @property
+    def _is_killed(self) -> bool:
+        return self._case.way == "killed" and self._gone.is_set()
 
     def _hear(self, timeout_s: float) -> bool:
         """One more line of the server, if there is one."""
