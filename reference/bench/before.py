@@ -21,13 +21,13 @@ from comms_rate import UNLIMITED
 from compare import interleave, ratio, save, verdict
 
 HERE = Path(__file__).parents[2]
-AT_MOST = 1.1  # what two runs of one tree differ by
+AT_MOST = 1.1  # two runs of one tree differ by as much
 CALLS = 200
 Work = Callable[[], object]
 
 
 def works(folder: Path) -> dict[str, Work]:
-    """What both trees can do: each does CALLS operations."""
+    """The work that both trees can do: each item does CALLS operations."""
     from refbus.comms.bus import CommsBus  # of the tree on the path
     from refbus.topics.bus import TopicsBus
     from refbus.worker.bus import WorkerBus
@@ -77,7 +77,7 @@ def works(folder: Path) -> dict[str, Work]:
 
 
 def serve() -> None:
-    """Do what a line of standard input names; say how many seconds it took."""
+    """Do the work that each line of standard input names; say how many seconds it took."""
     with tempfile.TemporaryDirectory(prefix="refbus-bench-") as folder:
         known = works(Path(folder))
         print(*known, sep=",", flush=True)
@@ -108,7 +108,7 @@ class Tree:
         return said
 
     def do(self, work: str) -> int:
-        """CALLS operations."""
+        """Do CALLS operations."""
         assert self.process.stdin is not None
         self.process.stdin.write(work + "\n")
         self.process.stdin.flush()
@@ -116,7 +116,7 @@ class Tree:
         return CALLS
 
     def close(self) -> None:
-        """Its input ends, and so does it."""
+        """End its input, and thereby the process."""
         self.process.communicate()
 
 

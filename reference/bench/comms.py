@@ -4,7 +4,7 @@
     python reference/bench/comms.py agents  [--agents 20] [--messages 1000] [--history FILE]
     python reference/bench/comms.py race    [--processes 16] [--messages 10000] [--kill-every-ms 50]
 
-Exits with 1 where something was lost, doubled or stuck. Speed only says met or NOT MET: it is the machine's, too.
+Exits with 1 if something was lost, doubled or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 The token bucket (100 messages and 10 a second for each agent) is lifted by the options of the bus.
 """
 

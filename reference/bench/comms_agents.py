@@ -1,7 +1,7 @@
 """Twenty agents: each sends to the others in turn, and claims and completes what the others send to it.
 
-Nothing lost, nothing twice: the ids that were acknowledged to the senders against those that the agents say they have
-processed, and against the final state. With a history, the kit's checks judge every single call as well.
+Nothing may be lost or come twice: the ids that were acknowledged to the senders are compared with those that the
+agents say they have processed, and with the final state. With a history, the kit's checks judge every single call, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from refbus.comms.bus import CommsBus
 
 Call = Callable[..., dict[str, Any]]
 ASKED_PER_MINUTE = 100
-BAR = 100  # times what is asked
+BAR = 100  # times the rate that is asked for
 LOOK_EVERY = 10  # messages sent between two looks at one's own
 
 
@@ -51,7 +51,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
 
 
 def _play(root: Path, agents: int, messages: int, parts: Path | None) -> tuple[float, list[Any]]:
-    """Seconds from the first send to the last completion, and what each agent tells."""
+    """Seconds from the first send to the last completion, and the report of each agent."""
     with crew() as members, CommsBus(root) as bus:
         pipes = []
         for number in range(agents):
@@ -121,7 +121,7 @@ def _recorded(bus: CommsBus, parts: Path | None, number: int) -> Iterator[Call]:
 
 
 def _judge(root: Path, told: list[Any], total: int, parts: Path | None, agents: int) -> list[str]:
-    """What is wrong, by what the agents tell and by the final state."""
+    """The faults, by the agents' reports and by the final state."""
     with CommsBus(root) as bus, _recorded(bus, parts, agents) as call:
         dump = call("dump")
     sent = {id_: to_agent for agent_sent, _ in told for id_, to_agent in agent_sent.items()}

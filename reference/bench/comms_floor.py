@@ -1,6 +1,6 @@
 """The floor: a message's life in bare SQLite, on the seed's own tables and pragmas, one process, nobody else.
 
-Three transactions of one statement each: what no bus on this file can undercut, one message at a time.
+Three transactions of one statement each: no bus on this file can undercut them, one message at a time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The claim race: processes of one agent, who may all claim its messages (C4), on one backlog.
+"""The claim race: processes of one agent, which may all claim its messages (C4), on one backlog.
 
-What happened is written down outside the bus: a journal to which every process appends a line after each answer, in
-one `write` that a kill cannot tear. Each line carries the claim's delivery_count, which tells claims apart.
+Events are written down outside the bus, in a journal: every process appends a line to it after each answer, in one
+`write` that a kill cannot tear. Each line carries the claim's delivery_count, which tells claims apart.
 
-Undisturbed, each message is processed exactly once. With kills it is at least once: what a dead process held comes
-back after the visibility time-out (C2). Of a hundred messages five fail at every delivery, and must be dead letters,
-and five at their first two, and must not.
+Undisturbed, each message is processed exactly once. With kills it is at least once: messages that a dead process held
+come back after the visibility time-out (C2). Five messages in a hundred fail at every delivery and must become dead
+letters; five more fail at their first two deliveries and must not.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from refbus.comms.bus import CommsBus
 from refbus.kernel.errors import NotClaimed
 
 AGENT = "worker"
-FAILURES_MAX = 3  # the seed's, and not the kernel's word for it
-LIMIT = 10  # so many messages each process sees at once: all see the same
+FAILURES_MAX = 3  # the seed's number, rather than the kernel's
+LIMIT = 10  # messages that each process sees at once: all see the same
 LOOK_S = 0.05
 ALWAYS, TWICE = 1_000_000, 2  # fails while its delivery_count is at most this
-# With kills: what is held comes back after a second, and the retry delays of 1 and 2 s are a twentieth.
+# With kills: held messages come back after a second, and the retry delays of 1 and 2 s shrink to a twentieth.
 HASTY = {"visibility_ms": 1000, "retry_jitter": 0.05}
 
 
@@ -102,7 +102,7 @@ def _open(bus: CommsBus) -> int:
 
 def _work(folder: str, options: dict[str, Any]) -> None:
     """A racer's process, until there is nothing more to do or it is killed."""
-    os.nice(5)  # who starts and kills must get its turn
+    os.nice(5)  # the process that starts and kills must get its turn
     journal = os.open(f"{folder}/journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def note(what: str, message_id: str, count: int) -> None:
@@ -139,7 +139,7 @@ def _read(journal: Path) -> Journal:
 
 
 def _judge(journal: Journal, dump: dict[str, Any], fails: dict[str, int], *, is_killed: bool) -> list[str]:
-    """What is wrong, by the journal and by the final state."""
+    """The faults, by the journal and by the final state."""
     done = {row["id"] for row in dump["messages"] if row["status"] == "done"}
     letters = Counter(row["id"] for row in dump["dead_letter_queue"])
     doomed = {message_id for message_id, until in fails.items() if until == ALWAYS}
@@ -159,7 +159,7 @@ def _judge(journal: Journal, dump: dict[str, Any], fails: dict[str, int], *, is_
 
 
 def _faults(happened: list[tuple[str, int]]) -> Iterator[str]:
-    """What must not happen to one message, whoever is killed."""
+    """The events that must not happen to one message, whichever process is killed."""
     counts = defaultdict(list)
     for what, count in happened:
         counts[what].append(count)

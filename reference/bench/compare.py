@@ -68,7 +68,7 @@ def verdict(value: float, bar: float, *, at_least: bool = True) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine that the figures were measured on."""
     return {
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,

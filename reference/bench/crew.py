@@ -1,7 +1,7 @@
 """Processes of a bench: started warm, watched for progress, never left behind.
 
-A fork server that has imported what they need starts a process in some 10 ms, and from a parent without threads: what
-is killed every 50 ms must be replaced faster than that, and a spawned interpreter takes longer.
+A fork server that has imported all that they need starts a process in some 10 ms, and from a parent without threads.
+A process that is killed every 50 ms must be replaced faster than that, and a spawned interpreter takes longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STALLED_S = 60.0
 JOIN_LIMIT_S = 30.0
 
 context = multiprocess.get_context("forkserver")
-# What cannot be imported here is left out by the fork server.
+# The fork server leaves out modules that cannot be imported here.
 context.set_forkserver_preload(
     [
         "refbus.comms.bus",
@@ -31,7 +31,7 @@ context.set_forkserver_preload(
 
 
 def is_wanted() -> bool:
-    """Does the bench live that started this process? Where it was killed, nobody else ends its processes."""
+    """Is the bench alive that started this process? If it was killed, nobody else ends its processes."""
     parent = multiprocess.parent_process()
     return parent is not None and parent.is_alive()
 
@@ -49,7 +49,7 @@ class Crew:
         self.died: list[int] = []  # exit codes of those that failed by themselves
 
     def start(self, target: Callable[..., None], *args: Any) -> None:
-        """One more."""
+        """Start one more."""
         process = context.Process(target=target, args=args, daemon=True)
         process.start()
         self.processes.append(process)
@@ -69,7 +69,7 @@ class Crew:
             raise Stalled(f"a process ended by itself with {self.died}")
 
     def join(self) -> None:
-        """Wait for all; who does not end is a fault."""
+        """Wait for all; a process that does not end is a fault."""
         for process in self.processes:
             process.join(JOIN_LIMIT_S)
             if process.exitcode is None:
@@ -78,7 +78,7 @@ class Crew:
 
 
 def _is_there(process: Any) -> bool:
-    """Has it not ended yet? The handle of one that has is closed: ten thousand kills would take all descriptors."""
+    """Has it not ended yet? An ended one's handle is closed: ten thousand kills would use up all descriptors."""
     if process.exitcode is None:
         return True
     process.close()

@@ -1,9 +1,9 @@
-"""Growth: what publish and poll cost with a million stored messages, against a thousand.
+"""Growth: the cost of publish and poll with a million stored messages, against a thousand.
 
     python reference/bench/growth.py [--stored 1000000]
 
-Both logs grow by the same rounds, interleaved. Half of what is stored is for an agent that has read it all, so the
-reader's place is at the end of a long log; the other half is unread by an agent who never came.
+Both logs grow by the same rounds, interleaved. Half of the stored messages are for an agent that has read them all, so
+the reader's place is at the end of a long log; the other half is unread by an agent that never came.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def polling(bus: WorkerBus) -> Callable[[], int]:
 
 
 def bare_publishing(bus: WorkerBus) -> Callable[[], int]:
-    """The same rows by bare sqlite3, prepared beforehand: what the seed's five indexes cost by themselves."""
+    """The same rows by bare sqlite3, prepared beforehand: the cost of the seed's five indexes alone."""
     connection = bus.db.connection()
     text = json.dumps(PAYLOAD)
 

@@ -5,7 +5,7 @@
     python reference/bench/relay.py idle    [--archived 100000] [--agents 100]
     python reference/bench/relay.py writers [--writers 50] [--messages 1000]
 
-Exits with 1 where something was lost, doubled or stuck. Speed only says met or NOT MET: it is the machine's, too.
+Exits with 1 if something was lost, doubled or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _write(root: str, number: int, writers: int, messages: int, part: str) -> No
 def writers(folder: Path, arguments: argparse.Namespace) -> Found:
     """Processes that write at once, while the orchestrator delivers: none lost, none doubled, each archived once.
 
-    Counted here, and then asked of the history by the checks of the kit, in Python and by Spark.
+    This is counted here, and then the kit's checks judge the history, in Python and by Spark.
     """
     total = arguments.writers * arguments.messages
     parts = [folder.parent / f"{folder.name}-{number}.jsonl" for number in range(arguments.writers)]
@@ -246,7 +246,7 @@ def _counted(folder: Path, writers_: int, messages: int) -> list[str]:
 
 
 def _record(folder: Path, parts: list[Path], history: Path) -> None:
-    """One history of all sends, and of what stands in ledger and inboxes in the end."""
+    """One history of all sends, and of the final content of ledger and inboxes."""
     with contextlib.closing(sqlite3.connect(folder / tree.LEDGER)) as ledger:
         rows = ledger.execute("SELECT agent_name, message_id, id FROM messages WHERE direction = 'outbox'").fetchall()
     messages = [{"lane": f"outbox {agent}", "id": id_, "seq": seq} for agent, id_, seq in rows]
@@ -263,7 +263,7 @@ def _record(folder: Path, parts: list[Path], history: Path) -> None:
 
 
 def _sends(part: Path) -> Iterator[Event]:
-    """The sends of one agent. The id of a message is a part of what was sent, and known when it was."""
+    """The sends of one agent. A message's id is a part of the sent value, and known once it was sent."""
     invoked: Event | None = None
     for event in read(part):
         if event.type == "invoke":
@@ -276,7 +276,7 @@ def _sends(part: Path) -> Iterator[Event]:
 
 
 def _audited(history: Path, engine: str) -> list[str]:
-    """What the checks say against it, in Python and by Spark."""
+    """The objections of the checks, in Python and by Spark."""
     began = time.monotonic()
     command = [sys.executable, "-m", "busproof", "audit", str(history), "--engine", engine]
     audit = subprocess.run(command, capture_output=True, text=True, check=False)

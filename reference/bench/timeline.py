@@ -5,7 +5,7 @@
     python reference/bench/timeline.py growth  [--stored 1000000]
     python reference/bench/timeline.py kills   [--invokes 10000] [--kill-every-ms 100]
 
-Exits with 1 where something was lost or stuck. Speed only says met or NOT MET: it is the machine's, too.
+Exits with 1 if something was lost or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Growth: what a request costs with a million recorded messages, against a thousand; on SQLite, which has one file.
+"""Growth: the cost of a request with a million recorded messages, against a thousand; on SQLite, which has one file.
 
 Each round sends, fetches, answers and acknowledges requests on a timeline of its own; the two records take turns.
 """

@@ -1,7 +1,7 @@
 """Throughput: requests that wait, and so many worker processes of one service, whose call takes 5 ms.
 
-The requests are spread over so many timelines, which have begun before, and sent before the workers begin, so that
-nothing but them is measured: from the moment when all are ready until the last answer is on record.
+The requests are spread over so many timelines, which have begun before, and are sent before the workers begin. So
+only the workers are measured, from the moment when all are ready until the last answer is on record.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _measure(place: Path, backend: str, timelines: int, workers: int, arguments:
 
 
 def _work(folder: str, call_s: float, ready: Any, go: Any, done: Any) -> None:
-    """One worker process: what it answers takes so long, as a call of a model would."""
+    """One worker process: each answer takes so long, as a call of a model would."""
 
     def answer(_: worker.Message) -> object:
         time.sleep(call_s)

@@ -1,9 +1,9 @@
-"""What an envelope costs an agent to read, in tokens (seed 001: "<200 token overhead per agent", Performance Targets).
+"""The cost of reading an envelope, in tokens (seed 001: "<200 token overhead per agent", Performance Targets).
 
     python reference/bench/tokens.py
 
 Sends one message of each standard type, smallest payload and longest names of the seed's examples, with and without a
-correlation id; receives them; and counts the JSON of what is received without what the payload alone would cost.
+correlation id; receives them; and counts the JSON of each received message, less the cost of the payload alone.
 Beside it stands all the protocol that an agent reads and writes to handle one message: the answer to receive, the claim
 and its answer, the completion and its answer.
 

@@ -6,8 +6,8 @@
     python reference/bench/topics.py ping    [--wait-s 60]
     python reference/bench/topics.py sync    [--stored 1000000] [--rounds 80]
 
-Exits with 1 where something was lost, doubled, out of order or stuck. Speed only says met or NOT MET: it is the
-machine's, too. Needs the extras chaos and mcp.
+Exits with 1 if something was lost, doubled, out of order or stuck. Speed only says met or NOT MET: it depends on the
+machine, too. Needs the extras chaos and mcp.
 """
 
 from __future__ import annotations

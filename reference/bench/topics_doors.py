@@ -56,7 +56,7 @@ def crowd(store: Path, servers: int, topics_each: int, wait_s: int) -> Iterator[
 
 
 class Crowd:
-    """The servers, and what each waiting sync will answer, by topic."""
+    """The servers, and the answer that each waiting sync will give, by topic."""
 
     def __init__(self) -> None:
         self.doors: list[McpDoor] = []
@@ -68,7 +68,7 @@ class Crowd:
         return [f"{early} of {len(self.waits)} syncs did not wait"] if early else []
 
     def dismiss(self, store: Path, within_s: float) -> list[str]:
-        """One message for each of them; says how many did not get it, and it alone."""
+        """Send one message to each of them; say how many did not get that message alone."""
         with TopicsBus(store / DB_NAME) as bus:
             for topic_id in self.waits:
                 bus.topic_join("sender", topic_id)

@@ -4,8 +4,8 @@ The issue's "8 server processes × 8 topics × 10,000 messages at once" is read 
 eighth of them from every session; so each session reads 8 × 8,750 messages of others. A session has one thread for
 each topic: its server has eight syncs to answer at any time, and all servers write one file.
 
-Judged are the seqs that senders were told and readers received, and the file; with a history the kit's checks judge
-every single call as well. A DB_BUSY is a fault: nobody holds the lock for over the time-out.
+The bench judges the seqs that senders were told and readers received, and the file; with a history the kit's checks
+judge every single call as well. A DB_BUSY is a fault: nobody holds the lock for longer than the time-out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BODY = "x" * 200
 
 @dataclass(frozen=True)
 class Plan:
-    """Who sends how much where."""
+    """How much each session sends, and where."""
 
     store: Path
     topics: list[str]
@@ -57,7 +57,7 @@ class Plan:
 
 @dataclass
 class Told:
-    """What one session's thread was told on its topic."""
+    """The replies to one session's thread on its topic."""
 
     sent: list[int] = field(default_factory=list)
     received: list[int] = field(default_factory=list)
@@ -84,7 +84,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
 
 
 def _play(plan: Plan) -> tuple[float, list[list[Told]]]:
-    """Seconds from the first send to the last receipt, and what each session was told on each topic."""
+    """Seconds from the first send to the last receipt, and the replies to each session on each topic."""
     with crew() as members:
         pipes = []
         for number in range(plan.sessions):
@@ -106,7 +106,7 @@ def _play(plan: Plan) -> tuple[float, list[list[Told]]]:
 
 
 def _watch(plan: Plan, members: Crew) -> None:
-    """Until every cursor stands at the end of its topic."""
+    """Wait until every cursor stands at the end of its topic."""
     total = plan.messages * len(plan.topics) * plan.sessions
     watch = Watch("passed by cursors", total)
     with contextlib.closing(sqlite3.connect(plan.store / DB_NAME)) as file:
@@ -186,7 +186,7 @@ def _caller(door: McpDoor, recorder: Recorder | None, process: int, name: str) -
 
 
 def _judge(plan: Plan, told: list[list[Told]]) -> list[str]:
-    """What is wrong, by what the sessions were told."""
+    """The faults, by the replies to the sessions."""
     every = set(range(1, plan.messages + 1))
     counts = dict.fromkeys(("seqs wrong", "messages lost", "doubled", "of nobody", "out of order", "DB_BUSY"), 0)
     for lanes in zip(*told, strict=True):  # of one topic

@@ -1,9 +1,9 @@
 """A sync of 20 messages beside the bare SQL of one, and in a topic of a million messages beside one of a thousand.
 
-Bare SQL is what nobody who keeps to the seed can leave out, written by hand: is the topic open, where does the cursor
-stand, the messages, the cursor's new place, one transaction, and no check of anything. Same file, same connection.
-It has rows; a reader wants messages. So bare SQL that makes each row a dict, and nothing else of it, runs as well. And
-it inserts row by row, as one does by hand; how it would be with all rows in one statement, as the bus does it, is told.
+Bare SQL is the least that a program which keeps to the seed must do, written by hand: is the topic open, where does the
+cursor stand, the messages, the cursor's new place, one transaction, and no check of anything. Same file, same
+connection. It returns rows, but a reader wants messages, so bare SQL that makes each row a dict, and no more, runs as
+well. It inserts row by row, as one does by hand; the figures with all rows in one statement, as in the bus, are told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What waiting syncs cost: the processor time of their servers, first with no commit at all, then with others' commits.
+"""The cost of waiting syncs: the processor time of their servers, first with no commit, then with others' commits.
 
 At the end each waiting sync is sent one message and must answer with it.
 """

@@ -1,7 +1,7 @@
 """Wake-up: from the sender's call to the waiting reader's reply, two server processes, a client process for each.
 
 After each message the sender pings its server. A message goes from a client to its server and from a server to its
-client, as a ping does, with the bus in between: the ping is the floor, and what is over it is the bus's.
+client, as a ping does, with the bus in between: the ping is the floor, and the rest is the bus's.
 """
 
 from __future__ import annotations

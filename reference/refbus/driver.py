@@ -2,8 +2,8 @@
 
 `python -m refbus.driver` serves the reference. A mutant serves itself: `serve({"worker": MyBus})`.
 
-Whatever comes in, one line goes out for it, and the process lives. Standard output belongs to the protocol alone:
-anything else that prints goes to stderr.
+Every line that arrives, whatever it is, gets one line in reply, and the process lives. Standard output belongs to the
+protocol alone: all other output goes to stderr.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rejected(Exception):
 
 
 class Operation(NamedTuple):
-    """What a method of the protocol runs, and the parameters that it takes."""
+    """The function that a method of the protocol runs, and the parameters that it takes."""
 
     run: Callable[..., Any]
     signature: inspect.Signature
@@ -163,7 +163,7 @@ def serve(buses: Mapping[str, Any]) -> None:
 
 
 def _read_line(lines: IO[bytes]) -> bytes:
-    """The next line; of one that is too long, only as much as shows that it is."""
+    """The next line; if it is too long, only as much of it as shows that."""
     line = lines.readline(LINE_BYTES_MAX + 1)
     rest = line
     while len(line) > LINE_BYTES_MAX and rest and not rest.endswith(b"\n"):

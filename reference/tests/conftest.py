@@ -1,4 +1,4 @@
-"""What the reference's tests share: a store of its own for each test, and a clock that stands still."""
+"""Fixtures of the reference's tests: a store of its own for each test, and a clock that stands still."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from refbus.kernel.clock import Clock
 from refbus.topics.bus import TopicsBus
 from refbus.worker.bus import WorkerBus
 
-# An example takes as long as the machine needs for it: which one is wrong is not told by the time.
+# An example takes as long as the machine needs for it: its time does not tell that it is wrong.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
@@ -72,7 +72,7 @@ def open_session(tmp_path: Path, clock: Clock) -> Iterator[OpenSession]:
 
 
 class Peer:
-    """A session that has joined a topic, with short words for what tests do all the time."""
+    """A session that has joined a topic, with short words for the calls that tests make all the time."""
 
     def __init__(self, bus: TopicsBus, agent_name: str) -> None:
         self.bus, self.name = bus, agent_name
@@ -85,7 +85,7 @@ class Peer:
         return self.bus.sync(self.topic_id, outbox, wait_seconds=wait_seconds, **arguments)
 
     def seqs(self, **arguments: Any) -> list[int]:
-        """What a sync receives, by number."""
+        """The messages that a sync receives, by number."""
         return [message["seq"] for message in self.sync(**arguments)["received"]]
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the MCP server share: how it is started, and a client that has joined a topic."""
+"""Helpers of the tests of the MCP server: how it is started, and a client that has joined a topic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from refbus.topics.mcp.tools import TOOLS
 
 
 def server(file: Path, *python: str) -> StdioServerParameters:
-    """How a client starts the server, or what else of Python is said."""
+    """How a client starts the server, unless other arguments of Python are given."""
     environment = {"AGENT_BUS_DB": str(file)}
     arguments = list(python) or ["-m", "refbus.topics.mcp.server"]
     return StdioServerParameters(command=sys.executable, args=arguments, env=environment)

@@ -1,4 +1,4 @@
-"""The benches in their short form: what they judge besides speed holds, and they still run."""
+"""The benches in their short form: their verdicts besides speed hold, and they still run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_nothing_is_lost_doubled_or_stuck(tmp_path: Path, arguments: list[str]) 
     """Exit status 0; speed is not asked for."""
     system, *rest = arguments
     command = [sys.executable, str(BENCH / f"{system}.py"), "--folder", str(tmp_path), *rest]
-    said = tmp_path.with_suffix(".txt")  # no pipe: what outlives a bench that was killed would hold it open
+    said = tmp_path.with_suffix(".txt")  # no pipe: a process that outlives a killed bench would hold it open
     with (
         said.open("w") as out,
         subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=out, env=_ENVIRONMENT) as bench,

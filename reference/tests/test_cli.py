@@ -1,4 +1,4 @@
-"""`refbus worker …`: every command, as one would type it; and what `refbus` is for every system."""
+"""`refbus worker …`: every command, as one would type it; and `refbus` itself, for every system."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_claims_and_presence(run: Run) -> None:
 
 
 def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what is too long to type."""
+    """For a payload that is too long to type."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]"))
     run("publish", "--as", "alice", "t", "-")
     assert run("poll", "--as", "bob")[0]["payload"] == [1, 2]

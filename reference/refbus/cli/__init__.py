@@ -1,7 +1,7 @@
 """`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1.
 
 A system is a module here: HELP, EPILOG, its own options (`add_options`), its commands (`add_commands`,
-`common.Commands`) and its bus (`open_bus`). What is the same for all stands in this file and in `common`.
+`common.Commands`) and its bus (`open_bus`). All that they share stands in this file and in `common`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
 
 SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
-EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # what a module comes with; others: web
+EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # the extra of each module; others: web
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"refbus: {error.name} is missing: {how}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the output that is flushed at the end
         return 128 + signal.SIGPIPE
     except OSError as error:
         print(f"refbus: {error}", file=sys.stderr)

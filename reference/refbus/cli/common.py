@@ -1,4 +1,4 @@
-"""What the systems' command lines share: adding commands, reading JSON, writing a line of it for each result."""
+"""Common parts of the systems' command lines: adding commands, reading JSON, writing a line of it for each result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Commands:
 
 
 def a_path(said: str) -> Path:
-    """Where a bus is. An empty text, as of a variable that is not set, is not the folder that one stands in."""
+    """The path of a bus. An empty text, as of a variable that is not set, does not mean the current folder."""
     if not said:
         raise argparse.ArgumentTypeError("the path is empty")
     return Path(said)
@@ -59,7 +59,7 @@ def read_json(what: str, text: str) -> Any:
 
 
 def made(folder: Path, database: Path, arguments: Any) -> Path:
-    """The folder, which is made if missing; for a look at a database that is not there, NOT_FOUND."""
+    """The folder, which is made if missing. A look at a database that is not there raises NOT_FOUND."""
     refuse_missing(database, arguments)
     folder = folder.resolve()
     make_path(folder)

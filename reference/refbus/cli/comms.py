@@ -160,7 +160,7 @@ def _add_receiving(commands: Commands) -> None:
 def _receive(bus: CommsBus, arguments: Any) -> None:
     channels = arguments.channels
     if channels is None:
-        # Who subscribed to nothing reads what is sent by default.
+        # An agent that subscribed to nothing reads the default channel.
         channels = bus.get_subscribed_channels(arguments.agent)["channels"] or ["general"]
     print_all(bus.receive_messages(arguments.agent, channels, arguments.limit, arguments.wait)["messages"])
 
@@ -210,7 +210,7 @@ def _health(bus: CommsBus, arguments: Any) -> None:
 
 
 def _agents(bus: CommsBus, arguments: Any) -> None:
-    # One by one: asking for an agent's health is what brings its counters up to date.
+    # One by one: asking for an agent's health brings its counters up to date.
     print_all([bus.get_agent_health(row["agent_id"]) for row in bus.dump()["agent_status"]])
 
 

@@ -27,7 +27,7 @@ from refbus.worker.loop import Loop
 from refbus.worker.store import Store as WorkerStore
 from refbus.worker.tail import Tail
 
-# A system, where its bus is imported from, the bus, what tells its options, and what else the library offers.
+# A system, the module of its bus, the bus, the class that tells its options, and the other classes of the library.
 LIBRARY = (
     ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
     ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
@@ -117,7 +117,7 @@ def _fields(reply: Any) -> Iterator[tuple[str, str]]:
 
 
 def _errors() -> Iterator[str]:
-    """The codes. `definite` on the class is what holds unless an error says otherwise."""
+    """The codes. `definite` on the class holds unless an error says otherwise."""
     yield from ("## Errors", "", inspect.getdoc(errors.BusError) or "", "")
     yield from ("| class | code | definite | |", "|---|---|---|---|")
     for _, error in inspect.getmembers(errors, inspect.isclass):

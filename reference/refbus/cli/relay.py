@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_bus(arguments: Any) -> contextlib.AbstractContextManager[Any]:
-    """What the command works with: the orchestrator itself, an agent's mailbox, or a look."""
+    """The object that the command works with: the orchestrator itself, an agent's mailbox, or a look."""
     return arguments.opens(arguments)  # type: ignore[no-any-return]
 
 

@@ -88,7 +88,7 @@ def _export(bus: TopicsBus, arguments: Any) -> None:
 
 
 def _harmless(line: str) -> str:
-    """A line as a terminal may be sent it: what would move the cursor or set a title is shown, not done."""
+    """A line that may be sent to a terminal: signs that would move the cursor or set a title are shown, not obeyed."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], line)
 
 

@@ -1,7 +1,7 @@
 """Artifacts: large results in files of their own, `.claude/artifacts/AGENT/TASK/NAME`, written whole or not at all.
 
-Names become parts of a path, so they are held to a name's rules, and what they lead to must lie where it seems to
-lie: no symbolic link on the way (C9).
+Names become parts of a path, so they are held to a name's rules, and their target must lie where it seems to lie:
+no symbolic link on the way (C9).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Artifacts:
     def read_artifact(self, artifact_path: str) -> ArtifactContent:
         """The content.
 
-        Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, IO_ERROR, BLOB_CORRUPT for what is no
-        JSON, no file, or too large.
+        Errors: INVALID_ARGUMENT for a path that leads elsewhere, NOT_FOUND, IO_ERROR, BLOB_CORRUPT for an artifact that
+        is no JSON, no file, or too large.
         """
         parts = limits.text("artifact_path", artifact_path).split("/")
         if tuple(parts[:2]) != ROOT or len(parts) != 5:

@@ -71,7 +71,7 @@ class Breakers:
     """circuit_breaker."""
 
     def circuit_breaker(self, events: list[dict[str, Any]]) -> BreakerAnswers:
-        """What a fresh breaker says to each event: {at_ms, event: "call", "success" or "failure"}.
+        """The answer of a fresh breaker to each event: {at_ms, event: "call", "success" or "failure"}.
 
         A call asks to be admitted; success and failure are the ends of calls that were. Errors: INVALID_ARGUMENT.
         """

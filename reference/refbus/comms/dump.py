@@ -26,7 +26,7 @@ class Dump:
         self.store = store
 
     def dump(self) -> Dumped:
-        """Every table that says what happened, and what SQLite thinks of its file."""
+        """Every table that says what happened, and SQLite's opinion of its file."""
         with self.store.snapshot() as tx:
             return {
                 "messages": tx.dicts("SELECT * FROM messages ORDER BY rowid"),

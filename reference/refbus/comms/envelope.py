@@ -1,4 +1,4 @@
-"""The envelope: what a message is, what it may hold, and the payloads of the standard types."""
+"""The envelope: the form of a message, its limits, and the payloads of the standard types."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Envelope(NamedTuple):
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """All but what each send has of its own: id, time and version."""
+        """All but the fields that each send has of its own: id, time and version."""
         return (self.type, self.correlation_id, *self[5:])
 
 
@@ -104,7 +104,7 @@ def draft(
 
 
 def as_message(row: tuple[Any, ...]) -> Message:
-    """A row of COLUMNS as its reader sees it. A payload that a stranger damaged is said to be so."""
+    """A row of COLUMNS as its reader sees it. A payload that a stranger damaged is reported as damaged."""
     message = cast(Message, dict(zip(COLUMNS, row, strict=True)))
     try:
         payload = jsontext.decode(row[-1])
@@ -171,7 +171,7 @@ _FIELDS: dict[str, Callable[[object], object]] = {
 }
 
 
-# -- the standard types: field → (is it required, what it must be)
+# -- the standard types: field → (is it required, a test of its value)
 
 
 def _is_text(value: object) -> bool:

@@ -36,7 +36,7 @@ class Audit:
         self.store = store
 
     def export_audit_trail(self) -> Exported:
-        """Append to audit-trail.jsonl what it lacks: each event exactly once, whatever crashes.
+        """Append the events that audit-trail.jsonl lacks: each exactly once, whatever crashes.
 
         Errors: BUSY while another exports for too long, DISK_FULL, IO_ERROR; the next export makes up for them.
         """
@@ -51,7 +51,7 @@ class Audit:
         return {"exported": done}
 
     def try_to_export(self) -> None:
-        """What was done is done, whatever becomes of the trail: the next export that succeeds brings it up to date.
+        """The operation stays done, whatever becomes of the trail: the next export that succeeds brings it up to date.
 
         Errors: IO_ERROR, perhaps done, where the log of the database cannot be synced: its newest commits may be lost.
         """

@@ -1,7 +1,7 @@
 -- Tables that the seed does not have. A participant that knows only the seed's tables never needs them.
 
--- What each agent has done with each message that it claimed (C2, C3). Of a message to one agent, `messages` says the
--- same where it can; of a broadcast, whose row stays pending for the others, this is all.
+-- The state of each delivery, by message and by the agent that claimed it (C2, C3). For a message to one agent,
+-- `messages` says the same where it can; for a broadcast, whose row stays pending for the others, this is all.
 CREATE TABLE IF NOT EXISTS message_deliveries (
     message_id TEXT NOT NULL,
     agent_id TEXT NOT NULL,
@@ -16,15 +16,15 @@ CREATE TABLE IF NOT EXISTS message_deliveries (
 CREATE INDEX IF NOT EXISTS idx_deliveries_due ON message_deliveries(agent_id, visible_at)
     WHERE status IN ('processing', 'failed');
 
--- Ready messages by their addressee: by the seed's index alone, a reader passes all that is pending for others in its
--- channels
+-- Ready messages by their addressee: with the seed's index alone, a reader passes over all that is pending for others
+-- in its channels
 CREATE INDEX IF NOT EXISTS idx_ready_for_agent ON messages(channel, to_agent, status, priority DESC, timestamp)
     WHERE status = 'pending';
 
--- Four views say when a message is there; every statement that asks takes it from them. Times are compared as text, and
+-- Four views say when a message is there; every statement that asks reads them. Times are compared as text, and
 -- `~` sorts after all of them: never.
 
--- A message is there while live_until > now (C4, C13). One whose id is no text can be named by nobody.
+-- A message is there while live_until > now (C4, C13). Nobody can name one whose id is no text.
 CREATE VIEW live_messages AS
     SELECT rowid AS number, *, coalesce(expires_at, '~') AS live_until
     FROM messages
@@ -57,8 +57,8 @@ CREATE VIEW foreign_claims AS
       AND NOT EXISTS (SELECT 1 FROM message_deliveries AS d
                       WHERE d.message_id = m.id AND d.agent_id = m.to_agent AND d.status = m.status);
 
--- What a clean-up took away: a send that is tried again afterwards is still known (C16). Kept for good, as the audit
--- trail is, which holds five times as much of each message.
+-- Messages that a clean-up removed: a send that is tried again afterwards is still known (C16). Kept for good, as is
+-- the audit trail, which holds five times as much of each message.
 CREATE TABLE IF NOT EXISTS removed_messages (
     message_id TEXT PRIMARY KEY,
     content_hash TEXT NOT NULL
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS vote_casts (
     PRIMARY KEY (vote_id, agent_id)
 ) WITHOUT ROWID;
 
--- What happened, in the transaction in which it did; moved to audit-trail.jsonl
+-- Events, each recorded in the transaction in which it happened; moved to audit-trail.jsonl
 CREATE TABLE IF NOT EXISTS audit_log (
     audit_seq INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,

@@ -1,7 +1,7 @@
 """Claiming and completing: at most one holder for each delivery, a retry after a failure, an end after three.
 
-`kernel.rules.delivery` judges. Of a message to one agent, the row in `messages` tells the state to participants that
-know only the seed's tables; of a broadcast, each agent has a delivery of its own (C3).
+`kernel.rules.delivery` judges. For a message to one agent, the row in `messages` tells the state to participants that
+know only the seed's tables; for a broadcast, each agent has a delivery of its own (C3).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ERROR_CHARS_MAX = 65_536
 
 
 class Claimed(TypedDict):
-    """claim_message. What is not claimed has neither count nor end."""
+    """claim_message. A message that is not claimed has neither count nor end."""
 
     claimed: bool
     delivery_count: NotRequired[int]  # the fencing token of this claim
@@ -32,13 +32,13 @@ class Claimed(TypedDict):
 
 
 class Completed(TypedDict):
-    """complete_message: what has become of the delivery."""
+    """complete_message: the new status of the delivery."""
 
     status: delivery.Status
 
 
 class State(NamedTuple):
-    """What the row in `messages` says of a message's delivery."""
+    """A message's delivery, as the row in `messages` tells it."""
 
     status: str
     delivery_count: int | None
@@ -85,8 +85,8 @@ class Leases:
     ) -> Completed:
         """Done, or with `error` failed: due again after the retry delay, a dead letter at the third failure.
 
-        `agent_id` is needed for a broadcast only. What is done, failed or dead already stays as it is. Errors:
-        INVALID_ARGUMENT; NOT_CLAIMED where nobody has claimed it, or another claim came after the one with
+        `agent_id` is needed for a broadcast only. A delivery that is done, failed or dead already stays as it is.
+        Errors: INVALID_ARGUMENT; NOT_CLAIMED where nobody has claimed it, or another claim came after the one with
         `delivery_count`.
         """
         limits.text("message_id", message_id)
@@ -112,7 +112,7 @@ class Leases:
             return {"status": self._finish(tx, message_id, owner, state, before, error)}
 
     def delivery_of(self, tx: Transaction, message_id: str, agent_id: str, state: State) -> Delivery:
-        """What the agent has done with the message so far."""
+        """The agent's delivery of the message so far."""
         own = tx.row(
             """
             SELECT status, delivery_count, failures, visible_at FROM message_deliveries
@@ -135,7 +135,7 @@ class Leases:
     def store_delivery(
         self, tx: Transaction, message_id: str, agent_id: str, after: Delivery, error: str | None
     ) -> None:
-        """What the agent has done with the message from now on."""
+        """Store the agent's delivery of the message from now on."""
         status, count, failures, visible_at_us = after
         tx.execute(
             "INSERT OR REPLACE INTO message_deliveries VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -152,9 +152,9 @@ class Leases:
     def bury(
         self, tx: Transaction, message_id: str, agent_id: str, after: Delivery, error: str, is_broadcast: bool
     ) -> None:
-        """To the dead letter queue. A broadcast stays for the others; its letter is this agent's.
+        """Move to the dead letter queue. A broadcast stays for the others; its letter is this agent's.
 
-        So is that of a broadcast which is gone and came back to this agent alone, as it did to another one before.
+        So is the letter of a broadcast that is gone and came back to this agent alone, as it did to another one before.
         """
         letter_id = message_id
         if is_broadcast or _is_anothers(tx, message_id, agent_id):
@@ -215,7 +215,7 @@ def _is_abandoned(state: State, now_us: int) -> bool:
 
 
 def _owner(state: State, agent_id: str | None) -> str:
-    """Whose delivery is completed. A message to one agent is nobody else's (C4)."""
+    """The agent whose delivery is completed. A message to one agent is nobody else's (C4)."""
     if state.to_agent is None:
         if agent_id is None:
             raise InvalidArgument("agent_id must be given to complete a broadcast")

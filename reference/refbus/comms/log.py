@@ -1,4 +1,4 @@
-"""Sending: one message, its recipient's counter and its audit record, in one transaction; and what time takes away."""
+"""Sending: one message, its recipient's counter and its audit record, in one transaction; and expiry."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Log:
         return bool(taken)
 
     def hashes(self, tx: Transaction, message_id: str) -> list[str | None]:
-        """What was sent under the id, as content_hash; None for a letter whose content cannot be read."""
+        """The content_hash of each message sent under the id; None for a letter whose content cannot be read."""
         return [
             *(content_hash(row) for row in tx.rows(_BY_ID, (message_id,))),
             *(_hash_of_letter(text) for (text,) in tx.rows(_LETTER, (message_id,))),
@@ -136,14 +136,14 @@ class Log:
         ]
 
     def remove_expired(self, tx: Transaction, only: str | None = None) -> int:
-        """All that expired, or one message if it did; how many. What is removed stays known (C16)."""
+        """Remove all that expired, or one message if it did; return how many. Removed messages stay known (C16)."""
         gone = tx.rows(_EXPIRED, {"now": iso.text(tx.now_us), "only": only})
         for message_id, status, *content in gone:
             to_agent = content[3]
             tx.execute("DELETE FROM messages WHERE id = ?", (message_id,))
             tx.execute("DELETE FROM message_deliveries WHERE message_id = ?", (message_id,))
             tx.execute(
-                # A broadcast that came back to one agent alone is still known by what its sender said.
+                # A broadcast that came back to one agent alone is still known by the content that its sender gave.
                 "INSERT OR IGNORE INTO removed_messages (message_id, content_hash) VALUES (?, ?)",
                 (message_id, content_hash(content)),
             )
@@ -189,7 +189,7 @@ _BY_ID = "SELECT type, correlation_id, from_agent, to_agent, channel, priority, 
 _LETTER = "SELECT original_message FROM dead_letter_queue WHERE id = ?"
 _REMOVED = "SELECT content_hash FROM removed_messages WHERE message_id = ?"
 
-# A claim that lives keeps its message: whoever works on it will want to complete it.
+# A live claim keeps its message: its holder will want to complete it.
 _EXPIRED = """
     SELECT id, status, type, correlation_id, from_agent, to_agent, channel, priority, payload FROM messages AS m
     WHERE expires_at <= :now AND status <> 'processing' AND id = coalesce(:only, id)

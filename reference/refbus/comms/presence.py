@@ -1,4 +1,4 @@
-"""Health: what each agent says of itself, and counters that equal what the tables say (C12).
+"""Health: each agent's report on itself, and counters that agree with the tables (C12).
 
 `messages_pending` counts messages to this agent alone whose status is pending: a broadcast has no single recipient.
 `messages_processed` and `error_count` count what the agent completed, with and without an error.
@@ -20,7 +20,7 @@ NEVER = iso.text(0)
 
 
 class AgentHealth(TypedDict):
-    """get_agent_health: what the agent says of itself, and its counters (C12)."""
+    """get_agent_health: the agent's report on itself, and its counters (C12)."""
 
     agent_id: str
     status: str  # one of STATUSES
@@ -38,7 +38,7 @@ class Presence:
         self.store = store
 
     def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Never]:
-        """Say that the agent lives, and what it does. Errors: INVALID_ARGUMENT."""
+        """Say that the agent is alive and what it is doing. Errors: INVALID_ARGUMENT."""
         limits.name("agent_id", agent_id)
         limits.one_of("status", status, STATUSES)
         if current_task is not None:
@@ -79,7 +79,7 @@ class Presence:
         tx.execute(_COUNT[column], {"agent": agent_id, "never": NEVER, "change": change})
 
     def make_due_pending(self, tx: Transaction, agent_id: str | None) -> None:
-        """Messages whose retry delay or visibility time-out is over; those of one agent, or of all."""
+        """Make messages pending whose retry delay or visibility time-out is over: those of one agent, or of all."""
         due = tx.execute(
             _DUE if agent_id is None else _DUE_FOR_AGENT,
             {
@@ -90,7 +90,7 @@ class Presence:
         ).fetchall()
         for message_id, owner in due:
             tx.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
-            # What the delivery said is over: it must not be taken for the claim of whoever comes next.
+            # The old delivery is over: it must not be taken for the claim of the next holder.
             tx.execute(
                 "UPDATE message_deliveries SET status = 'pending' WHERE message_id = ? AND agent_id = ?",
                 (message_id, owner),

@@ -69,8 +69,8 @@ class Requests:
         """Answer a request: to its sender, on its channel, with its correlation id.
 
         The answer comes from the request's recipient, or from an agent that has claimed the broadcast (C5).
-        Errors: INVALID_ARGUMENT for what is no envelope, NOT_CLAIMED for anybody else's answer (C26), and those of
-        send_message.
+        Errors: INVALID_ARGUMENT for a message that is no envelope, NOT_CLAIMED for anybody else's answer (C26), and
+        those of send_message.
         """
         sender = _answerer(original_message, agent_id)
         if type(response_payload) is not dict:
@@ -113,7 +113,7 @@ class Requests:
 
 
 def _answerer(original_message: dict[str, Any], agent_id: str | None) -> str:
-    """In whose name a message is answered: its addressee's; of a broadcast, the caller's."""
+    """The agent in whose name a message is answered: its addressee; for a broadcast, the caller."""
     valid, errors = envelopes.validate_message(original_message)
     if not valid:
         raise InvalidArgument(f"original_message is no envelope: {'; '.join(errors)[:300]}")
@@ -126,7 +126,7 @@ def _answerer(original_message: dict[str, Any], agent_id: str | None) -> str:
 
 
 def response_type(request_type: str) -> str:
-    """`context.query` is answered by `context.response`; what is no query by its own name and `.response`."""
+    """`context.query` is answered by `context.response`; a type that is no query, by its own name and `.response`."""
     return f"{request_type.removesuffix('.query')}.response"
 
 

@@ -1,4 +1,4 @@
-"""What failed for good: the dead letter queue and the way back; and sending in spite of errors."""
+"""Messages that failed for good: the dead letter queue and the way back; and sending in spite of errors."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Retries:
         """send_message, again after base_delay × 2^n × jitter seconds where it fails; the last error is raised.
 
         Every attempt carries the same id, so a send whose answer was lost is not doubled. Errors: those of
-        send_message; what another attempt would meet again is raised at once.
+        send_message; an error that another attempt would meet again is raised at once.
         """
         _check_retry(max_attempts, base_delay)
         try:
@@ -169,7 +169,7 @@ def _make_way(tx: Transaction, message_id: str, agent_id: str | None) -> bool:
 
 
 def _decoded(letter: dict[str, Any]) -> Any:
-    """What a stranger stored that is no JSON is shown as it is."""
+    """A letter that a stranger stored and that is no JSON is shown as it is."""
     try:
         return jsontext.decode(letter["original_message"], jsontext.AROUND_MAX)
     except ValueError:
@@ -189,7 +189,7 @@ def _whole(text: str) -> dict[str, Any]:
 
 
 def _agent_of(letter_id: str, message_id: str) -> str | None:
-    """Whose letter of a broadcast it is; None: everybody's, for a stranger moved the broadcast itself.
+    """The agent whose letter of a broadcast it is; None: everybody's, for a stranger moved the broadcast itself.
 
     The agent's name may hold a colon.
     """

@@ -1,4 +1,4 @@
-"""Receiving: who is shown what, in which order. Reading changes nothing."""
+"""Receiving: the messages that an agent is shown, and their order. Reading changes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WAIT_S_MAX = 24 * 60 * 60
 
 
 class Received(TypedDict):
-    """receive_messages: what the agent could claim now, first things first."""
+    """receive_messages: the messages that the agent could claim now, first things first."""
 
     messages: list[Message]
 
@@ -83,7 +83,7 @@ class Route:
         return {"channels": [row[0] for row in rows]}
 
     def ready(self, agent_id: str, channels: list[str], limit: int) -> list[Message]:
-        """What the agent could claim now."""
+        """The messages that the agent could claim now."""
         messages = self._ready(agent_id, channels, limit)
         named = [message for message in messages if can_be_named(message["id"])]
         if len(named) < len(messages):  # a stranger's odd rows must not stand in front of the others for ever (C27)
@@ -126,8 +126,8 @@ def _check_channels(channels: object) -> None:
         limits.text("channel", channel)
 
 
-# Two sorted halves, which SQLite merges: the agent's own, past whatever is pending for others; and the broadcasts, of
-# which each is there until this agent is done with it (C3).
+# Two sorted halves, which SQLite merges: the agent's own, past all that is pending for others; and the broadcasts, each
+# of which is there until this agent is done with it (C3).
 _READY = """
     SELECT number, id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
     FROM live_messages
@@ -141,7 +141,7 @@ _READY = """
     ORDER BY priority DESC, timestamp, number LIMIT :limit
 """
 
-# Of messages to one agent: the claim or the retry delay is over, and nobody has made the row pending yet (C1, C2).
+# Messages to one agent whose claim or retry delay is over, and whose row nobody has made pending yet (C1, C2).
 _DUE_AGAIN = """
     SELECT number, id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority, payload
     FROM due_deliveries

@@ -17,7 +17,7 @@ CREATE TABLE messages (
     error TEXT
 );
 
--- What a reader looks for: what is pending; an answer by its link; what has expired
+-- The searches of a reader: pending messages; an answer by its link; expired messages
 CREATE INDEX idx_ready_messages ON messages(channel, status, priority DESC, timestamp)
     WHERE status = 'pending';
 

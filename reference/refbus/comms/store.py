@@ -1,4 +1,4 @@
-"""What every noun of the bus stands on: a project's folders, its database, a clock, and the session's options."""
+"""The base of every noun of the bus: a project's folders, its database, a clock, and the session's options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS_MAX = 10 * 365 * 24 * 60 * 60
 
 
 class Options(TypedDict, total=False):
-    """What a session may be opened with."""
+    """The options that a session may be opened with."""
 
     clock: Clock | None  # default: the wall clock
     synchronous: str  # NORMAL survives the death of a process, FULL a power cut as well
@@ -63,7 +63,7 @@ class Store(Base):
         self.open(SCHEMA)
 
     def now(self) -> str:
-        """The time as text, for what is one statement or only reads."""
+        """The time as text, for an operation that is one statement or only reads."""
         return iso.text(self.clock.now_us())
 
     def jitter(self) -> float:

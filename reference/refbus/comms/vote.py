@@ -62,7 +62,7 @@ class Votes:
         }
 
     def heed(self, tx: Transaction, envelope: Envelope) -> None:
-        """What a message that is being sent does to a vote; refused here, it is not sent.
+        """Let a message that is being sent act on its vote; if it is refused here, it is not sent.
 
         Errors: INVALID_ARGUMENT, NOT_FOUND, VOTE_CLOSED.
         """

@@ -11,7 +11,7 @@ from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, BusError
 from refbus.kernel.files import atomic_write, keep_entry, read_whole
 from refbus.kernel.rules.limit import PAYLOAD_BYTES_MAX
 
-BYTES_MAX = 4 * PAYLOAD_BYTES_MAX  # what a stranger may have stored; beyond that reading it would harm the reader
+BYTES_MAX = 4 * PAYLOAD_BYTES_MAX  # a stranger may have stored as much; reading more would harm the reader
 REF = re.compile(r"sha256-[0-9a-f]{64}")
 
 
@@ -21,7 +21,7 @@ def ref_of(data: bytes) -> str:
 
 
 def save(folder: Path, data: bytes) -> str:
-    """Store the data under its hash and return the ref. One that is there and whole is left alone."""
+    """Store the data under its hash and return the ref. A blob that is there and whole is left alone."""
     ref = ref_of(data)
     try:
         load(folder, ref)

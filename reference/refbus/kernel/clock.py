@@ -21,7 +21,7 @@ class Clock:
         return time.time_ns() // 1_000 if self._set_ms is None else self._set_ms * 1_000
 
     def monotonic_ns(self) -> int:
-        """A time that never goes back: of a clock that is set, the sum of its moves forward."""
+        """A time that never goes back: for a clock that is set, the sum of its moves forward."""
         return time.monotonic_ns() if self._set_ms is None else self._forward_ms * 1_000_000
 
     def set(self, now_ms: int | None) -> None:

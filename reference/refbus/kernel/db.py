@@ -1,12 +1,12 @@
 """The database file: one connect, one transaction helper, one place where SQLite's errors become the bus's own.
 
 A single statement is a transaction of its own (`write`): SQLite takes the lock at once, so there is no stale snapshot
-to upgrade, and it costs a third of BEGIN, statement, COMMIT. What must judge a loaded row before it stores uses
-`transaction`, which is BEGIN IMMEDIATE for the same reason.
+to upgrade, and it costs a third of BEGIN, statement, COMMIT. An operation that must judge a loaded row before it stores
+uses `transaction`, which is BEGIN IMMEDIATE for the same reason.
 
-Whoever writes, or begins to wait, looks whether the path still leads to the file that is open (`sight`): a transaction
-once it has the lock, a single statement before it, and after it where it took its time. Reads do not: they promise
-nothing.
+A writer, or a reader that begins to wait, checks that the path still leads to the file that is open (`sight`): a
+transaction once it has the lock, a single statement beforehand, and afterwards as well if it took its time. Reads do
+not: they promise nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 # After one of these a connection may stay broken for good, even when the disk has recovered: it is replaced.
 _NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE}  # the -shm file of an opening store cannot grow
 _POISONS = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-# Of these, the ones that may be the connection's fault alone and are worth one more attempt on a new one.
+# Those of them that may be the connection's fault alone and are worth one more attempt on a new one.
 _STALE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
@@ -59,7 +59,7 @@ class Database:
         self._synchronous, self._pragmas = synchronous, pragmas
         self._local = threading.local()
         self._open: dict[threading.Thread, sqlite3.Connection] = {}
-        self._file: Identity | None = None  # what the path led to when the first connection was made
+        self._file: Identity | None = None  # the file that the path led to when the first connection was made
         self._lock = threading.Lock()
         _databases.add(self)
 
@@ -107,14 +107,14 @@ class Database:
         return Block(self, begin, lambda connection: connection)
 
     def make_durable(self) -> None:
-        """What is committed by now survives a power cut; with synchronous = FULL it does already. Raises OSError."""
+        """Let all commits up to now survive a power cut; with synchronous = FULL they do already. Raises OSError."""
         if self._synchronous != "FULL":
             self._sync_log()
 
     def _sync_log(self) -> None:
-        """By the log's own file: commits of all processes are there, and SQLite has no statement for it.
+        """Sync the log's own file: the commits of all processes are there, and SQLite has no statement for it.
 
-        No lock of SQLite's lies on that file, so that closing it takes none back.
+        SQLite holds no lock on that file, so closing it releases none.
         """
         with contextlib.suppress(FileNotFoundError):  # the last to close it has moved it into the file, durably
             fd = os.open(f"{self._name}-wal", os.O_RDONLY | os.O_CLOEXEC)
@@ -124,7 +124,7 @@ class Database:
                 os.close(fd)
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection. Whoever writes through it looks first, as `write` does."""
+        """This thread's connection. A caller that writes through it looks first, as `write` does."""
         try:
             return self._local.connection  # type: ignore[no-any-return]
         except AttributeError:
@@ -178,8 +178,8 @@ class Database:
                     connection.execute(pragma)
                 connection.execute("PRAGMA schema_version")  # the first read opens the log
                 if self._synchronous == "FULL":
-                    # Whoever comes first reads what one who was killed had written and not synced; nobody may build
-                    # on that, a retry least of all.
+                    # The first to come reads what a killed writer had written and not synced; nobody may build on
+                    # that, a retry least of all.
                     self._sync_log()
                 break
             except (sqlite3.Error, OSError) as error:
@@ -203,7 +203,7 @@ class Database:
     def _existing_file(self) -> Identity | None:
         """Make an empty file where there is none yet, readable for its owner alone; SQLite's own would follow umask.
 
-        Never opened for that: to close it would take back the locks of this process's connections.
+        It is never opened for that: closing it would release the locks of this process's connections.
         """
         if self._file is None:
             with contextlib.suppress(OSError):  # it is there, or SQLite says why it cannot be
@@ -231,7 +231,7 @@ class Database:
                 return connection
 
     def _refuse_read_only(self, connection: sqlite3.Connection) -> None:
-        """A file that could not be opened for writing just then SQLite opens read-only, and BEGIN IMMEDIATE on it
+        """SQLite opens a file read-only that could not be opened for writing just then, and BEGIN IMMEDIATE on it
         begins a read and says nothing. Asked once a connection, by a write operation that changes nothing."""
         if self._local.__dict__.get("writable") is not connection:
             connection.execute("PRAGMA incremental_vacuum(1)")
@@ -268,7 +268,7 @@ class Database:
 
 class Block(Generic[Seen]):
     """The context of a transaction: all of its block is committed, or nothing. One object, for speed: a generator for
-    each layer would cost a short transaction a tenth. `see` makes of the connection what the block works with.
+    each layer would cost a short transaction a tenth. `see` turns the connection into what the block works with.
     """
 
     __slots__ = ("_begin", "_connection", "_database", "_see")
@@ -320,7 +320,7 @@ def _lenient_rows(connection: sqlite3.Connection, sql: str, values: Any) -> list
 
 
 def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
-    """What an error of SQLite means. `definite`: the transaction is known to be rolled back."""
+    """The bus's error for one of SQLite's. `definite`: the transaction is known to be rolled back."""
     code = _primary_code(error)
     says = f"{error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
     if code in _BUSY:

@@ -20,7 +20,7 @@ BusError
 ├── Locked             LOCKED              another orchestrator lives on this folder
 ├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
 │   └── DbSchemaMismatch   DB_SCHEMA_MISMATCH   the same, as the topics seed names it
-├── BlobInvalid        BLOB_INVALID        what should be a blob's name is none
+├── BlobInvalid        BLOB_INVALID        the value is no name of a blob
 ├── BlobMissing        BLOB_MISSING        the blob's file is not there
 ├── BlobCorrupt        BLOB_CORRUPT        the blob's file is not what its name says
 ├── Busy               BUSY                another process held the lock through all retries
@@ -166,7 +166,7 @@ class DbSchemaMismatch(SchemaMismatch):
 
 
 class BlobInvalid(BusError):
-    """What should be a blob's name is none."""
+    """The value is no name of a blob."""
 
     code, definite = "BLOB_INVALID", True
 
@@ -202,7 +202,7 @@ class Unreachable(BusError):
 
 
 class DiskFull(BusError):
-    """No space; what was begun is rolled back."""
+    """No space; everything that was begun is rolled back."""
 
     code, definite = "DISK_FULL", True
 

@@ -18,7 +18,7 @@ Reply = TypeVar("Reply")
 
 
 class Face:
-    """What is open until it is closed, or until its `with` block is left."""
+    """An object that is open until it is closed, or until its `with` block is left."""
 
     def close(self) -> None:
         """Let go of all that it holds."""

@@ -1,6 +1,6 @@
 """Files: the one atomic write, a read of bounded size, and folders that are there to stay.
 
-What is made here is for its owner alone: messages are nobody else's. What is there already keeps its mode.
+Files and folders made here are for their owner alone: messages are nobody else's. Existing ones keep their mode.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def atomic_write(path: Path, data: bytes) -> None:
 
 
 def keep_entry(path: Path) -> None:
-    """Make durable that a file is there: who wrote it may have died before it synced the folder."""
+    """Make durable that a file is there: its writer may have died before it synced the folder."""
     try:
         sync_folder(path.parent)
     except OSError as error:
@@ -85,11 +85,11 @@ def existing_folder(name: str, value: Path | str) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """A folder whose entry survives a power loss: also one that is there, for who made it may have died since."""
+    """Make a folder whose entry survives a power loss, even if it is there: its maker may have died since."""
     try:
         is_there = path.is_dir()
         path.mkdir(FOLDER_MODE, exist_ok=True)
-        # Who may not read the parent has not made what is there.
+        # A process that may not read the parent has not made the folder that is there.
         with contextlib.suppress(PermissionError) if is_there else contextlib.nullcontext():
             sync_folder(path.parent)
     except OSError as error:
@@ -97,7 +97,7 @@ def make_folder(path: Path) -> None:
 
 
 def make_path(folder: Path) -> None:
-    """The folder, and what is missing on the way to it."""
+    """Make the folder, and those that are missing on the way to it."""
     missing = itertools.takewhile(lambda part: not part.is_dir(), folder.parents)
     for part in (*reversed(list(missing)), folder):
         make_folder(part)

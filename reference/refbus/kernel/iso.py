@@ -14,7 +14,7 @@ END_US = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z, the last time t
 
 
 def text(at_us: int) -> str:
-    """Epoch microseconds as text. Raises INVALID_ARGUMENT for what lies beyond the years 1 to 9999."""
+    """Epoch microseconds as text. Raises INVALID_ARGUMENT for a time beyond the years 1 to 9999."""
     if not -62_135_596_800_000_000 <= at_us <= END_US:
         raise InvalidArgument(f"{at_us} µs lies beyond what ISO 8601 can tell")
     return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -2,9 +2,9 @@
 
 A writer holds a lock on a file, which the system takes back when the holder dies. It then repairs the end of the file
 (a torn line, lines that the table does not hold because a power cut took them back), appends what is missing and makes
-it durable. A row is made durable before its line is written: no power cut takes back from the table what a reader has
-seen in the file, or its number would be given again. A crash at any point leaves a state that the next writer handles
-the same way.
+it durable. A row is made durable before its line is written: otherwise a power cut could take back a row from the table
+that a reader has seen in the file, and its number would be given again. A crash at any point leaves a state that the
+next writer handles the same way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Source(Protocol):
         ...
 
     def make_durable(self) -> None:
-        """What `lines_after` told survives a power cut from now on. Raises OSError."""
+        """Let the rows that `lines_after` told survive a power cut from now on. Raises OSError."""
         ...
 
     def holds(self, exported: Any) -> int | None:
@@ -46,8 +46,8 @@ class Source(Protocol):
 class JsonlFile:
     """The file at `path`; `lock_path` is never deleted.
 
-    With `own_start`, others append to the file, too: what does not begin so is theirs, whatever it holds, and stays. So
-    does a whole line that begins so and is not in the table: another table wrote it, whose file this was before.
+    With `own_start`, others append to the file, too: a line that does not begin so is theirs, whatever it holds, and
+    stays. So does a whole line that begins so and is not in the table: another table had this file before and wrote it.
     """
 
     def __init__(self, path: Path, lock_path: Path, source: Source, *, own_start: bytes = b"") -> None:
@@ -56,7 +56,7 @@ class JsonlFile:
     def bring_up_to_date(self, exported_to: int = 0) -> int:
         """Repair, append what is missing; return the last seq exported, 0 for none. Under `locked` only.
 
-        What lies at or below `exported_to` is not missing: its lines were moved away with the file that held them.
+        Rows at or below `exported_to` are not missing: their lines were moved away with the file that held them.
         """
         try:
             # Behind what others append meanwhile, not over it.
@@ -94,7 +94,7 @@ class JsonlFile:
             os.close(fd)
 
     def _append_missing(self, fd: int, exported_to: int) -> int:
-        """Where the disk is full, the file is left repaired, unless others have appended meanwhile."""
+        """If the disk is full, the file is left repaired, unless others have appended meanwhile."""
         try:
             size, last_seq = self._repair(fd)
         except OSError as error:
@@ -119,7 +119,7 @@ class JsonlFile:
             raise of_os_error(error, definite=is_undone) from error
 
     def _repair(self, fd: int) -> tuple[int, int]:
-        """Cut off what is no whole line of this table; return the file's size and its last seq."""
+        """Cut off an end that is not whole lines of this table; return the file's size and its last seq."""
         present = end = keep = os.fstat(fd).st_size
         last_seq = 0
         while end:
@@ -152,7 +152,7 @@ def _cut_off(fd: int, end: int, keep: int, *, torn: bytes = b"") -> bool:
 
 
 def _has_broken_off(line: bytes) -> bool:
-    """What is torn has no end, or zeros. Where it has an end and no zeros, another's words are in it, too."""
+    """A torn line has no end, or zeros. If it has an end and no zeros, another's words are in it, too."""
     return b"\0" in line or not line.endswith(b"\n")
 
 

@@ -1,7 +1,7 @@
 """JSON text as it is stored and sent: strict both ways, and shaped as the seeds shape it.
 
 The text is what `json.dumps` writes by default (ASCII, `, ` and `: `), because a blob's name is the hash of its
-text and participants in other languages hash what the seed's listing writes. What is no JSON (NaN, Infinity,
+text and participants in other languages hash what the seed's listing writes. A value that is no JSON (NaN, Infinity,
 1e999), no Unicode (lone surrogates) or nested deeper than any reader can be expected to follow is refused when
 written and is a decode error when read, so that one message can never break the reply that carries others.
 """
@@ -12,12 +12,12 @@ import json
 from typing import Any, NoReturn
 
 DEPTH_MAX = 256
-AROUND_MAX = 8  # levels of what carries a value: a letter's message, the lines of a door
+AROUND_MAX = 8  # levels around a value: a letter's message, the lines of a door
 SURELY_SHALLOW_CHARS = 2 * DEPTH_MAX  # a level costs two characters
 
 
 def encode(value: Any) -> str:
-    """The JSON text of a value. Raises ValueError for what is no JSON value."""
+    """The JSON text of a value. Raises ValueError for anything that is no JSON value."""
     try:
         text = "".join(_chunks(value, 0))
     except (TypeError, RecursionError) as error:
@@ -94,10 +94,10 @@ def _refuse_type(value: object) -> NoReturn:
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-# What json.dumps makes anew for each call, made once: a third of the price. A circle ends in RecursionError.
+# json.dumps makes this anew for each call; made once, it costs a third. A circle ends in RecursionError.
 _chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, _refuse_type, json.encoder.encode_basestring_ascii, None, ": ", ", ", False, False, False
 )
 _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant)
-# One call into C: the value and where it ends. `decode` is what everybody but a tight loop wants.
+# One call into C: the value and where it ends. Everybody but a tight loop wants `decode`.
 scan = _decoder.scan_once  # type: ignore[attr-defined]

@@ -6,9 +6,9 @@
 
     The body, to the end of the file.
 
-Header lines end with a line feed, the first empty line ends the header, the body is what follows. An agent renames a
-whole file into its outbox; but nothing holds it to that, so a file is believed only when it has settled, did not
-change while it was read, and says something complete. What is not yet so may still become so: it waits, until it is
+Header lines end with a line feed, the first empty line ends the header, and the body follows. An agent renames a whole
+file into its outbox; but nothing holds it to that, so a file is believed only when it has settled, did not change
+while it was read, and says something complete. A file that is not yet so may still become so: it waits, until it is
 too old for that.
 """
 
@@ -26,23 +26,23 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _PRIORITY = re.compile(r"[0-9]")
 _FORMATS = {"CHECKSUM": _SHA256, "ATTACHMENT": _SHA256, "PRIORITY": _PRIORITY, "KIND": re.compile("|".join(KINDS))}
-_OURS = ("FROM", "ID")  # what an orchestrator adds to a copy; no sender may say who he is
+_OURS = ("FROM", "ID")  # an orchestrator adds them to a copy; no sender may say who he is
 
 
 class Stat(NamedTuple):
-    """What tells one state of a file from another."""
+    """The values that tell one state of a file from another."""
 
     size: int  # bytes
     mtime_ns: int
     inode: int
 
     def is_as(self, known: Stat) -> bool:
-        """The same size and time. Not by its inode: a folder that was copied to another disk has others."""
+        """Are size and time the same? Not the inode: a folder that was copied to another disk has others."""
         return self[:2] == known[:2]
 
 
 class Message(NamedTuple):
-    """What a file says. `others` are headers that the seed does not know, in their order."""
+    """The content of a file. `others` are headers that the seed does not know, in their order."""
 
     to: str
     body: str = ""
@@ -76,7 +76,7 @@ class FormatError(ValueError):
 
 
 def age_ns(stat: Stat, now_ns: int, unchanged_ns: int) -> int:
-    """How long the file has been as it is. One from the future is as old as it was seen unchanged (R9)."""
+    """How long the file has been as it is. A file from the future is as old as it has been seen unchanged (R9)."""
     return now_ns - stat.mtime_ns if stat.mtime_ns <= now_ns else unchanged_ns
 
 
@@ -91,10 +91,10 @@ def judge(
     malformed_ms: int = MALFORMED_MS,
     bytes_max: int = BYTES_MAX,
 ) -> Message | Wait | Malformed:
-    """What became of a file that was looked at before and after it was read (2.2, 2.3).
+    """The verdict on a file that was looked at before and after it was read (2.2, 2.3).
 
     `now_ns` is the wall clock, `unchanged_ns` how long the scanner has seen this stat on its own, monotonic clock.
-    One that is larger than bytes_max need not be read: its data are not looked at.
+    A file that is larger than bytes_max need not be read: its data are not looked at.
     """
     if before != after:
         return Wait("it changed while it was read")
@@ -131,7 +131,7 @@ def parse(data: bytes) -> Message:
 
 
 def parse_copy(data: bytes) -> tuple[str, str, Message]:
-    """What lies in an inbox: who sent it, its id, and the message. Raises FormatError."""
+    """A file of an inbox: its sender, its id, and the message. Raises FormatError."""
     headers, body = _split(data.decode())
     try:
         sender, id_ = (headers.pop(name) for name in _OURS)
@@ -156,7 +156,7 @@ def format(message: Message) -> bytes:
 
 
 def format_copy(sender: str, id_: str, original: bytes) -> bytes:
-    """What is put into an inbox: the file that was sent, to the letter, below who sent it and its id."""
+    """The file for an inbox: the file that was sent, to the letter, below its sender and its id."""
     return f"FROM: {sender}\nID: {id_}\n".encode() + original
 
 

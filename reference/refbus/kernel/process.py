@@ -1,4 +1,4 @@
-"""Processes, as Linux tells of them in /proc: who lives, since when, in which group, with which environment.
+"""Processes, as Linux tells of them in /proc: which live, since when, in which group, with which environment.
 
 A pid is used again; together with its start, in ticks since the machine booted, it names one process. (Not with its
 time of the day: that is computed, and moves when the clock is set.)
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """One that lives."""
+    """A live process."""
 
     pid: int
     started: int  # ticks since boot

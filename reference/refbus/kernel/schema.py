@@ -26,7 +26,7 @@ _COLUMNS = "SELECT m.name, p.name FROM sqlite_master AS m, pragma_table_info(m.n
 
 
 class Schema(NamedTuple):
-    """What a file must hold. `version` is None where the seed keeps none; files from `oldest` on are brought up."""
+    """A file's required content. `version` is None where the seed keeps none; files from `oldest` on are brought up."""
 
     seed: str
     extra: str

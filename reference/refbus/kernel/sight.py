@@ -1,10 +1,10 @@
 """Where an open database file stands, and whether its path still leads there.
 
-What is written into a file that was removed or replaced is lost, and SQLite does not say so. The log beside the file
-counts as the file does: it holds the newest commits.
+A write into a file that was removed or replaced is lost, and SQLite does not say so. The log beside the file counts as
+the file does: it holds the newest commits.
 
 A look at two files costs as much as a fifth of a short transaction. Their folder's time changes with every name that
-comes or goes in it, so while that is the same one look at the folder is enough.
+comes or goes in it, so one look at the folder is enough while that time stays the same.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ TICK_NS = 100_000_000
 
 
 class Identity(NamedTuple):
-    """What tells one file from another."""
+    """The values that tell one file from another."""
 
     device: int
     inode: int
 
 
 def identity(path: str) -> Identity | None:
-    """Of the file to which a path leads; None where there is none."""
+    """The identity of the file to which a path leads; None where there is none."""
     try:
         found = os.stat(path)
     except OSError:

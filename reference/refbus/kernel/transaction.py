@@ -45,5 +45,5 @@ class Transaction:
         return [dict(zip(names, row, strict=True)) for row in self.rows(sql, values)]
 
     def integrity(self) -> str:
-        """What SQLite thinks of its file: `ok`, or what is wrong with it."""
+        """SQLite's opinion of its file: `ok`, or the faults."""
         return "; ".join(row[0] for row in self.connection.execute("PRAGMA integrity_check(10)"))

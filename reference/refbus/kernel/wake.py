@@ -7,7 +7,7 @@ One gap remains: SQLite makes a commit visible (in shared memory, which no watch
 write to the file. So an event is followed by a few looks at growing distance, from 0.1 ms to 25 ms, and every sleep
 ends after a second at the latest, in case the writer was stopped inside the gap.
 
-A look asks only for the file's version, which changes with every commit; the reader's query runs where it has changed.
+A look asks only for the file's version, which changes with every commit; the reader's query runs if it has changed.
 Twenty readers are woken by every write to anybody, and mostly for nothing.
 
 A watch is kept and used again: closing one costs the kernel some 10 ms, more than all the rest.
@@ -96,7 +96,7 @@ class Waiter:
         assert self._look_s is not None
         pause_s = min(timeout_s, self._look_s)
         self._look_s = self._look_s * 2 if self._look_s < LAST_LOOK_S else None
-        # poll() counts in whole milliseconds; what is shorter is slept, and no event can be missed by that.
+        # poll() counts in whole milliseconds; a shorter time is slept, and no event can be missed by that.
         if pause_s < 0.001:
             time.sleep(pause_s)
         elif self._events.poll(pause_s * 1000) and self._is_written():

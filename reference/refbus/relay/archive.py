@@ -41,9 +41,9 @@ class Archive:
         return True
 
     def _moved(self, agent: str, name: str, outbox: int, path: str, stat: Stat) -> bool:
-        """A link or file in the place of one of the archive's folders is in the way: the file is not gone for that.
+        """Move it. False where a link or file has the place of one of the archive's folders: the file is not gone then.
 
-        One that its agent has written anew since it was looked at is put back: nobody has read what it says now.
+        A file that its agent has written anew since the look at it is put back: nobody has read its new content.
         """
         date = self._today().isoformat()
         try:
@@ -63,7 +63,7 @@ class Archive:
         return True
 
     def settle(self) -> None:
-        """What was moved stays moved when the power goes, before the ledger says so."""
+        """Make the moves survive a power cut, before the ledger tells of them."""
         unsynced, self._unsynced = self._unsynced, set()
         # Without FULL the ledger, too, may forget its last commits.
         for parts in sorted(unsynced, reverse=True) if self._store.is_power_safe else ():
@@ -92,7 +92,7 @@ class Archive:
         return 100 * used / max(1, used + found.f_bavail)
 
     def watch_disk(self) -> bool:
-        """Is it time to worry? Told of once, until it is better."""
+        """Is it time to worry? Reported once, until it is better."""
         percent = self.disk_percent()
         is_over = percent >= self._store.config.disk_alert_percent
         if is_over and not self._is_alerted:

@@ -1,4 +1,4 @@
-"""The audit log (5.4, 7.3): what was refused, removed or is odd, each told of once until it is another thing."""
+"""The audit log (5.4, 7.3): things that were refused or removed, or are odd, each told once until it is another."""
 
 from __future__ import annotations
 

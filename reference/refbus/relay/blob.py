@@ -18,7 +18,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Attachments:
-    """What was named is read whole and held against its name before the message goes on."""
+    """An attachment is read whole and held against its name before the message that names it goes on."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class Attachments:
 
 
 def attach(root: Path, data: bytes) -> str:
-    """Store content, as an agent does; returns what the header ATTACHMENT says of it."""
+    """Store content, as an agent does; returns its value for the header ATTACHMENT."""
     digest = hashlib.sha256(data).hexdigest()
     folder = root / tree.ATTACHMENTS / digest[:2]
     for part in (folder.parent, folder):

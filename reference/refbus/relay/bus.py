@@ -1,7 +1,7 @@
 """The `relay` bus (seed 002): an orchestrator over a folder, a store and its nouns, side by side.
 
 Agents only write and read files; all that an orchestrator does is done by passes over the folder (2.2). `scan` makes
-one. Between passes nothing happens: whoever wants a service that runs by itself calls `service.run` (refbus relay run).
+one. Between passes nothing happens: for a service that runs by itself, call `service.run` (refbus relay run).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""config.json: what an owner sets. Read when the orchestrator opens; what it is opened with wins."""
+"""config.json: the owner's settings. Read when the orchestrator opens; the options that it is opened with win."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Config:
     """All settings, with their defaults. Times in milliseconds."""
 
     lead: str | None = None  # the agent behind the address Lead
-    clis: dict[str, list[str]] = dataclasses.field(default_factory=dict)  # what CLI may name, and its argv
+    clis: dict[str, list[str]] = dataclasses.field(default_factory=dict)  # the names for CLI, each with its argv
     roots: list[str] = dataclasses.field(default_factory=list)  # folders in which WORKING_DIR may lie
     env: list[str] = dataclasses.field(default_factory=list)  # names that ENV may set
     settle_ms: int = msgfile.SETTLE_MS

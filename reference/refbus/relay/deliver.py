@@ -6,7 +6,7 @@
     (complete)  one transaction: copies, messages and operation are done
 
 Before `record` nothing has happened, and the files in tmp/ are rubbish. After it, a file that is still in tmp/ has not
-been placed, and one that is gone has: its reader may have taken it, it is not written again.
+been placed, and one that is gone has: its reader may have taken it, so it is not written again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from refbus.relay import names, tree
 from refbus.relay.presence import Presence
 from refbus.relay.store import Store
 
-# A link, a file, a folder that nobody may write to or on another disk, or a folder under the copy's name: all that is
-# the agent's doing, and stays so.
+# A link, a file, a folder that nobody may write to or on another disk, or a folder under the copy's name: all these are
+# the agent's doing, and stay so.
 _NO_INBOX = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EXDEV, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY}
 )
@@ -37,7 +37,7 @@ _INBOXES_MADE = 3  # for one copy: an agent may remove its inbox while something
 
 
 class Copy(NamedTuple):
-    """What one inbox gets. `uuid` is that of the file that was sent, so it can be traced."""
+    """The copy for one inbox. `uuid` is the sent file's, so that the copy can be traced."""
 
     recipient: str
     uuid: str
@@ -171,9 +171,9 @@ class Delivery:
         return -1 if row is None else int(row[0])
 
     def _free_name(self, tx: Transaction, copy: Copy, newest: int | None) -> str:
-        """Names in an inbox rise, also where the clock stands or goes back.
+        """Names in an inbox rise, even if the clock stands or goes back.
 
-        Its id must be free: who writes to itself may have used the name already.
+        The copy's id must be free: an agent that writes to itself may have used the name already.
         """
         if newest is None:
             row = tx.row(

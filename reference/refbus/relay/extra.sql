@@ -1,13 +1,13 @@
 -- Tables and indexes that the seed does not have.
 
--- Who wants a channel
+-- The subscribers of each channel
 CREATE TABLE IF NOT EXISTS subscriptions (
     channel TEXT NOT NULL,
     agent_name TEXT NOT NULL,
     PRIMARY KEY (channel, agent_name)
 ) WITHOUT ROWID;
 
--- What an agent asked to be kept for it
+-- The state that an agent asked to be kept for it
 CREATE TABLE IF NOT EXISTS continuity (
     agent_name TEXT PRIMARY KEY,
     state TEXT NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS restored (
     inbox_newest_ns INTEGER NOT NULL
 );
 
--- Processes that were started here. A pid is used again by the system: only with its start it names a process.
+-- Processes that were started here. The system uses a pid again: only together with its start does it name a process.
 CREATE TABLE IF NOT EXISTS processes (
     agent_name TEXT PRIMARY KEY,
     pid INTEGER NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS processes (
     token TEXT NOT NULL                      -- in the environment of everything that it starts
 );
 
--- What was refused, removed or is odd
+-- Things that were refused or removed, or are odd
 CREATE TABLE IF NOT EXISTS audit_log (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at_ms INTEGER NOT NULL,

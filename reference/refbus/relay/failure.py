@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TRANSIENT = frozenset({"unknown_agent", "no_lead"})  # whoever is meant may still come
+TRANSIENT = frozenset({"unknown_agent", "no_lead"})  # the agent that is meant may still come
 
 
 class Failure(Exception):

@@ -1,10 +1,10 @@
-"""What stands between an orchestrator and the program that it spawns; run as a script, it imports nothing of ours.
+"""The gate between an orchestrator and the program that it spawns; run as a script, it imports nothing of ours.
 
     gate.py TICKET STATUS_FD PROGRAM ARGUMENT …
 
-It waits on stdin until the orchestrator has written down who it is. Where the orchestrator dies first, stdin ends, and
-so does this: no process lives that the ledger does not know. Then it takes the ticket, a file, away: gone means that
-the program has run, there that it never will. At last it becomes the program, or says on STATUS_FD why it cannot.
+It waits on stdin until the orchestrator has written down who it is. If the orchestrator dies first, stdin ends, and so
+does the gate: no process lives that the ledger does not know. Then it removes the ticket, a file: if it is gone, the
+program has run; if it is there, it never will. At last the gate becomes the program, or says on STATUS_FD why not.
 """
 
 from __future__ import annotations

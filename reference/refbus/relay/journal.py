@@ -12,7 +12,7 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "task
 
 
 class Lines(logging.Formatter):
-    """Time, level, part, event, and what the event says more."""
+    """Time, level, part, event, and the further fields of the event."""
 
     def format(self, record: logging.LogRecord) -> str:
         """A line."""

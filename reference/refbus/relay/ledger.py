@@ -1,8 +1,8 @@
-"""The rows of `messages` (2.1): how they come in, are claimed, and end.
+"""The rows of `messages` (2.1): how they arrive, are claimed, and end.
 
 pending → processing → completed → archived
-                     → failed                  what will not be tried again
-                     → pending                 what failed for now, or was interrupted
+                     → failed                  a message that will not be tried again
+                     → pending                 one that failed for now, or was interrupted
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return self.path.rpartition("/")[2]
 
     @classmethod
@@ -98,7 +98,7 @@ def update(tx: Transaction, id_: int, entry: Entry) -> None:
 def due(tx: Transaction, after: int, retry_ms: int, at_most: int) -> list[Row]:
     """Pending messages whose time has come, in the order of their discovery (R1).
 
-    Where the clock went back behind the last attempt, it has: nobody waits until the clock has caught up.
+    If the clock went back behind the last attempt, it has: nobody waits until the clock has caught up.
     """
     rows = tx.rows(
         "SELECT id, message_id, agent_name, file_path, file_size, file_mtime_ns, file_inode, checksum, retry_count "

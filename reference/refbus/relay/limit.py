@@ -13,7 +13,7 @@ WINDOW_MS = 60_000
 class Rate:
     """Rows of an agent in the last minute, counted in the ledger: a restart forgives nothing.
 
-    What was found before the clock went back is not of the last minute: nobody waits until it has caught up (R1).
+    Rows from before the clock went back are not of the last minute: nobody waits until it has caught up (R1).
     """
 
     def __init__(self, store: Store, audit: Audit) -> None:
@@ -21,7 +21,7 @@ class Rate:
         self._limited: set[str] = set()
 
     def room(self, agent: str) -> int:
-        """How many more of its files may come into the ledger now."""
+        """How many more of its files may enter the ledger now."""
         now_ms = self._store.clock.now_ms()
         (taken,) = self._store.db.row(
             """
@@ -37,7 +37,7 @@ class Rate:
         return limited - self._limited
 
     def told(self, limited: set[str]) -> None:
-        """It is in the audit log, or nobody waits any more: only now, for the transaction may have failed."""
+        """They are in the audit log, or nobody waits any more. Not said earlier: the transaction may have failed."""
         self._limited = limited
 
     def tell(self, tx: Transaction, agents: set[str]) -> None:

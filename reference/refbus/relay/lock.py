@@ -25,7 +25,7 @@ class Lock:
         self._fd: int | None = None
 
     def take(self) -> None:
-        """Raise LOCKED where another orchestrator lives. What a dead one left is taken over."""
+        """Raise LOCKED if another orchestrator lives. A dead one's lock is taken over."""
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         except OSError as error:
@@ -60,8 +60,8 @@ class Lock:
 def _living_holder(content: bytes) -> int | None:
     """The process that the file names, if it lives, is another one, and knows only the file.
 
-    One that wrote as we do holds the system's lock. That is free: it is dead, even where it can still be seen, for a
-    killed process loses its locks a moment before it is gone. A number alone is believed while it lives.
+    A process that wrote as we do holds the system's lock. That lock is free, so it is dead, even if it can still be
+    seen: a killed process loses its locks a moment before it is gone. A number alone is believed while it lives.
     """
     try:
         said = json.loads(content)

@@ -1,6 +1,6 @@
 """An agent's side of the folder (3.1, 3.4): it writes whole files into its outbox, and reads those in its inbox.
 
-Nothing here talks to the orchestrator, and none need run: what is written waits.
+Nothing here talks to the orchestrator, and none need run: a file waits for one.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class Mailbox:
         return {"message_id": names.message_id(self.agent, name)}
 
     def attach(self, data: bytes) -> str:
-        """Store large content below its hash; returns what a message's `attachment` says. Errors: DISK_FULL."""
+        """Store large content below its hash; returns the value for a message's `attachment`. Errors: DISK_FULL."""
         return blob.attach(self.root, data)
 
     def receive(self, *, take: bool = False) -> list[Received]:
-        """What lies in the inbox, in the order of delivery; with `take` it is removed. What is no message stays."""
+        """The messages in the inbox, in the order of delivery; `take` removes them. Files that are no message stay."""
         found: list[Received] = []
         with tree.folder(self.root, tree.AGENTS, self.agent, tree.INBOX) as inbox:
             present = [name for name in os.listdir(inbox) if names.is_file_name(name)]

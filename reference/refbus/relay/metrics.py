@@ -1,4 +1,4 @@
-"""Numbers for whoever watches (7.3): messages, latency, queue depth, in the text form of Prometheus."""
+"""Numbers for monitors (7.3): messages, latency, queue depth, in the text form of Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Text(TypedDict):
 
 
 class Metrics:
-    """Counted since this orchestrator opened; what stands in the ledger is asked of it."""
+    """Counted since this orchestrator opened; the ledger's own numbers are read from it."""
 
     def __init__(self, store: Store, archive: Archive) -> None:
         self._store, self._archive = store, archive

@@ -13,12 +13,12 @@ SUFFIX = ".msg"
 
 
 def is_agent_name(name: object) -> bool:
-    """May an agent be called so?"""
+    """May an agent have this name?"""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
 
 
 def is_channel(address: str) -> bool:
-    """`#` and what could be a name."""
+    """Is it `#` and a text that could be a name?"""
     return address.startswith("#") and _NAME.fullmatch(address[1:]) is not None
 
 
@@ -33,18 +33,18 @@ def file_name(at_ns: int, of: str) -> str:
 
 
 def time_ns(name: str) -> int:
-    """Of a message file's name; -1 for any other name."""
+    """The time in a message file's name; -1 for any other name."""
     found = _FILE.fullmatch(name)
     return -1 if found is None else int(found[1])
 
 
 def uuid(name: str) -> str:
-    """Of a message file's name: its eight digits."""
+    """The uuid in a message file's name: its eight digits."""
     return name.removesuffix(SUFFIX)[-8:]
 
 
 def message_id(agent: str, name: str) -> str:
-    """Of a message, by whose file it is. Eight digits alone meet, and somebody could burn another agent's."""
+    """The id of a message, with the file's agent. Eight digits alone meet, and somebody could burn another agent's."""
     return f"{agent}/{name.removesuffix(SUFFIX)}"
 
 

@@ -2,8 +2,8 @@
 
     clock → agents → scan, validate, ledger → process → archive
 
-A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery. What one file
-meets a second time ends no pass: it is told when all else is done (`trouble`).
+A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery. An error that one
+file meets a second time ends no pass: it is told when all else is done (`trouble`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from refbus.relay.store import Store
 
 
 class Pass(TypedDict):
-    """What one pass did: rows of outboxes, and audit records."""
+    """The work of one pass: rows of outboxes, and audit records."""
 
     discovered: int
     completed: int
@@ -72,7 +72,7 @@ class Passes:
             self.recover()
         self._is_interrupted = True
         try:
-            with after_a_part():  # of its own step alone an error knows
+            with after_a_part():  # an error knows of its own step alone
                 done = self._scan()
         except OSError as error:
             raise _told(error) from error
@@ -129,7 +129,7 @@ class Passes:
         }
 
     def _notice_clock(self) -> None:
-        """A clock that went back is told of; the order is that of discovery, whatever it says (6.4, R1)."""
+        """Record a clock that went back; the order is that of discovery, whatever the clock says (6.4, R1)."""
         now_ms = self._store.clock.now_ms()
         if self._last_ms is not None and now_ms < self._last_ms:
             with self._store.transaction() as tx:
@@ -148,6 +148,6 @@ class Passes:
 
 
 def _told(error: OSError) -> BusError:
-    """What an operator must know of it. A part of the pass may have been done."""
+    """The error that an operator must know of. A part of the pass may have been done."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return DiskFull(str(error), definite=False) if is_full else of_os_error(error, definite=False)

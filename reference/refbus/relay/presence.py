@@ -1,4 +1,4 @@
-"""Agents: a folder below agents/ is one. Who is active, who has gone silent, who is gone.
+"""Agents: a folder below agents/ is one. Each is active, silent or gone.
 
 (new folder) → active ⇄ inactive      nothing sent for agent_timeout_ms, and back with the next file
 active, inactive → terminated         released, or its process is gone; only a spawn brings it back
@@ -40,7 +40,7 @@ class Presence:
         self._store, self._audit = store, audit
 
     def refresh(self) -> list[str]:
-        """Take in new agents, note who has gone silent. Returns the agents whose outboxes are to be scanned."""
+        """Take in new agents, note those gone silent. Returns the agents whose outboxes are to be scanned."""
         found, refusals = self._folders()
         known = {name for (name,) in self._store.db.rows("SELECT name FROM agents")}
         new = [name for name in found if name not in known]
@@ -58,7 +58,7 @@ class Presence:
         return [name for name in found if name in known or name in new]
 
     def make_folders(self, name: str) -> list[Refusal]:
-        """An agent's folders; what stands where one of them should be, if it cannot be made."""
+        """Make an agent's folders; return the thing that stands in the place of one that cannot be made."""
         try:
             tree.make_agent(self._store.root, name)
         except PermissionError:
@@ -70,7 +70,7 @@ class Presence:
         return []
 
     def seen(self, tx: Transaction, name: str) -> None:
-        """A file of this agent came into the ledger."""
+        """A file of this agent entered the ledger."""
         tx.execute(
             "UPDATE agents SET last_seen_at = ?, status = CASE status WHEN 'inactive' THEN 'active' ELSE status END "
             "WHERE name = ?",
@@ -108,7 +108,7 @@ class Presence:
         return [name for (name,) in rows]
 
     def _folders(self) -> tuple[list[str], list[Refusal]]:
-        """Agents by name, and what lies among them and is none."""
+        """Agents by name, and the things among them that are none."""
         found: list[str] = []
         refusals: list[Refusal] = []
         with tree.folder(self._store.root, tree.AGENTS) as fd, os.scandir(fd) as entries:
@@ -130,7 +130,7 @@ class Presence:
         return sorted(found), refusals
 
     def _obstacles(self, name: str) -> list[Refusal]:
-        """The first of its folders that is none."""
+        """The first of its folders that is no folder."""
         below: list[str] = []
         for part in (tree.OUTBOX, tree.PENDING):
             found = self._obstacle(name, *below, part)

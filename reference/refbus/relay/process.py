@@ -1,7 +1,7 @@
 """The processing phase (2.2, phase 4): claim, handle, complete, archive, in the order of discovery.
 
-Plain messages go in batches, one set of transactions for all of them. What changes what a later one means (a
-subscription, a spawn) is a batch of its own.
+Plain messages go in batches, one set of transactions for all of them. A message that changes the meaning of a later one
+(a subscription, a spawn) is a batch of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ORCHESTRATORS = frozenset({"spawn", "release", "continuity"})
 
 @dataclass
 class Batch:
-    """What was handled and is not written yet."""
+    """Messages that were handled and are not written yet."""
 
     done: list[Row] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Counts:
     completed: int = 0
     failed: int = 0
     retried: int = 0
-    changed: set[str] = field(default_factory=set)  # paths of files that are not what came into the ledger
+    changed: set[str] = field(default_factory=set)  # paths of files that are no longer those in the ledger
 
 
 class Processing:
@@ -113,7 +113,7 @@ class Processing:
         self._finish(batch, counts)
 
     def _read(self, row: Row) -> tuple[Row, Message, bytes]:
-        """The message, as it was when it came into the ledger. Raises Changed if its file is another one now (R3).
+        """The message, as it was when it entered the ledger. Raises Changed if its file is another one now (R3).
 
         The row has the stat of the file that was read: no other one is put away for it.
         """
@@ -132,7 +132,7 @@ class Processing:
         is_same = stat == tree.stat_of(after) and stat.is_as(row.stat)
         config = self._store.config
         if is_same and before.st_size > config.message_bytes_max:
-            # It came in under an orchestrator that took more (R4).
+            # It arrived under an orchestrator that took more (R4).
             raise Failure("too_large", f"{before.st_size} bytes, more than {config.message_bytes_max}")
         if not is_same or hashlib.sha256(data).hexdigest() != row.checksum:
             raise Changed
@@ -142,7 +142,7 @@ class Processing:
             raise Failure(error.reason, str(error)) from error
 
     def _as_it_stands(self, row: Row) -> Row:
-        """With the inode that its file has by now, if it is the one that is known: that one is put away."""
+        """The row with its file's present inode, if the file is the one that is known: that one is put away."""
         try:
             stat = tree.stat_of(os.lstat(self._store.root / row.path))
         except OSError:

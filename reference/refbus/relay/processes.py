@@ -26,7 +26,7 @@ _LOOK_S = 0.02
 
 
 class Target(NamedTuple):
-    """A process that was started here: what it is known by. `started` is in ticks since boot."""
+    """The identity of a process that was started here. `started` is in ticks since boot."""
 
     pid: int
     started: int
@@ -101,9 +101,9 @@ class Processes:
         return _is_same(target)
 
     def end(self, targets: list[Target], grace_ms: int) -> None:
-        """SIGTERM to all that was started by them, and SIGKILL to what is left after the grace.
+        """SIGTERM to all that was started by them, and SIGKILL to those that are left after the grace.
 
-        What has become another user's (sudo, su) takes no signal of ours, and is not waited for.
+        A process that has become another user's (sudo, su) takes no signal of ours, and is not waited for.
         """
         deadline = time.monotonic() + grace_ms / 1000
         left = members(targets)
@@ -143,7 +143,7 @@ def _is_same(target: Target) -> bool:
 
 
 def _signal(pids: list[int], number: int) -> set[int]:
-    """Those that take none from this user."""
+    """Send the signal; return those that take none from this user."""
     foreign = set()
     for pid in pids:
         try:

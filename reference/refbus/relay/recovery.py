@@ -1,6 +1,6 @@
-"""After a crash (2.4): what was begun is finished or undone, before anything new is done.
+"""After a crash (2.4): everything that was begun is finished or undone, before anything new is done.
 
-Also what follows a pass that an error ended, a full disk for one: it left the same states as a crash.
+The same follows a pass that an error ended, a full disk for one: it left the same states as a crash.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Recovery:
             self._delivery.complete(tx, operation, payload, lost)
 
     def _release_claims(self) -> None:
-        """What nobody works on any more is pending again, or failed where its file is gone."""
+        """Make messages that nobody works on any more pending again, or failed where the file is gone."""
         with self._store.transaction() as tx:
             for row in self._rows(tx, "processing"):
                 if self._stat(row) is None:
@@ -67,7 +67,7 @@ class Recovery:
                     ledger.unclaim(tx, row.id)
 
     def _sweep(self) -> None:
-        """No operation is open: what lies in tmp/ belongs to none."""
+        """Empty tmp/: no operation is open, so its content belongs to none."""
         with os.scandir(self._store.root / tree.TMP) as entries:
             for entry in list(entries):
                 if entry.is_dir(follow_symlinks=False):
@@ -76,7 +76,7 @@ class Recovery:
                     os.unlink(entry.path)
 
     def archive_the_rest(self) -> None:
-        """What was handled and is not in the archive: nobody could move it, or the archive was off. A pass does it.
+        """Archive files that were handled and not moved: nobody could, or the archive was off. A pass does it.
 
         Not before: only then does anybody know which day it is.
         """
@@ -106,7 +106,7 @@ class Recovery:
         return [Row.of(row) for row in rows]
 
     def _stat(self, row: Row) -> Stat | None:
-        """Of its file; None if that is gone. Where nobody can say, it is as it was."""
+        """The stat of its file; None if that is gone. If nobody can say, it is as it was."""
         try:
             found = os.lstat(self._store.root / row.path)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What only the orchestrator answers: spawn, release, status, continuity (4.1, 4.3, 4.4)."""
+"""Requests that only the orchestrator answers: spawn, release, status, continuity (4.1, 4.3, 4.4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from refbus.relay.store import Store
 
 
 class Answer(NamedTuple):
-    """What a request leads to: copies for inboxes, and changes that go with its completion."""
+    """The result of a request: copies for inboxes, and changes that go with its completion."""
 
     copies: Sequence[Copy] = ()
     effects: Sequence[Callable[[Transaction], None]] = ()
@@ -41,7 +41,7 @@ class Requests:
                 return Answer(effects=[self._spawns.release(row, message)])
 
     def _status(self, row: Row, message: Message) -> Answer:
-        """Lines SUBSCRIBE and UNSUBSCRIBE act; what else an agent says of itself is in the archive."""
+        """Lines SUBSCRIBE and UNSUBSCRIBE act; all else that an agent says of itself is in the archive."""
         effects: list[Callable[[Transaction], None]] = []
         for line in message.body.split("\n"):
             key, colon, value = line.partition(":")

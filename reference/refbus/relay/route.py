@@ -1,4 +1,4 @@
-"""Routing (4.2): whose inboxes an address means, and who wants a channel."""
+"""Routing (4.2): the inboxes that an address means, and the subscribers of a channel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refbus.relay.store import Store
 
 
 class Subscription(TypedDict):
-    """Who wants a channel."""
+    """An agent that wants a channel."""
 
     channel: str
     agent_name: str
@@ -24,7 +24,7 @@ class Route:
         self._store = store
 
     def refuse_bad_address(self, to: str) -> None:
-        """Raise bad_address for what is no address."""
+        """Raise bad_address for a text that is no address."""
         if to not in (names.ALL, names.LEAD, names.ORCHESTRATOR) and not (
             names.is_agent_name(to) or names.is_channel(to)
         ):
@@ -60,10 +60,10 @@ class Route:
 
 
 def subscribe(tx: Transaction, agent: str, channel: str) -> None:
-    """It gets what is sent to the channel from now on."""
+    """The agent gets every message to the channel from now on."""
     tx.execute("INSERT OR IGNORE INTO subscriptions (channel, agent_name) VALUES (?, ?)", (channel, agent))
 
 
 def unsubscribe(tx: Transaction, agent: str, channel: str) -> None:
-    """It gets nothing of it any more."""
+    """The agent gets none of them any more."""
     tx.execute("DELETE FROM subscriptions WHERE channel = ? AND agent_name = ?", (channel, agent))

@@ -1,6 +1,6 @@
 """Scan, validate, ledger (2.2, phases 1 to 3): which files of the outboxes become messages.
 
-The listing is the truth. What wakes the orchestrator only decides when it is made.
+The listing is the truth. A wake-up of the orchestrator only decides when it is made.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the ledger says of a path."""
+    """The ledger's entry of a path."""
 
     id: int
     status: str
@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
 
 class News(NamedTuple):
-    """What one scan found, before it is written."""
+    """The finds of one scan, before they are written."""
 
     new: list[tuple[int, Entry]]  # with its priority
     changed: list[tuple[int, Entry]]  # with its row
@@ -63,7 +63,7 @@ class News(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What one scan did to the ledger."""
+    """The effect of one scan on the ledger."""
 
     new: int
     rejected: list[Entry]
@@ -76,11 +76,11 @@ class Scanner:
     def __init__(self, store: Store, audit: Audit, presence: Presence, rate: Rate) -> None:
         self._store, self._audit, self._presence, self._rate = store, audit, presence, rate
         self._first_seen: dict[str, tuple[Stat, int]] = {}
-        self._told: set[str] = set()  # what nobody might touch in the last pass
+        self._told: set[str] = set()  # paths that nobody might touch in the last pass
         self._forbidden: set[str] = set()  # and in this one
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
-        # Paths of pending files that are not what was read, though their size and time say so.
+        # Paths of pending files that are not those that were read, though their size and time say so.
         self.doubtful: set[str] = set()
 
     def scan(self, agents: Iterable[str]) -> Scanned:
@@ -145,7 +145,7 @@ class Scanner:
             yield Found(agent, name, stat, name in pending)
 
     def _pending(self, agent: str, outbox: int, seen: dict[str, tuple[Stat, int]], orphans: list[str]) -> set[str]:
-        """What lies in .pending; what nobody will finish is deleted (6.1)."""
+        """The names in .pending; files that nobody will finish are deleted (6.1)."""
         fd = os.open(tree.PENDING, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=outbox)
         try:
             present = set()
@@ -193,7 +193,7 @@ class Scanner:
         return news
 
     def _sift(self, files: Iterable[Found], outbox: int, known: dict[str, Known], copies: set[str], news: News) -> None:
-        """What is new in one outbox."""
+        """Collect the news of one outbox."""
         room = -1
         for file in files:
             row = known.get(file.path)
@@ -257,7 +257,7 @@ class Scanner:
         except OSError as error:
             if error.errno not in tree.GONE:
                 self._leave(file.path, error)
-            return None  # where it went, or is no file any more, the next scan says what it is
+            return None  # if it went, or is no file any more, the next scan says what it is
         if tree.refusal(before) is not None or tree.stat_of(before) != file.stat:
             self._wait(config.settle_ms)
             return None
@@ -283,9 +283,9 @@ class Scanner:
         return priority, Entry(file.agent, file.name, file.stat, digest, verdict.kind, verdict.to)
 
     def _leave(self, path: str, error: OSError) -> None:
-        """What cannot be touched waits until that changes, and nobody else's messages with it.
+        """A path that cannot be touched waits until that changes, and holds up nobody else's messages.
 
-        Where its owner forbids it, that is told once.
+        If its owner forbids it, that is told once.
         """
         self._wait(self._store.config.malformed_ms)
         if isinstance(error, PermissionError):

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS agents (
     status TEXT DEFAULT 'active'             -- active / inactive / terminated
 );
 
--- What was begun and has several steps, written before the first of them
+-- Operations of several steps that were begun, written before the first step
 CREATE TABLE IF NOT EXISTS pending_operations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     operation_type TEXT NOT NULL,            -- spawn / release / deliver

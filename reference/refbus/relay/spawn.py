@@ -27,11 +27,11 @@ from refbus.relay.store import Store
 
 SPAWN_KEYS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV")
 RELEASE_KEYS = ("NAME", "REASON")
-DONE = Callable[[Transaction], None]  # what is written together with the message's completion
+DONE = Callable[[Transaction], None]  # written together with the message's completion
 
 
 class Program(NamedTuple):
-    """What is to be run."""
+    """A program that is to be run."""
 
     name: str
     argv: list[str]
@@ -104,17 +104,17 @@ class Spawns:
                 terminate(tx, name)
 
     def running(self) -> list[tuple[str, Target]]:
-        """Agents whose process lives, and what it is known by."""
+        """Agents whose process lives, and its identity."""
         return [(name, target) for name, target in self._targets() if self._processes.is_alive(target)]
 
     def adopt(self, running: list[tuple[str, Target]]) -> None:
-        """A ledger that was put in the place of another knows these processes, too: nothing of ours outlives us."""
+        """Enter these processes in a ledger that replaced another, too: nothing of ours outlives us."""
         with self._store.transaction() as tx:
             for name, target in running:
                 _enter(tx, name, target)
 
     def bury(self) -> None:
-        """Agents whose process is gone are terminated, and what it left behind is ended."""
+        """Terminate agents whose process is gone, and end everything that it left behind."""
         dead = [name for name, target in self._targets() if not self._processes.is_alive(target)]
         if dead:
             self.end(dead)
@@ -144,7 +144,7 @@ class Spawns:
         return has_run
 
     def _targets(self) -> list[tuple[str, Target]]:
-        """Agents with a process, and what it is known by."""
+        """Agents with a process, and its identity."""
         rows = self._store.db.rows("SELECT agent_name, pid, started, token FROM processes ORDER BY agent_name")
         return [(name, Target(pid, started, token)) for name, pid, started, token in rows]
 
@@ -231,7 +231,7 @@ class Spawns:
 
 
 def _enter(tx: Transaction, name: str, target: Target) -> None:
-    """An agent is this process."""
+    """Record that an agent is this process."""
     tx.execute(
         "INSERT INTO agents (name, registered_at, pid, status) VALUES (?, ?, ?, 'active') "
         "ON CONFLICT (name) DO UPDATE SET pid = excluded.pid, status = 'active'",
@@ -249,7 +249,7 @@ def terminate(tx: Transaction, name: str) -> None:
 
 
 def _fields(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
-    """What the body says; and headers of the same names, where it does not (R6)."""
+    """The fields of the body; and headers of the same names, where it has none (R6)."""
     headers = {key: value for key, value in message.others if key in keys}
     return headers | fields.read(message.body, keys, long=long)
 

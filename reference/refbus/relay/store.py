@@ -1,4 +1,4 @@
-"""What every noun of the orchestrator stands on: the folder, its ledger, its settings, a clock, and the lock."""
+"""The base of every noun of the orchestrator: the folder, its ledger, its settings, a clock, and the lock."""
 
 from __future__ import annotations
 

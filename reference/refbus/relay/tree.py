@@ -1,7 +1,7 @@
-"""The folder (section 1): what lies where, who may look at it, and how it is entered without following a link.
+"""The folder (section 1): its layout, its permissions, and how it is entered without following a link.
 
-Agents are not trusted with names: a folder is opened part by part from the root, each part without following, and what
-is done in it is done by its descriptor. So nothing that is swapped for a symbolic link in between leads outside (R8).
+Agents are not trusted with names: a folder is opened part by part from the root, each part without following links, and
+all work in it goes by its descriptor. So nothing that is swapped for a symbolic link in between leads outside (R8).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from refbus.kernel.msgfile import Stat
 AGENTS, OUTBOX, INBOX, PENDING = "agents", "outbox", "inbox", ".pending"
 ATTACHMENTS, ARCHIVE, TMP, LEDGER, CONFIG, LOCK = "attachments", "archive", "tmp", "ledger.db", "config.json", ".lock"
 
-# What a call says where nothing stands, or something else than the file or folder that was expected.
+# The errors of a call where nothing stands, or something other than the expected file or folder.
 GONE = frozenset({errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CHUNK_BYTES = 2**20  # of one read: its buffer is made before it is known how much there is
@@ -29,7 +29,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def make(root: Path) -> None:
-    """Everything that an orchestrator needs, for its owner alone."""
+    """Make everything that an orchestrator needs, for its owner alone."""
     os.chmod(root, FOLDER_MODE)
     for name in (AGENTS, ATTACHMENTS, ARCHIVE, TMP):
         make_folder(root / name)
@@ -38,7 +38,7 @@ def make(root: Path) -> None:
 
 
 def make_agent(root: Path, name: str) -> None:
-    """What is missing of an agent's folders. OSError where a link or file stands in their place."""
+    """Make the missing folders of an agent. OSError where a link or file stands in their place."""
     with folder(root, AGENTS) as agents:
         _ensure(agents, name)
     with folder(root, AGENTS, name) as own:
@@ -46,7 +46,7 @@ def make_agent(root: Path, name: str) -> None:
         for part in (OUTBOX, INBOX):
             _ensure(own, part)
         os.fsync(own)
-    # Opened, each of them: what cannot be made may be there, and be a link.
+    # Each of them is opened: one that cannot be made may be there, and be a link.
     with folder(root, AGENTS, name, OUTBOX) as outbox:
         _ensure(outbox, PENDING)
     for parts in ((OUTBOX, PENDING), (INBOX,)):
@@ -66,7 +66,7 @@ def folder(root: Path, *parts: str, make: bool = False) -> Iterator[int]:
                 if not make:
                     raise
                 _ensure(fd, part)
-                os.fsync(fd)  # what is moved into a folder that a power cut takes away is nowhere
+                os.fsync(fd)  # a file moved into a folder that a power cut takes away is nowhere
                 inner = os.open(part, _FOLDER, dir_fd=fd)
             os.close(fd)
             fd = inner
@@ -76,7 +76,7 @@ def folder(root: Path, *parts: str, make: bool = False) -> Iterator[int]:
 
 
 def look(name: str, fd: int) -> os.stat_result:
-    """What a name in a folder stands for, a link for itself."""
+    """The stat of a name in a folder; a link stands for itself."""
     return os.stat(name, dir_fd=fd, follow_symlinks=False)
 
 
@@ -90,12 +90,12 @@ def is_there(name: str, fd: int) -> bool:
 
 
 def stat_of(found: os.stat_result) -> Stat:
-    """What tells a file's states apart. A time that the ledger cannot hold is the last one that it can."""
+    """The values that tell a file's states apart. A time that the ledger cannot hold is the last one that it can."""
     return Stat(found.st_size, max(-_LAST_NS, min(found.st_mtime_ns, _LAST_NS)), found.st_ino)
 
 
 def identity(found: os.stat_result) -> Stat:
-    """What tells what is refused from the next thing at its place. The time of a folder is of what lies in it."""
+    """The values that tell a refused thing from the next one at its place. A folder's time is that of its content."""
     return Stat(0, 0, found.st_ino) if stat.S_ISDIR(found.st_mode) else stat_of(found)
 
 

@@ -1,7 +1,7 @@
-"""What the disk does not do for one file: that file waits, all others go on, and the pass tells of it in the end.
+"""Errors of the disk on one file: that file waits, all others go on, and the pass tells of it in the end.
 
-Not at once. Most such errors are gone in the next pass, and for one of those nobody's message shall overtake another's:
-what is met for the first time ends its pass. What is met again in the next one is left alone.
+Not at once, though. Most such errors are gone in the next pass, and no message shall overtake another for one of those:
+an error that is met for the first time ends its pass. A file that meets it again in the next one is left alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Later(Exception):
 
 
 class Changed(Later):
-    """A pending file is not what came into the ledger: the next look reads it again."""
+    """A pending file is not the one that entered the ledger: the next look reads it again."""
 
 
 class Troubles:
@@ -31,18 +31,18 @@ class Troubles:
         self._before, self._met = set(self._met), {}
 
     def add(self, path: str, error: OSError) -> None:
-        """Nothing can be done with this file now. Who let nobody touch it has his way: no pass ends of that."""
+        """Nothing can be done with this file now. An owner may forbid it: that ends no pass."""
         log.warning("left", extra={"path": path, "error": str(error)})
         if not isinstance(error, PermissionError):
             self._met[path] = error
 
     def stop(self) -> None:
-        """Raise what was not met in the last pass."""
+        """Raise an error that was not met in the last pass."""
         for path, error in self._met.items():
             if path not in self._before:
                 raise error
 
     @property
     def first(self) -> OSError | None:
-        """Of this pass, if there was any."""
+        """The first error of this pass, if there was any."""
         return next(iter(self._met.values()), None)

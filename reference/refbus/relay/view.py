@@ -14,7 +14,7 @@ from refbus.relay.store import Store
 
 
 class View:
-    """What can be asked while somebody else runs."""
+    """The questions that can be asked while somebody else runs."""
 
     def __init__(self, root: Path | str) -> None:
         """Errors: NOT_FOUND where there is no ledger, SCHEMA_MISMATCH."""

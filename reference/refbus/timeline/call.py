@@ -1,7 +1,7 @@
 """Request and reply as one call: send, then wait for exactly the reply key.
 
-What the record has, it answers: a call that was answered before is not made again, whoever makes it. So an agent that
-died is run anew and goes on where it was, and an agent on a fork takes over what happened before the fork point.
+The record answers every call that it can: a call that was answered before is not made again, whoever makes it. So an
+agent that died is run anew and goes on where it was, and an agent on a fork takes over what happened before the fork.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Calls:
     ) -> Answer:
         """Submit to an agent and wait until it has finished.
 
-        Errors: those of send; TIMEOUT after timeout_ms of real time: what was sent stays sent, and the same call again
+        Errors: those of send; TIMEOUT after timeout_ms of real time: the message stays sent, and the same call again
         gets the answer once it is there (T3). ID_CONFLICT where the timeline sees the same key with other content.
         """
         key = keys.from_dict(
@@ -109,7 +109,7 @@ class Calls:
         return self.call(key, payload, nonce, timeout_ms)
 
     def call(self, key: Key, payload: Any, nonce: str | None, timeout_ms: int) -> Answer:
-        """The one way of all three."""
+        """The common way of all three."""
         if not isinstance(key, Invoke | Request | Delegate):
             raise InvalidArgument(f"nobody answers a {keys.NAMES[type(key)]}")
         if limits.integer("timeout_ms", timeout_ms) > TIMEOUT_MS_MAX:
@@ -127,7 +127,7 @@ class Calls:
         return _answer(node, replayed=False)
 
     def recall(self, request: Draft) -> Answer | None:
-        """What the record answers. Raises ID_CONFLICT where it has the same key with other content.
+        """The record's answer. Raises ID_CONFLICT where it has the same key with other content.
 
         The nearest timeline that has the request or its reply decides, so that no fork is given its parent's answer to
         another question (T4).
@@ -135,7 +135,7 @@ class Calls:
         nonce = None if request.nonce is None else token.decode(request.nonce)
         reply = keys.reply_key(request.key, nonce)
         for span in self.lineage.sight(request.key.timeline):
-            known = self.lineage.find(span, reply)  # first: what is on record after its answer is what was answered
+            known = self.lineage.find(span, reply)  # first: a request read after its answer is the answered one
             before = self.lineage.find(span, request.key, nonce)
             if before is not None and before.payload != request.payload:
                 raise IdConflict(f"message {before.number} of the timeline has this key and other content")

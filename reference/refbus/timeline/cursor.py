@@ -50,12 +50,12 @@ class Cursor:
         return {"message": None if taken is None else _as_fetched(taken)}
 
     def ack(self, delivery: str) -> Settled:
-        """It is done and comes never again. One that is over already: no effect. Errors: INVALID_ARGUMENT."""
+        """It is done and never comes again. No effect on a delivery that is over. Errors: INVALID_ARGUMENT."""
         self.store.queue.ack(limits.text("delivery", delivery))
         return {}
 
     def nak(self, delivery: str) -> Settled:
-        """Give it back: it may be fetched at once. One that is over already: no effect. Errors: INVALID_ARGUMENT."""
+        """Give it back: it may be fetched at once. No effect on a delivery that is over. Errors: INVALID_ARGUMENT."""
         self.store.queue.nak(limits.text("delivery", delivery))
         return {}
 

@@ -12,7 +12,7 @@ PAGE = 1000
 
 
 class Dumped(TypedDict):
-    """dump: every message by timeline and number, the timelines, what is in hands, and the store's health (`ok`)."""
+    """dump: every message by timeline and number, the timelines, messages in hands, and the store's health (`ok`)."""
 
     messages: list[Message]
     timelines: list[Row]

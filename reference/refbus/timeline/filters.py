@@ -1,10 +1,10 @@
-"""Filters: one type of key, and what some of its dimensions must be. The rest match anything.
+"""Filters: one type of key, and values for some of its dimensions. The rest match anything.
 
 As a subject, a free dimension is `*`, and all that are free at the end together are `>`:
-`vlinder.*.*.req.*.infer.ollama.>` is what a worker for that backend of that service takes.
+`vlinder.*.*.req.*.infer.ollama.>` is the filter of a worker for that backend of that service.
 
-Whoever shares a filter and a group shares one durable consumer: its name is injective in both, because two consumers
-under one name would take each other's messages (T1).
+Workers that share a filter and a group share one durable consumer: its name is injective in both, because two
+consumers under one name would take each other's messages (T1).
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ server takes only if the timeline's last message is still the one that it is cha
 the chain (T6). `Nats-Msg-Id` is the message's identity; a longer memory than the server's is the subject itself, which
 is asked first.
 
-Consumers are durable and pulled (T5). Replies are waited for on their subject; what is heard there is a hint to look.
+Consumers are durable and pulled (T5). Replies are waited for on their subject; a message heard there is a hint to look.
 
-A participant that knows only the seed's subjects may publish, too: its messages have no chain of their own, and are
-chained by whoever reads them.
+A participant that knows only the seed's subjects may publish, too: its messages have no chain of their own, and their
+readers chain them.
 """
 
 from __future__ import annotations
@@ -162,11 +162,11 @@ class JetStreamQueue:
         self._settle(delivery, b"+ACK")
 
     def nak(self, delivery: str) -> None:
-        """See Queue. Nothing where another may have it by now: then it comes again when its time is over."""
+        """See Queue. Does nothing if another may have it by now: then it comes again when its time is over."""
         *_, place = _parts(delivery)
         info = self._consumer_of(delivery)
         if self._is_last(delivery, info):
-            if delivery not in self._mine:  # whoever took it takes it for its own
+            if delivery not in self._mine:  # the session that took it takes it for its own
                 self.stream.update_consumer(info["config"], {f"{GIVEN_BACK}{place}": ""})
             self._settle(delivery, b"-NAK")
 
@@ -201,7 +201,7 @@ class JetStreamQueue:
         """Was the message surely not delivered again since? The server would give back what another has.
 
         It tells only of all deliveries. The newest is the last of its message, and so is a first one while nothing was
-        delivered twice. Beyond that: what this session took, nobody settled, and has time for.
+        delivered twice. Beyond that: one that this session took, that nobody settled, and that still has time.
         """
         _, deliveries, _, place = _parts(delivery)
         is_first = deliveries == 1 and not info["num_redelivered"]
@@ -210,7 +210,7 @@ class JetStreamQueue:
         return info["delivered"]["consumer_seq"] == place or is_first or (is_mine and not is_given_back)
 
     def _remember(self, delivery: str) -> None:
-        """That it is this session's, for the time that is its own; a tenth is left for the way of its nak."""
+        """Remember that it is this session's for its time; a tenth is left for the way of its nak."""
         now_s = time.monotonic()
         while self._mine and next(iter(self._mine.values())) <= now_s:
             del self._mine[next(iter(self._mine))]
@@ -245,7 +245,7 @@ class JetStreamQueue:
         return self._first(raw, nonce)
 
     def _first(self, raw: Raw | None, nonce: str | None) -> Node | None:
-        """From the first on its subject; of delegations, which share one, the first with the nonce."""
+        """The node of the first on its subject; for delegations, which share one, of the first with the nonce."""
         while raw is not None and raw.headers.get("Timeline-Nonce") != nonce and nonce is not None:
             (raw,) = self.stream.get({"seq": raw.seq + 1, "next_by_subj": raw.subject})
         return None if raw is None else self._placed(raw)
@@ -282,13 +282,13 @@ class JetStreamQueue:
             try:
                 self.client.ask(delivery, how)
             except Unreachable:
-                self._consumer_of(delivery)  # nobody answers for one that there is not
+                self._consumer_of(delivery)  # nobody answers for one that does not exist
                 raise
 
         self.stream.patiently(ask)
 
     def _consumer_of(self, delivery: str) -> dict[str, Any]:
-        """What the server says of it. Raises INVALID_ARGUMENT where it knows none."""
+        """The server's report of its consumer. Raises INVALID_ARGUMENT where it knows none."""
         consumer, *_ = _parts(delivery)
         try:
             return self.stream.api(f"CONSUMER.INFO.{STREAM}.{consumer}", {})
@@ -329,7 +329,7 @@ def _text(data: bytes) -> str:
 
 
 def _parts(delivery: object) -> tuple[str, int, int, int]:
-    """Of a delivery's name: consumer, how often it came, sequence in the stream, place among the deliveries."""
+    """From a delivery's name: consumer, how often it came, sequence in the stream, place among the deliveries."""
     found = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
     if found is None:
         raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")

@@ -149,7 +149,7 @@ def subject(key: Key) -> str:
 
 
 def parse(text: object) -> Key:
-    """The key of a subject. Raises INVALID_ARGUMENT for what no key is written as."""
+    """The key of a subject. Raises INVALID_ARGUMENT for a text that is no key's."""
     parts = text.split(".") if isinstance(text, str) else []
     kind = _KIND_OF_TOKEN.get(parts[3]) if len(parts) > 3 and parts[0] == ROOT else None
     if kind is None or len(parts) != 2 + len(DIMENSIONS[kind]):

@@ -1,4 +1,4 @@
-"""What a timeline sees: its ancestors up to where each was left, then its own messages (T8).
+"""The messages that a timeline sees: its ancestors' up to where each was left, then its own (T8).
 
 main     1 ── 2 ── 3 ── 4 ── 5
                     └── 4' ── 5'         a fork at 3 sees 1 2 3 4' 5', whatever main does later
@@ -53,7 +53,7 @@ class Lineage:
             at = self._branch(at.origin.parent)
 
     def read(self, timeline: str, after: int = 0, submission: str | None = None) -> Iterator[Node]:
-        """What is seen behind `after`, in the order of the numbers."""
+        """The messages seen behind `after`, in the order of the numbers."""
         wanted = None if submission is None else token.encode(submission)
         for span in self.spans(timeline):
             last = max(after, span.after)
@@ -67,7 +67,7 @@ class Lineage:
                     break
 
     def place(self, timeline: str, number: int) -> Place:
-        """Of message `number` as the timeline sees it; 0 is before the first. Raises NOT_FOUND."""
+        """The place of message `number` as the timeline sees it; 0 is before the first. Raises NOT_FOUND."""
         spans = self.spans(timeline)
         if number == 0:
             return Place()

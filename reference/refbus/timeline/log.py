@@ -59,7 +59,7 @@ class Log:
     def reply(self, key: dict[str, Any], payload: Any = None, nonce: str | None = None, state: Any = None) -> Sent:
         """Answer the message with this key: its one reply key gets the payload, a result also the state's hash.
 
-        Whether anybody asked is not looked at. A second answer is the first one again, or ID_CONFLICT. Errors: as send.
+        Nobody need have asked. A second answer is the first one again, or ID_CONFLICT. Errors: as send.
         """
         answer = keys.reply_key(keys.from_dict(key), nonce)
         hashed = state_hash(state) if isinstance(answer, Complete | DelegateReply) else None
@@ -68,7 +68,7 @@ class Log:
         return self.append(draft(answer, payload, state=hashed))
 
     def log(self, timeline: str, submission: str | None = None, after: int = 0, limit: int | None = None) -> Logged:
-        """What the timeline sees, in its order: of a fork, its ancestors' messages first. Errors: NOT_FOUND."""
+        """The messages that the timeline sees, in its order: on a fork, its ancestors' first. Errors: NOT_FOUND."""
         token.name("timeline", timeline)
         if submission is not None:
             token.name("submission", submission)
@@ -103,7 +103,7 @@ class Log:
 
 
 def _author(node: Node) -> str | None:
-    """The agent whose result it is; nobody's is that of the empty name. None: it is damaged, and may be anybody's."""
+    """The agent whose result it is; the empty name if it is nobody's. None: it is damaged, and may be anybody's."""
     try:
         key = keys.parse(node.subject)
     except BusError:

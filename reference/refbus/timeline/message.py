@@ -30,7 +30,7 @@ class Draft(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Where it goes."""
+        """The subject that it goes to."""
         return keys.subject(self.key)
 
     @property
@@ -71,14 +71,14 @@ class Node(NamedTuple):
 
     @property
     def content(self) -> tuple[str | None, ...]:
-        """What a second message of the same identity must have, too."""
+        """The fields that a second message of the same identity must have, too."""
         return self.nonce, self.state, self.payload
 
 
 class Message(TypedDict):
     """A recorded message as its reader sees it. `payload_error`: it was damaged in the record.
 
-    What is no text there is shown as one.
+    A value that is no text there is shown as one.
     """
 
     key: dict[str, Any] | None
@@ -101,7 +101,7 @@ def draft(key: Key, payload: Any, nonce: str | None = None, state: str | None = 
 
 
 def json_text(what: str, value: Any) -> str:
-    """The JSON text of a value. Raises INVALID_ARGUMENT for what is none, PAYLOAD_TOO_LARGE."""
+    """The JSON text of a value. Raises INVALID_ARGUMENT for a value that has none, PAYLOAD_TOO_LARGE."""
     text = limits.payload(value)
     if len(text) > PAYLOAD_BYTES_MAX:
         raise PayloadTooLarge(f"the {what} has {len(text)} bytes of JSON, more than {PAYLOAD_BYTES_MAX}")
@@ -109,7 +109,7 @@ def json_text(what: str, value: Any) -> str:
 
 
 def state_hash(state: Any) -> str:
-    """Of an agent's state, whatever the order of its members. Raises INVALID_ARGUMENT for what is no JSON value."""
+    """The hash of an agent's state, in any order of its members. Raises INVALID_ARGUMENT if it is no JSON value."""
     json_text("state", state)
     return hashlib.sha256(jsontext.canonical(state).encode()).hexdigest()
 
@@ -120,7 +120,7 @@ def chained(draft: Draft, last: Place, time_us: int) -> Node:
 
 
 def follow(last: Place, subject: str, nonce: str | None, state: str | None, payload: str, time_us: int) -> Node:
-    """What is recorded behind `last`."""
+    """The node that is recorded behind `last`."""
     fields = (subject, nonce, state, payload, time_us, last.hash)
     return Node(last.number + 1, *fields, link(last.number + 1, *fields))
 
@@ -131,19 +131,19 @@ def link(
     """The hash of a message. Order: previous, number, subject, nonce, state, payload, time."""
     digest = hashlib.sha256()
     for field in (previous, str(number), subject, nonce or "", state or "", payload, str(time_us)):
-        data = str(field).encode("utf-8", "surrogatepass")  # what somebody damaged has a hash as well, bytes another
+        data = str(field).encode("utf-8", "surrogatepass")  # a damaged value has a hash as well, bytes another
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return digest.hexdigest()
 
 
 def shown(value: Any) -> Any:
-    """A stored value that JSON can carry: of bytes, the text that they are."""
+    """A stored value as JSON can carry it: bytes as the text that they are."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def as_message(node: Node) -> Message:
-    """A node as its reader sees it. What was damaged is said to be so, and hides no other."""
+    """A node as its reader sees it. A damaged one is reported as damaged, and hides no other."""
     message: Message = {
         "key": None,
         "subject": shown(node.subject),

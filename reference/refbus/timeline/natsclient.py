@@ -1,7 +1,7 @@
 """A connection to NATS for code that blocks: nats-py runs in a thread of its own, and each call waits for its answer.
 
-A server that is away is waited for by whoever calls; the connection comes back by itself. Every failure is UNREACHABLE,
-and not definite: the server may have heard.
+Every caller waits for a server that is away; the connection comes back by itself. Every failure is UNREACHABLE, and not
+definite: the server may have heard.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Client:
 
     async def _connect(self, url: str, creds: str | None) -> None:
         async def ignore(_: Exception) -> None:
-            """Whoever calls is told."""
+            """The caller is told."""
 
         credentials = None if creds is None else _readable(creds)
         try:
@@ -137,7 +137,7 @@ class Client:
             await subscription.unsubscribe()
 
     def _run(self, work: Coroutine[Any, Any, Answer], timeout_s: float) -> Answer:
-        """What the coroutine returns, computed in the thread."""
+        """The result of the coroutine, computed in the thread."""
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s + 1), self._loop)
         try:
             return future.result(timeout_s + SLACK_S)

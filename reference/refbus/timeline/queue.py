@@ -1,4 +1,4 @@
-"""What a backend must do. There are two: an SQLite file (`sqlite`), and NATS JetStream (`jetstream`).
+"""The duties of a backend. There are two: an SQLite file (`sqlite`), and NATS JetStream (`jetstream`).
 
 A queue keeps the messages of all timelines, each timeline in its own order, and hands them to consumers. To send is to
 append: message and record are one thing, so neither can be there without the other (T6).
@@ -30,7 +30,7 @@ class Branch(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A message in a worker's hands. `token` is what ack and nak take."""
+    """A message in a worker's hands. ack and nak take `token`."""
 
     node: Node
     token: str
@@ -66,19 +66,19 @@ class Queue(Protocol):
         """
 
     def ack(self, delivery: str) -> None:
-        """It is done, and comes never again. Raises INVALID_ARGUMENT for what is no delivery."""
+        """It is done, and never comes again. Raises INVALID_ARGUMENT for a token that is no delivery."""
 
     def nak(self, delivery: str) -> None:
-        """It is given back, and may be taken at once. Raises INVALID_ARGUMENT for what is no delivery."""
+        """It is given back, and may be taken at once. Raises INVALID_ARGUMENT for a token that is no delivery."""
 
     def held(self) -> list[dict[str, object]]:
-        """What is in somebody's hands: rows with the consumer."""
+        """The messages in somebody's hands: rows with the consumer."""
 
     def contradictions(self) -> list[tuple[str, int, str]]:
-        """Timeline, number and fault of what the store says twice and not alike."""
+        """Timeline, number and fault of everything that the store says twice and not alike."""
 
     def integrity(self) -> str:
-        """`ok`, or what is wrong with the store."""
+        """`ok`, or the faults of the store."""
 
     def close(self) -> None:
         """Leave it."""

@@ -30,14 +30,14 @@ class Route:
     """subject_of, key_of, reply_key, filter_subject and matches."""
 
     def subject_of(self, key: dict[str, Any], nonce: str | None = None) -> Subject:
-        """The subject of a key. Errors: INVALID_ARGUMENT for what is no key."""
+        """The subject of a key. Errors: INVALID_ARGUMENT for a value that is no key."""
         meant = keys.from_dict(key)
         if nonce is not None:
             keys.check_nonce(meant, nonce)
         return {"subject": keys.subject(meant), "consumer": filters.exactly(meant).consumer}
 
     def key_of(self, subject: str) -> Keyed:
-        """The key of a subject. Errors: INVALID_ARGUMENT for what no key is written as."""
+        """The key of a subject. Errors: INVALID_ARGUMENT for a text that is no key's."""
         return {"key": keys.as_dict(keys.parse(subject))}
 
     def reply_key(self, key: dict[str, Any], nonce: str | None = None) -> Keyed:

@@ -1,4 +1,4 @@
-"""An agent's run: what its code is given, and how the same code is run again from the record.
+"""An agent's run: the object that its code is given, and the same code run again from the record.
 
 The calls of a run are numbered in their order. Code that makes the same calls again finds their answers in the record,
 so a run that died half-way is repeated and goes on where it was, and `rerun` needs nobody else.
@@ -22,7 +22,7 @@ CALLS_MAX = 1_000_000
 
 
 class Run:
-    """One run of one agent. `payload` is its input; `state` is what its hash will be taken of when it ends."""
+    """One run of one agent. `payload` is its input; `state` is the value that is hashed when it ends."""
 
     def __init__(self, bus: TimelineBus, message: Message, *, from_record: bool = False) -> None:
         self.bus, self.from_record = bus, from_record
@@ -38,19 +38,19 @@ class Run:
     def call_service(
         self, service: str, backend: str, operation: str, payload: Any = None, timeout_ms: int = TIMEOUT_MS
     ) -> Any:
-        """What the service answers. Errors: those of the bus's call_service."""
+        """The service's answer. Errors: those of the bus's call_service."""
         self._calls += 1
         key = Request(self.timeline, self.submission, self.agent, service, backend, operation, self._calls)
         return self.call(key, payload, None, timeout_ms)
 
     def delegate(self, target: str, payload: Any = None, timeout_ms: int = TIMEOUT_MS) -> Any:
-        """What the other agent answers. Errors: those of the bus's delegate."""
+        """The other agent's answer. Errors: those of the bus's delegate."""
         self._calls += 1
         key = Delegate(self.timeline, self.submission, self.agent, target)
         return self.call(key, payload, str(self._calls), timeout_ms)
 
     def call(self, key: Key, payload: Any, nonce: str | None, timeout_ms: int) -> Any:
-        """From the record alone, or from whoever answers."""
+        """The answer, from the record alone or from anybody."""
         key = keys.from_dict(keys.as_dict(key))  # checked
         if not self.from_record:
             return self.bus.calls.call(key, payload, nonce, timeout_ms)["payload"]

@@ -17,10 +17,10 @@ CREATE TABLE messages (
     UNIQUE (timeline, number)
 );
 
--- What a message is: a second one of the same subject and nonce is the first again, or refused
+-- The identity of a message: a second one of the same subject and nonce is the first again, or refused
 CREATE UNIQUE INDEX messages_by_subject ON messages(subject, coalesce(nonce, ''));
 
--- What a consumer has not looked at yet
+-- Messages that a consumer has not looked at yet
 CREATE INDEX messages_by_type ON messages(type, position);
 
 -- The end of each chain, which the next message is appended to; and where a fork began

@@ -36,7 +36,7 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """The address that clients connect to."""
         return f"nats://127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -48,7 +48,7 @@ class NatsServer:
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         try:
             self.port = self._answered(time.monotonic() + START_S)
-        except BaseException:  # whoever ended this could not stop it
+        except BaseException:  # the one that ended this could not stop it
             self.kill()
             raise
 

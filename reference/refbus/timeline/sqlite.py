@@ -22,7 +22,7 @@ from refbus.timeline.queue import Branch, Delivery, Origin
 
 DB_NAME = "timeline.db"
 SCHEMA = Schema((Path(__file__).parent / "schema.sql").read_text("utf-8"), "")
-# Of a record of a million messages the index of subjects alone has some 100 MB; its inner pages should stay.
+# In a record of a million messages the index of subjects alone has some 100 MB; its inner pages should stay.
 PRAGMAS = ("PRAGMA cache_size = -64000",)
 _DELIVERY = re.compile(r"([^:\s]{1,400}):([1-9][0-9]{0,17}):([1-9][0-9]{0,8})", re.ASCII)
 
@@ -124,7 +124,7 @@ class SqliteQueue:
         self.store.db.write("DELETE FROM deliveries WHERE consumer = ? AND position = ?", (name, position))
 
     def nak(self, delivery: str) -> None:
-        """See Queue. Only by who has it now."""
+        """See Queue. Only by the worker that has it now."""
         self.store.db.write(
             "UPDATE deliveries SET visible_at_us = 0 WHERE consumer = ? AND position = ? AND delivery_count = ?",
             _parts(delivery),
@@ -192,8 +192,8 @@ def _parts(delivery: object) -> tuple[str, int, int]:
     return found[1], int(found[2]), int(found[3])
 
 
-# What another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it. Each is
-# asked for by its position: a list of all that are sound would be made anew at every fetch.
+# A message that another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it.
+# Each is asked for by its position: a list of all sound ones would be made anew at every fetch.
 _DUE = """
     SELECT position, delivery_count FROM deliveries
     WHERE consumer = ? AND visible_at_us <= ? AND EXISTS

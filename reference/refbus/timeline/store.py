@@ -1,4 +1,4 @@
-"""What every noun of the bus stands on: a folder, a clock, and the queue that holds messages and record."""
+"""The base of every noun of the bus: a folder, a clock, and the queue that holds messages and record."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ACK_WAIT_MS = 30_000
 
 
 class Options(TypedDict, total=False):
-    """What a session may be opened with."""
+    """The options that a session may be opened with."""
 
     clock: Clock | None  # default: the wall clock
     synchronous: str  # NORMAL survives the death of a process, FULL a power cut as well; of the SQLite backend
-    backend: str | None  # sqlite or nats; default: what config.toml in the folder says, else sqlite
+    backend: str | None  # sqlite or nats; default: as config.toml in the folder says, else sqlite
     nats_url: str | None
     nats_creds: str | None  # a file of credentials
-    ack_wait_ms: int  # what a worker has not acknowledged for so long comes again: 30 s
+    ack_wait_ms: int  # a message that a worker has not acknowledged for so long comes again: 30 s
 
 
 class Store:

@@ -1,4 +1,4 @@
-"""The stream VLINDER and its consumers, as JetStream's API tells them: what is asked, and what an error means."""
+"""The stream VLINDER and its consumers, as JetStream's API tells them: the requests, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Answer = TypeVar("Answer")
 
 STREAM = "VLINDER"
 PAGE = 500
-METADATA_MAX = 100  # of what the server itself keeps there some four
-# A server that restarts, or a cluster that elects, is waited for so long. NATS misses a leader after 4 to 9 s, and may
+METADATA_MAX = 100  # some four of them are the server's own
+# We wait so long for a server that restarts, or a cluster that elects. NATS misses a leader after 4 to 9 s, and may
 # have to vote again.
 PATIENCE_S = 20.0
 
@@ -118,7 +118,7 @@ class Stream:
         ]
 
     def api(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        """What JetStream answers. Raises what its error means."""
+        """JetStream's answer. Raises the bus's error for one of its errors."""
 
         def ask() -> dict[str, Any]:
             answer: dict[str, Any] = json.loads(self.client.ask(f"$JS.API.{name}", json.dumps(body).encode()).data)
@@ -129,7 +129,7 @@ class Stream:
         return self.patiently(ask)
 
     def patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask again while nobody answers: only for what may be asked twice."""
+        """Ask again while nobody answers: only for questions that may be asked twice."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -145,7 +145,7 @@ class NotThere(Internal):
 
 
 def fault(error: dict[str, Any]) -> BusError:
-    """What an error of JetStream means. It refused: nothing was stored."""
+    """The bus's error for one of JetStream's. It refused: nothing was stored."""
     says = f"{error.get('description')} ({error.get('err_code')})"
     if error.get("err_code") in (NO_MESSAGE, NO_STREAM, NO_CONSUMER):
         return NotThere(says, definite=True)

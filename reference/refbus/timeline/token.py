@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from refbus.kernel.errors import InvalidArgument
 
-# Six names of this size, percent-encoded, and what a request adds: still one control line of NATS (4096 bytes).
+# Six names of this size, percent-encoded, and a request's other tokens: still one control line of NATS (4096 bytes).
 NAME_BYTES_MAX = 200
 SEQUENCE_MAX = 2**53  # every language can hold it
 
@@ -49,7 +49,7 @@ def encode(text: str) -> str:
 
 @functools.lru_cache(4096)
 def decode(token: str) -> str:
-    """The name of a token. Raises INVALID_ARGUMENT for what no name is written as."""
+    """The name of a token. Raises INVALID_ARGUMENT for a token that is no name's."""
     if _TOKEN.fullmatch(token):
         try:
             text = unquote_to_bytes(token).decode()

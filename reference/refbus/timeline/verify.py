@@ -1,4 +1,4 @@
-"""Is the record what was recorded? Every hash is computed anew, and held against what stands there."""
+"""Is the record what was recorded? Every hash is computed anew, and held against the one that stands there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Fault(TypedDict):
 
 
 class Verified(TypedDict):
-    """verify: how many messages were looked at, and all that is wrong."""
+    """verify: how many messages were looked at, and all faults."""
 
     ok: bool
     checked: int
@@ -42,8 +42,8 @@ class Verify:
     def verify(self, timeline: str | None = None, head: str | None = None) -> Verified:
         """Compute the chain anew: of a timeline and its ancestors, or of all.
 
-        `head` is the hash that the timeline's last message is believed to have: whoever keeps it elsewhere also finds
-        a record that was cut off or written anew from end to end. Errors: NOT_FOUND, INVALID_ARGUMENT.
+        `head` is the hash that the timeline's last message is believed to have: a caller that keeps it elsewhere also
+        finds a record that was cut off or written anew from end to end. Errors: NOT_FOUND, INVALID_ARGUMENT.
         """
         if timeline is None and head is not None:
             raise InvalidArgument("head is a timeline's: say which")
@@ -57,7 +57,7 @@ class Verify:
                 raise NotFound(f"there is no timeline {timeline!r:.100}")
             while (origin := branches[wanted[-1]].origin) and origin.parent in branches and len(wanted) < len(branches):
                 wanted.append(origin.parent)
-        lineage = Lineage(self.store, branches)  # as they stand now: what was read before may have changed since
+        lineage = Lineage(self.store, branches)  # as they stand now: those read before may have changed since
         checked, faults = 0, []
         for name in wanted:
             count, found = self.examine(branches[name], lineage)
@@ -70,7 +70,7 @@ class Verify:
         return {"ok": not faults, "checked": checked, "faults": faults}
 
     def examine(self, branch: Branch, lineage: Lineage) -> tuple[int, list[Fault]]:
-        """One timeline's own messages: how many, and what is wrong with them."""
+        """One timeline's own messages: their number, and their faults."""
         faults: list[Fault] = []
         last = _start(branch, lineage, faults)
         checked, has_passed = 0, last == branch.last

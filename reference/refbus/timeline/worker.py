@@ -1,7 +1,7 @@
-"""Workers: what answers a queue. As many as one likes may share it; each message is worked on by one of them.
+"""Workers answer a queue. As many as one likes may share it; each message is worked on by one of them.
 
-A message is acknowledged after its answer is recorded. A worker that dies before that leaves it to another, and whoever
-answers first has answered: a second answer is refused by the record, so the caller sees one.
+A message is acknowledged after its answer is recorded. A worker that dies before that leaves it to another, and the
+first answer counts: a second one is refused by the record, so the caller sees one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Worker:
         self.bus, self.filter, self.work, self.group = bus, filter, work, group
 
     def step(self, wait_ms: int = 0) -> bool:
-        """One message, if there is one within wait_ms. What the work raises leaves it to come again."""
+        """Work on one message, if there is one within wait_ms. If the work raises an error, the message comes again."""
         message = self.bus.fetch(self.filter, self.group, wait_ms)["message"]
         if message is None:
             return False
@@ -46,7 +46,7 @@ class Worker:
         return True
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
-        """Work until stopped. What fails is told on stderr, and comes again after ack_wait."""
+        """Work until stopped. A message that fails is told on stderr, and comes again after ack_wait."""
         while not is_stopped():
             try:
                 self.step(WAIT_MS)

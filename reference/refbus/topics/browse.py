@@ -1,4 +1,4 @@
-"""Browsing: what a person wants to see of the bus at a glance. Reads only."""
+"""Browsing: the views that a person wants of the bus at a glance. Reads only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
 
 
 class Voices(TypedDict):
-    """Who speaks in a topic, and in which types, each in alphabetical order."""
+    """The senders in a topic, and the types, each in alphabetical order."""
 
     senders: list[str]
     types: list[str]

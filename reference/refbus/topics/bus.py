@@ -86,7 +86,7 @@ class TopicsBus(Face):
     sync = delegate("cursor", Cursor.sync)
     begin_sync = delegate("cursor", Cursor.begin_sync)
 
-    # What a person does to the file and no agent may. Sessions that are open see it with their next call.
+    # Acts of a person on the file, which no agent may do. Sessions that are open see them with their next call.
     topic_rename = delegate("route", Route.topic_rename)
     topic_delete = delegate("route", Route.topic_delete)
     wipe = delegate("store", Store.wipe)

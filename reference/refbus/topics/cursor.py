@@ -1,14 +1,14 @@
-"""sync: send, acknowledge and receive in one transaction, and wait for what is not there yet.
+"""sync: send, acknowledge and receive in one transaction, and wait for messages that are not there yet.
 
 The cursor is the whole delivery contract:
 
-- auto_advance=true is at most once (B4): what is returned is consumed, even if the reply gets lost on its way.
+- auto_advance=true is at most once (B4): returned messages are consumed, even if the reply gets lost on its way.
 - auto_advance=false is at least once: the cursor moves by ack_through alone, forward only and never beyond the newest
   message; those sent in the same call exist already (B5).
 - With include_self=false the reader's own messages are passed as soon as nothing unread lies before them (B8).
 
 A waiting sync holds no lock and looks without writing. Only when something has come does it take the lock, and then
-receives unless its time is over by now. For a caller that went in the meantime, `give_back` undoes it (B3).
+receives unless its time is over by now. For a caller that has gone in the meantime, `give_back` undoes it (B3).
 
 A sync belongs to the name under which it was called: a session that joins under another one while its sync waits
 changes neither what that sync receives nor whose cursor it moves.
@@ -78,7 +78,7 @@ class Terms(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a transaction of a reader begins with. One statement reads it: three would cost a short sync a tenth."""
+    """The start of a reader's transaction. One statement reads it: three would cost a short sync a tenth."""
 
     lane: Lane
     position: int  # everything up to this seq is consumed; 0 for a reader that has never synced
@@ -241,7 +241,7 @@ class SyncCall:
                 page = Page([], False, before) if self.is_over else self._page(tx, before, lane.next_seq - 1)
                 after = self._move(tx, before, page)
         except Busy:
-            return  # nothing was consumed, and what was sent before is still worth its reply
+            return  # nothing was consumed, and the messages sent before are still worth a reply
         self.consumed = (before, after)
         self.reply["cursor"] = {"last_seq": after, "updated_at": tx.now_s}
         self.reply["received"], self.reply["received_count"] = page.messages, len(page.messages)
@@ -252,7 +252,7 @@ class SyncCall:
     def give_back(self) -> None:
         """Undo what the last transaction consumed, for a caller that went before it could have the reply.
 
-        Also where the name was taken over since (B10): the caller who came back is who misses these messages.
+        Also if the name was taken over since (B10): the caller that came back misses these messages.
         """
         if self.consumed is None or self.consumed[0] == self.consumed[1]:
             return
@@ -272,7 +272,7 @@ class SyncCall:
         return after
 
     def _after_sending(self) -> contextlib.AbstractContextManager[None]:
-        """What fails after the first transaction has not undone what that one sent."""
+        """An error after the first transaction has not undone what that one sent."""
         return after_a_part(lambda: self.reply["sent"])
 
 

@@ -1,4 +1,4 @@
-"""Embeddings: what a model must offer, how its vectors are stored, and how a long message is cut for it."""
+"""Embeddings: the duties of a model, the storage of its vectors, and the cutting of a long message for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the environment says to every program of the bus (seed 004, section 2)."""
+"""The environment's settings for every program of the bus (seed 004, section 2)."""
 
 from __future__ import annotations
 

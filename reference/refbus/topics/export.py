@@ -63,7 +63,7 @@ class Export:
             after = rows[-1][2]
 
     def topic_row(self, topic_id: str) -> TopicRow:
-        """What topic_list says of one topic. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        """One topic as topic_list tells it. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
         limits.text("topic_id", topic_id)
         with self._store.snapshot() as tx:
             return self._route.row(tx, topic_id)

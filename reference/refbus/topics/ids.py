@@ -14,7 +14,7 @@ def new_id() -> str:
 def ids_of_time(now_s: float, count: int) -> list[str]:
     """Ids that begin with the second, as version 7 of the long ones does with the millisecond.
 
-    So what is sent together lies together in the index of ids; random ones would dirty a page of it for each message.
+    So messages sent together lie together in the index of ids; random ones would dirty a page of it for each message.
     """
     start = (int(now_s) % 2**24 << 16) + random.randrange(2**16 - count)
     return [f"{number:010x}" for number in range(start, start + count)]

@@ -1,6 +1,6 @@
 """Joining: a session acts under a name of a topic as long as its claim of the name is the latest.
 
-`kernel.rules.sync` has the rules; this file has the reservations, and what the session has joined.
+`kernel.rules.sync` has the rules; this file has the reservations, and the topics that the session has joined.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGENT_NAME_CHARS_MAX = 64
 
 
 class Identity(NamedTuple):
-    """Who a session is on a topic: a name, and its claim of it."""
+    """The identity of a session on a topic: a name, and its claim of it."""
 
     topic_id: str
     agent_name: str
@@ -35,7 +35,7 @@ class Joined(Topic):
 
 
 class Lease:
-    """topic_join, and the question who this session is."""
+    """topic_join, and the identity of this session."""
 
     def __init__(self, store: Store, route: Route) -> None:
         self._store, self._route = store, route
@@ -92,7 +92,7 @@ class Lease:
         return None if row is None else Claim(*row)
 
     def identity(self, topic_id: str) -> Identity:
-        """Who this session believes to be. Errors: INVALID_ARGUMENT, AGENT_NOT_JOINED."""
+        """The identity that this session believes it has. Errors: INVALID_ARGUMENT, AGENT_NOT_JOINED."""
         limits.text("topic_id", topic_id)
         identity = self.joined.get(topic_id)
         if identity is None:

@@ -1,4 +1,4 @@
-"""The log of a topic: dense numbers, what a send stores, and what a reader has not read yet.
+"""The log of a topic: dense numbers, the storing of sends, and a reader's unread messages.
 
 A row of another program whose seq is no whole number has no place in that order, and every statement passes over it.
 
@@ -30,14 +30,14 @@ class Lane(NamedTuple):
 
 
 class Sent(TypedDict):
-    """What became of one item of an outbox."""
+    """The outcome of one item of an outbox."""
 
     message: Message
     duplicate: bool
 
 
 class Appended(NamedTuple):
-    """What became of an outbox, and the number of the next message."""
+    """The outcome of an outbox, and the number of the next message."""
 
     sent: list[Sent]
     warnings: list[Warned]  # CONTENT_MISMATCH
@@ -53,7 +53,7 @@ class Page(NamedTuple):
 
 
 def append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at: Lane) -> Appended:
-    """Store what is new, in its order. An item whose client_message_id is known is its stored record (B6, B7).
+    """Store the new items, in their order. An item whose client_message_id is known is its stored record (B6, B7).
 
     Errors: TOPIC_CLOSED, INVALID_ARGUMENT for a reply to nothing.
     """
@@ -126,7 +126,7 @@ def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at:
 
 
 def stored(tx: Transaction, topic_id: str, sender: str, items: list[Draft]) -> dict[str | None, Message]:
-    """The messages that have the client_message_id of an item already, by it."""
+    """The stored messages that have an item's client_message_id, by that id."""
     found: dict[str | None, Message] = {}
     for item in items:
         if item.client_id is not None:
@@ -174,9 +174,9 @@ _NULLABLE = ("reply_to", "metadata_json", "client_message_id")
 
 @functools.cache
 def _insert_sql(count: int) -> str:
-    """One statement for all rows, which costs half of one for each.
+    """One statement for all rows, at half the cost of one for each.
 
-    It fails without undoing itself, for which SQLite would have to keep the pages as they were.
+    It fails without undoing itself: for that, SQLite would have to keep the pages as they were.
     """
     row = ", ".join("nullif(?, '')" if column in _NULLABLE else "?" for column in COLUMNS)
     return f"INSERT OR FAIL INTO messages ({', '.join(COLUMNS)}) VALUES {', '.join([f'({row})'] * count)}"

@@ -1,4 +1,4 @@
-"""A message: what a sender may say, how it stands in a row, what a reader gets."""
+"""A message: as its sender may say it, as it stands in a row, as its reader gets it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Draft:
 
 
 def drafts(outbox: Any) -> list[Draft]:
-    """The items of an outbox. One object alone, or the JSON text of a list, is what models also send.
+    """The items of an outbox. Models also send one object alone, or the JSON text of a list.
 
     Raises INVALID_ARGUMENT, which names the item.
     """
@@ -118,7 +118,7 @@ def as_message(row: Row) -> Message:
         "message_id": "" if message_id is None else message_id,  # SQLite lets a key of text be NULL
         "topic_id": topic_id,
         "seq": seq,
-        # NULL, where another program's table allows it, is an empty text to who reads.
+        # NULL, where another program's table allows it, is an empty text to a reader.
         "sender": "" if sender is None else sender,
         "message_type": "" if type_ is None else type_,
         "reply_to": reply_to,
@@ -156,9 +156,9 @@ def metadata_value(text: Any) -> dict[str, Any] | None:
 
 
 def moment(cell: Any) -> float:
-    """Unix seconds; 0 where a stranger stored what is no time, for a client may end a session over a text there.
+    """Unix seconds; 0 where a stranger stored anything else, for a client may end a session over a text there.
 
-    What lies outside the years 1 to 9999 is none, either: no page and no export could write it as a date.
+    A number outside the years 1 to 9999 is no time, either: no page and no export could write it as a date.
     """
     return float(cell) if type(cell) in (int, float) and YEAR_1_S <= cell < YEAR_10000_S else 0.0
 

@@ -22,7 +22,7 @@ Look = Callable[[Transaction], bool]
 
 
 class Subscriber(NamedTuple):
-    """How it is woken, and what it waits for."""
+    """The way to wake it, and the test for its news."""
 
     wake: Wake
     sees_news: Look
@@ -48,7 +48,7 @@ class Notifier:
     def subscribed(self, wake: Wake, sees_news: Look = lambda _tx: True) -> Iterator[None]:
         """Call `wake` after every commit from now on in which `sees_news` is true; both in another thread.
 
-        What was committed before is not looked at. It wakes as well when the bus is closed, or cannot be read.
+        Earlier commits are not looked at. It wakes as well when the bus is closed, or cannot be read.
         """
         key = object()
         with self._lock:

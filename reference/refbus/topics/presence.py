@@ -1,4 +1,4 @@
-"""Presence: who synced lately. A cursor is touched by every sync, so its age is its peer's."""
+"""Presence: the peers that synced lately. Every sync touches a cursor, so its age is its peer's."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Route:
         return reply
 
     def topic_rename(self, topic_id: str, name: str) -> Topic:
-        """Give a topic another name. Its id, and who has joined, stay. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        """Give a topic another name. Its id and its members stay. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
         limits.text("topic_id", topic_id)
         limits.text("name", name)
         with self._store.transaction() as tx:

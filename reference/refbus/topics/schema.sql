@@ -1,4 +1,4 @@
--- Schema 6, to the letter of the seed. What it does not call NULL is NOT NULL.
+-- Schema 6, to the letter of the seed. Columns that it does not call NULL are NOT NULL.
 CREATE TABLE IF NOT EXISTS meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS cursors (
     PRIMARY KEY (topic_id, agent_name)
 );
 
--- Who owns a name, for the life of the topic
+-- The owner of each name, for the life of the topic
 CREATE TABLE IF NOT EXISTS agent_name_reservations (
     topic_id TEXT NOT NULL,
     agent_name TEXT NOT NULL,

@@ -1,10 +1,10 @@
 """Search: by words (`fts`), by meaning (`semantic`), or both (`hybrid`).
 
-An index is brought up to date by the search that needs it: sending stays cheap, and what strangers inserted is found.
+An index is brought up to date by the search that needs it: sending stays cheap, and strangers' messages are found.
 Topics are dense sequences, so one number a topic says how far an index reaches. A row of an index without its message
 (deleted since) is never shown, because results are read from `messages`.
 
-What cannot be done as asked is done as well as possible, and `warnings` says so (B9).
+A search that cannot be done as asked is done as well as possible, and `warnings` says so (B9).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Search:
 
     def by_words(self, words: list[str], topic_id: str | None, limit: int, warnings: list[Warned]) -> list[Hit]:
         """Messages that hold all the words, by BM25."""
-        # FTS5 takes signs that are newer than its table of Unicode for letters, most emoji among them.
+        # FTS5 takes signs that are newer than its Unicode table for letters, most emoji among them.
         words = [word for word in words if any(map(str.isalnum, word))]
         # Once each: FTS5 looks for every phrase at every place, and hundreds of one word in a body of it take minutes.
         # Beyond ASCII its table decides which two are one word, so they stay.

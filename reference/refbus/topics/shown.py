@@ -1,7 +1,7 @@
-"""What others wrote, as a part of a text that models and people read: it stays in its place.
+"""The words of others, as a part of a text that models and people read: they stay in their place.
 
 A body is quoted line by line, so that no line of it can pass for a header or for another message. Everything else is
-one line, and what cannot be seen in it is escaped.
+one line, and characters that cannot be seen in it are escaped.
 """
 
 from __future__ import annotations

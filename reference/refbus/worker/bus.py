@@ -1,6 +1,6 @@
 """The `worker` bus (seed 000): a store and its nouns, side by side.
 
-One method for each method of the adapter protocol, with its parameters as keywords; `replies` has what they return.
+One method for each method of the adapter protocol, with its parameters as keywords; `replies` has their reply types.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from refbus.worker.store import Options, Store
 class WorkerBus(Face):
     """An open store folder. One object may serve many threads: each has its own connection.
 
-    - `clock`: what tells the time; default: the wall clock
+    - `clock`: the clock that tells the time; default: the wall clock
     - `synchronous`: NORMAL survives the death of a process, FULL a power cut as well (W12)
     - `lease_ms`: how long a claim lives
     - `unread_max`: publish is refused where its recipient has so many unread (W21)
-    - `deliveries_max`: what was delivered so often without an ack is a dead letter (W11)
-    - `signing_key`: hex; sign what is published, and mark what is not signed with it (W22). 32 random bytes or more
-    - `verifying_keys`: what is signed with one of these is good, too, while keys are rotated
+    - `deliveries_max`: a message that was delivered so often without an ack is a dead letter (W11)
+    - `signing_key`: hex; sign messages, and mark those that are not signed with it (W22). 32 random bytes or more
+    - `verifying_keys`: a message signed with one of these is good, too, while keys are rotated
 
     Opening raises INVALID_ARGUMENT or SCHEMA_MISMATCH. Any method may also raise BUSY, DISK_FULL, IO_ERROR, CORRUPT or
     INTERNAL.
@@ -62,7 +62,7 @@ class WorkerBus(Face):
         "dump",
         "sqlite",
     )
-    DURABILITY = "process-crash"  # what the default, synchronous = NORMAL, promises (W12)
+    DURABILITY = "process-crash"  # the promise of the default, synchronous = NORMAL (W12)
     LIMITS = {  # noqa: RUF012
         "inline_payload_bytes_max": limits.INLINE_PAYLOAD_BYTES_MAX,
         "payload_bytes_max": limits.PAYLOAD_BYTES_MAX,

@@ -1,4 +1,4 @@
-"""The cursor: poll shows what an agent has not acknowledged, ack moves on, and only forward."""
+"""The cursor: poll shows an agent's unacknowledged messages, ack moves on, and only forward."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Cursors:
         tx.execute(_ADVANCE, (agent_id, seq, tx.now_ms))
 
     def _ack_and_settle(self, agent_id: str, seq: int) -> int:
-        """An acknowledgement also settles counted deliveries, and what was redriven and handed out."""
+        """An acknowledgement also settles counted deliveries, and redriven messages that were handed out."""
         with self._store.transaction() as tx:
             self.advance(tx, agent_id, seq)
             tx.execute("DELETE FROM deliveries WHERE agent_id = ? AND seq <= ?", (agent_id, seq))

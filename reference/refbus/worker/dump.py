@@ -13,7 +13,7 @@ class Dump:
         self._store = store
 
     def dump(self) -> Dumped:
-        """Every table that says what happened, and what SQLite thinks of its file."""
+        """Every table that says what happened, and SQLite's opinion of its file."""
         with self._store.snapshot() as tx:
             stated = tx.row("SELECT last_seq FROM export_state WHERE id = 1")
             return {

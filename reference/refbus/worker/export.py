@@ -26,11 +26,11 @@ class Export:
         self._store = store
 
     def export_to_jsonl(self) -> Exported:
-        """Append to bus.jsonl what it lacks. Any number of exporters, any crash: each seq exactly once."""
+        """Append the messages that bus.jsonl lacks. Any number of exporters, any crash: each seq exactly once."""
         file = JsonlFile(self._store.folder / JSONL_NAME, self._store.folder / LOCK_NAME, self)
         with file.locked():
             stated, given = self._store.db.row(_STATED_AND_GIVEN)
-            # Beyond the last number given is what nobody can have exported.
+            # Nobody can have exported anything beyond the last number given.
             last_seq = file.bring_up_to_date(stated if type(stated) is int and stated <= given else 0)
             if stated != last_seq:
                 file.make_durable()

@@ -35,7 +35,7 @@ class Heartbeat:
         self._thread.start()
 
     def update(self, status: str, current_task: str | None = None, progress: float | None = None) -> None:
-        """What the agent does from now on; the next beat is at once. A bad value is the caller's error."""
+        """Say what the agent does from now on; the next beat is at once. A bad value is the caller's error."""
         check_beat(self._agent_id, status, current_task, progress)
         self._commands.put({"status": status, "current_task": current_task, "progress": progress})
 

@@ -92,7 +92,7 @@ class Log:
         return list(range(last - len(drafts) + 1, last + 1))
 
     def _save_payload(self, agent_id: str, draft: Draft) -> None:
-        """The blob must be there before its row, but nothing is to be stored for what will be refused."""
+        """The blob must be there before its row, but nothing is to be stored for a message that will be refused."""
         with self._store.snapshot() as tx:
             if _stored(tx, draft.id) is not None:
                 self._seq_of_retry(tx, agent_id, draft)
@@ -131,7 +131,7 @@ class Log:
                 or jsontext.canonical(jsontext.decode(mine)) == jsontext.canonical(jsontext.decode(theirs))
             )
         except (BlobMissing, BlobInvalid, BlobCorrupt, ValueError, TypeError):
-            return False  # and what the disk does not give now is another matter
+            return False  # but an error of the disk is another matter
 
 
 def _stored(tx: Transaction, message_id: str) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""A message: what a sender may say, how it stands in a row, what a reader gets."""
+"""A message: as its sender may say it, as it stands in a row, as its reader gets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presence: one heartbeat row for each agent, what its age says, and the newest of what agents say of themselves."""
+"""Presence: one heartbeat row for each agent, the state by its age, and the agents' newest words on themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Presence:
     def heartbeat(
         self, agent_id: str, status: str, current_task: str | None = None, progress: float | None = None
     ) -> Nothing:
-        """Say that the agent lives, and what it does. `status`: idle, working or blocked. Errors: INVALID_ARGUMENT."""
+        """Say that the agent lives and what it does. `status`: idle, working or blocked. Errors: INVALID_ARGUMENT."""
         check_beat(agent_id, status, current_task, progress)
         self._store.db.write(_BEAT, (agent_id, self._store.clock.now_ms(), status, current_task, progress))
         return {}
@@ -79,7 +79,7 @@ class Presence:
 
 
 def check_beat(agent_id: object, status: object, current_task: object, progress: object) -> None:
-    """Refuse what is no heartbeat."""
+    """Refuse values that are no heartbeat."""
     limits.name("agent_id", agent_id)
     limits.one_of("status", status, presence.STATUSES)
     if current_task is not None:

@@ -13,7 +13,7 @@ from refbus.worker.signing import Signatures
 
 
 class Reader:
-    """What poll, search, dead_letters and a tail have in common."""
+    """The base of poll, search, dead_letters and a tail."""
 
     def __init__(self, blobs: Blobs, signatures: Signatures) -> None:
         self._blobs, self._signatures = blobs, signatures
@@ -21,7 +21,7 @@ class Reader:
     def messages(self, rows: Iterable[tuple[Any, ...]]) -> list[Message]:
         """Rows as messages; a payload that cannot be read harms its own message alone.
 
-        The loop handles the usual row, a short inline payload, by itself: it is most of what a poll costs.
+        The loop handles the usual row, a short inline payload, by itself: it is most of a poll's cost.
         """
         messages = []
         scan = jsontext.scan if self._signatures.key is None else _look_closer

@@ -1,4 +1,4 @@
-"""What each method of the bus replies, field by field. Times are epoch milliseconds."""
+"""The reply of each method of the bus, field by field. Times are epoch milliseconds."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Released(TypedDict):
 
 
 class Agent(TypedDict):
-    """An agent's last heartbeat, and what its age says."""
+    """An agent's last heartbeat, and the state by its age."""
 
     agent_id: str
     ts_ms: int
@@ -183,7 +183,7 @@ class Transitioned(TypedDict):
 
 
 class Dumped(TypedDict):
-    """dump: the tables, and `ok` or what SQLite finds wrong with its file."""
+    """dump: the tables, and `ok` or the faults that SQLite finds in its file."""
 
     messages: list[Row]
     cursors: list[Row]

@@ -1,4 +1,4 @@
-"""Redelivery: the processing loop's single pass, and what becomes of a message whose handler always fails (W11).
+"""Redelivery: the processing loop's single pass, and the end of a message whose handler always fails (W11).
 
 A delivery is counted before the handler runs, so that a handler which kills its process counts as well. A message
 that was delivered deliveries_max times without being acknowledged becomes a dead letter: recorded, its agent's
@@ -23,7 +23,7 @@ Handler = Callable[[Message], None]
 
 
 class Pass(NamedTuple):
-    """What one pass of the loop has done."""
+    """The outcome of one pass of the loop."""
 
     handled: list[str]  # ids
     failed: str | None  # the id whose handler failed
@@ -58,7 +58,7 @@ class Redelivery:
     ) -> Pass:
         """Poll, hand each message to the handler and acknowledge it; stop at the first failure.
 
-        Errors: those of poll and ack; what the handler raises is in the reply.
+        Errors: those of poll and ack; an error of the handler is in the reply.
         """
         handled: list[str] = []
         polled = self._cursors.poll(agent_id, limit, wait_ms)["messages"]
@@ -82,7 +82,7 @@ class Redelivery:
         return Pass(handled, None, None)
 
     def poll_intervals(self, polls: list[bool]) -> Intervals:
-        """What the adaptive loop would sleep after each poll; True: it found messages. Errors: INVALID_ARGUMENT."""
+        """The sleep of the adaptive loop after each poll; True: it found messages. Errors: INVALID_ARGUMENT."""
         if type(polls) is not list or not all(type(found) is bool for found in polls):
             raise InvalidArgument("polls must be a list of true and false")
         intervals_ms: list[float] = []

@@ -1,4 +1,4 @@
-"""Routes: which messages concern an agent. Its own and the broadcasts past its cursor, and what was redriven to it."""
+"""Routes: the messages that concern an agent: its own and the broadcasts past its cursor, and those redriven to it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from refbus.worker.store import Store
 
 
 class Routes:
-    """What lies unread before an agent."""
+    """The unread messages of an agent."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def unread(self, agent_id: str, limit: int) -> list[Any]:
-        """Rows in seq order. What was redriven is marked as handed out, so that it can be acknowledged."""
+        """Rows in seq order. Redriven messages are marked as handed out, so that they can be acknowledged."""
         rows = self._store.db.rows(_UNREAD, {"agent": agent_id, "limit": limit})
         if self._store.db.row("SELECT 1 FROM redriven WHERE agent_id = ? LIMIT 1", (agent_id,)):
             return self._with_redriven(agent_id, limit)
@@ -36,7 +36,7 @@ class Routes:
             return redriven + tx.rows(_UNREAD, {"agent": agent_id, "limit": limit - len(redriven)})
 
 
-# Of an agent that never acknowledged anything: 0; and of one whose cursor another program made a text.
+# 0 for an agent that never acknowledged anything; a number also where another program made the cursor a text.
 POSITION = "coalesce((SELECT CAST(last_acked_seq AS INTEGER) FROM cursors WHERE agent_id = :agent), 0)"
 
 # The two parts of the log that concern an agent, each read in index order and merged: the cost depends on the limit,
@@ -58,7 +58,7 @@ _REDRIVEN = """
     ORDER BY seq LIMIT :limit
 """
 
-# What `unread` would give. Counts no further than the bound, so its cost does not depend on how much lies unread.
+# The rows of `unread`, counted no further than the bound, so that the cost does not depend on how much lies unread.
 _COUNT_UNREAD = f"""
     WITH position(seq) AS (SELECT {POSITION})
     SELECT count(*) FROM (

@@ -17,14 +17,14 @@ CREATE INDEX idx_messages_to_seq ON messages(to_agent, seq);
 CREATE INDEX idx_messages_correlation_seq ON messages(correlation_id, seq);
 CREATE INDEX idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
 
--- How far each agent has acknowledged. It moves after the work, so what was not finished comes again
+-- How far each agent has acknowledged. It moves after the work, so unfinished messages come again
 CREATE TABLE cursors (
     agent_id TEXT PRIMARY KEY,
     last_acked_seq INTEGER NOT NULL DEFAULT 0,
     updated_at_ms INTEGER NOT NULL
 );
 
--- Who is alive: one row for each agent, beside the log, which would grow with every beat
+-- Liveness: one row for each agent, beside the log, which would grow with every beat
 CREATE TABLE heartbeats (
     agent_id TEXT PRIMARY KEY,
     ts_ms INTEGER NOT NULL,

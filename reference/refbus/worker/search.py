@@ -30,7 +30,7 @@ class Search:
         """Messages that hold every word of the query, in seq order. Words only, no query syntax.
 
         Payloads in blobs and archived messages are searched as well. Errors: INVALID_ARGUMENT; IO_ERROR where the disk
-        does not give a blob: what is not read is not indexed as if it were empty.
+        does not give a blob: an unread one is not indexed as if it were empty.
         """
         words = limits.text("query", query).split()
         limits.integer("limit", limit)
@@ -60,7 +60,7 @@ class Search:
         return int(indexed)
 
     def words(self, text: Any, ref: Any) -> str:
-        """What can be read of a payload: its strings, numbers and member names."""
+        """The readable parts of a payload: its strings, numbers and member names."""
         try:
             text = text if ref is None else self._blobs.load_text(ref)
             return "" if text is None else " ".join(_leaves(jsontext.decode(text)))
@@ -94,7 +94,7 @@ _NOT_INDEXED = """
     ORDER BY seq LIMIT :limit
 """
 
-# What another program deleted is still in the index, and counts for nothing.
+# A message that another program deleted is still in the index, and counts for nothing.
 _MATCHING = """
     WITH found(seq) AS (
         SELECT rowid FROM search_index

@@ -1,7 +1,7 @@
 """Signatures: an HMAC over everything that a message says and its place in the log. Off by default.
 
 Keys are rotated in three steps: every process verifies the new key, too; every process signs with it; the old one goes
-when what it signed is processed. What a message claims is shown also where its signature is bad: its payload is not.
+when all that it signed is processed. A message's claims are shown even if its signature is bad: its payload is not.
 
 Every field is preceded by its length, so that no two messages share a text to sign.
 """

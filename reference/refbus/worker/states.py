@@ -6,9 +6,10 @@
                                       ▼
                               FAILED or CANCELLED
 
-A transition compares and sets: the caller says which state it believes. It and its `state_change` message are one
-transaction. `workers/NAME.json` mirrors the state for readers without SQLite; if a crash came between, the next look
-at that worker writes it again. A file without a row, left by a program that keeps only files, is believed.
+A transition compares and sets: the caller says which state it believes in. The transition and its `state_change`
+message are one transaction. `workers/NAME.json` mirrors the state for readers without SQLite; if a crash came between,
+the next look at that worker writes it again. A file without a row, left by a program that only keeps files, is
+believed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every noun of the bus stands on: a folder, its database, a clock, and the options of this session."""
+"""The base of every noun of the bus: a folder, its database, a clock, and the options of this session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = Schema.of_folder(Path(__file__).parent, version=1)
 
 
 class Options(TypedDict, total=False):
-    """What a session may be opened with; the bus says what each means."""
+    """The options that a session may be opened with; the bus says what each means."""
 
     clock: Clock | None
     synchronous: str

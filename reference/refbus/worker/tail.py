@@ -20,7 +20,7 @@ class Tail:
         self._last_seq = 0 if row is None else row[0]
 
     def messages(self, *, follow: bool = True) -> Iterator[Message]:
-        """What stands in the log from here on; with `follow`, for ever."""
+        """The messages in the log from here on; with `follow`, for ever."""
         with self._bus.store.waiters.borrow() as waiter:
             while True:
                 rows = self._bus.db.rows(_NEXT, {"last": self._last_seq})

@@ -1,4 +1,4 @@
-"""What the tests of `comms` share: a project of their own for each, its bus, and a stranger at its file."""
+"""Fixtures of the tests of `comms`: a project of its own for each, its bus, and a stranger at its file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bus(open_bus: OpenBus) -> CommsBus:
 
 @pytest.fixture
 def send(bus: CommsBus) -> Callable[..., str]:
-    """Sends a note from alice to bob, or what is said instead; its id."""
+    """Sends a note from alice to bob, unless something else is said; its id."""
 
     def send_(to_agent: str | None = "bob", message_type: str = "note", **said: Any) -> str:
         said = {"from_agent": "alice", "payload": {}, **said}

@@ -40,7 +40,7 @@ def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
 
 
 def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Path) -> None:
-    """Who has the old one open goes on reading the old one."""
+    """A reader that has the old one open goes on reading the old one."""
     bus.write_artifact("bob", "t1", {"n": 1})
     with (store / PATH).open() as old:
         bus.write_artifact("bob", "t1", {"n": 2})

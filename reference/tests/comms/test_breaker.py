@@ -16,7 +16,7 @@ T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 
 
 def fail() -> None:
-    """What keeps failing."""
+    """A call that keeps failing."""
     raise OSError("down")
 
 

@@ -1,4 +1,4 @@
-"""Claims: whose a message is, for how long, and who is told that it no longer is."""
+"""Claims: the holder of a message, for how long, and the word that it no longer is."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_completing_a_broadcast_needs_a_name(bus: CommsBus, send: Send) -> None:
 
 
 def test_what_nobody_claimed_cannot_be_completed(bus: CommsBus, send: Send) -> None:
-    """Nor what is another's, nor what is not there; all definite."""
+    """The same goes for another's message, and for one that is not there; all definite."""
     sent = send()
     for said in ({}, {"agent_id": "bob"}, {"agent_id": "carol"}, {"delivery_count": 1}, {"error": "x"}):
         with pytest.raises(NotClaimed) as caught:
@@ -216,7 +216,7 @@ def test_a_strangers_claim_without_a_time_is_over(bus: CommsBus, send: Send, str
 def test_a_stranger_may_claim_what_is_due_again(
     bus: CommsBus, send: Send, stranger: sqlite3.Connection, clock: Clock, error: str | None
 ) -> None:
-    """What our delivery said before is over: its claim must not be taken for ours, which ended (C2)."""
+    """Our old delivery is over: the stranger's claim must not be taken for ours, which ended (C2)."""
     sent = send()
     bus.claim_message("bob", sent)
     if error:

@@ -51,7 +51,7 @@ def test_a_conversation(run: Run) -> None:
 
 
 def test_the_options_of_a_message_arrive(run: Run) -> None:
-    """Channel, priority, correlation, time to live; what is not said is the bus's default."""
+    """Channel, priority, correlation, time to live; an option that is left out is the bus's default."""
     run(
         "send",
         "--as",
@@ -84,7 +84,7 @@ def test_the_options_of_a_message_arrive(run: Run) -> None:
 
 
 def test_subscriptions_are_what_receive_asks_for(run: Run) -> None:
-    """Unless channels are named; who has none reads general."""
+    """Unless channels are named; an agent without any reads general."""
     for channel in ("general", "urgent"):
         run("send", "--as", "alice", "--to", "bob", "--channel", channel, "note")
     assert [m["channel"] for m in run("receive", "--as", "bob")] == ["general"]
@@ -143,7 +143,7 @@ def test_votes(run: Run) -> None:
 
 
 def test_artifacts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From standard input for what is too long to type."""
+    """From standard input if it is too long to type."""
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"rows": [1, 2]}'))
     (put,) = run("artifact", "put", "--as", "bob", "--name", "rows.json", "t1", "-")
     assert put == {"artifact_path": ".claude/artifacts/bob/t1/rows.json"}

@@ -1,4 +1,4 @@
-"""The envelope: what passes validate_message, what send takes, and how it comes out again."""
+"""The envelope: as validate_message passes it, as send takes it, and as it comes out again."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus
 @on_one_bus
 @given(payload=payloads)
 def test_every_json_object_comes_out_as_it_went_in(wide_bus: CommsBus, payload: dict[str, Any]) -> None:
-    """Whole, and what is received is itself a valid envelope (seed: Field Definitions)."""
+    """Whole, and the received message is itself a valid envelope (seed: Field Definitions)."""
     sent = wide_bus.send_message("alice", "bob", "note", payload)["message_id"]
     (message,) = wide_bus.receive_messages("bob", ["general"])["messages"]
     assert message["payload"] == payload

@@ -79,7 +79,7 @@ def finish(bus: CommsBus, message_id: str) -> None:
 
 
 def redrive(bus: CommsBus, message_id: str) -> None:
-    """A dead letter of what has expired since, put back for bob alone."""
+    """A dead letter of a message that has expired since, put back for bob alone."""
     bury(bus, message_id)
     bus.store.clock.set(bus.store.clock.now_ms() + 3_600_000)
     (letter,) = bus.dead_letters()["dead_letters"]
@@ -227,7 +227,7 @@ def test_cleanup_removes_what_has_expired_and_tells_how_many(bus: CommsBus, send
 def test_what_somebody_works_on_is_not_cleaned_up(
     bus: CommsBus, send: Send, clock: Clock, to_agent: str | None
 ) -> None:
-    """Whoever works on it will want to complete it; a claim that is over keeps nothing (C2)."""
+    """Its holder will want to complete it; a claim that is over keeps nothing (C2)."""
     sent = send(to_agent, ttl_seconds=30)
     bus.claim_message("bob", sent)
     clock.set(T0_MS + 59_999)
@@ -240,7 +240,7 @@ def test_what_somebody_works_on_is_not_cleaned_up(
 def test_cleanup_succeeds_where_the_audit_trail_cannot_be_written(
     bus: CommsBus, send: Send, clock: Clock, store: Path
 ) -> None:
-    """Done is done; the trail is brought up to date by the next who can."""
+    """Done is done; the next one that can brings the trail up to date."""
     send()
     trail = store / ".claude" / "audit-trail.jsonl"
     trail.mkdir()
@@ -259,7 +259,7 @@ def test_a_clock_beyond_the_year_9999_is_refused_cleanly(bus: CommsBus, send: Se
 
 
 def test_a_strangers_rule_is_no_duplicate(bus: CommsBus, send: Send, stranger: sqlite3.Connection) -> None:
-    """Only the same id is; what the file's own constraints refuse is refused, and nothing was paid."""
+    """Only the same id is; a message that the file's own constraints refuse is refused, and nothing was paid."""
     stranger.execute(
         "CREATE TRIGGER no_spam BEFORE INSERT ON messages WHEN new.type = 'spam' "
         "BEGIN SELECT raise(ABORT, 'no spam'); END"

@@ -1,4 +1,4 @@
-"""Health: what agents say of themselves, and counters that are true whatever happened."""
+"""Health: agents' reports on themselves, and counters that are true whatever happened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEVER = "1970-01-01T00:00:00.000000Z"
 
 
 def test_a_heartbeat_says_that_an_agent_lives(bus: CommsBus, clock: Clock) -> None:
-    """And what it does; the last one counts (seed: send_heartbeat)."""
+    """It also says its task; the last one counts (seed: send_heartbeat)."""
     bus.send_heartbeat("bob", "active", "build")
     clock.set(T0_MS + 30_000)
     bus.send_heartbeat("bob", "degraded")

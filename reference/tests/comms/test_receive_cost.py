@@ -1,4 +1,4 @@
-"""Receiving on comms: what a look costs does not depend on what is pending for others."""
+"""Receiving on comms: the cost of a look does not depend on messages that are pending for others."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ M1 = "00000000-0000-4000-8000-000000000001"
 
 
 def shown(bus: CommsBus, agent: str) -> list[dict[str, Any]]:
-    """What an agent receives."""
+    """The messages that an agent receives."""
     return bus.receive_messages(agent, ["general"])["messages"]  # type: ignore[no-any-return]
 
 
@@ -69,7 +69,7 @@ def test_an_answer_whose_claim_ran_out_is_taken(bus: CommsBus, send: Send, clock
 
 
 def test_an_answer_to_another_request_is_not_taken(bus: CommsBus, open_bus: OpenBus, send: Send) -> None:
-    """Nor one from the asker itself under the same correlation id."""
+    """The same goes for one from the asker itself under the same correlation id."""
     send("alice", from_agent="bob", correlation_id="another")
     with pytest.raises(TimedOut):
         bus.request("alice", "alice", "note", {}, timeout_seconds=0.01)

@@ -34,7 +34,7 @@ def test_a_dead_broadcast_stays_dead_when_it_is_gone(open_bus: OpenBus) -> None:
 
 
 def shown(bus: CommsBus, agent: str = "bob") -> list[dict[str, Any]]:
-    """What an agent receives."""
+    """The messages that an agent receives."""
     return bus.receive_messages(agent, ["general"])["messages"]  # type: ignore[no-any-return]
 
 
@@ -165,7 +165,7 @@ def test_a_broadcast_that_is_gone_comes_back_to_one_agent_at_a_time(bus: CommsBu
 def test_a_broadcast_that_is_gone_comes_back_to_the_next_once_one_is_done(
     bus: CommsBus, send: Send, clock: Clock
 ) -> None:
-    """It is still known by what its sender said (C16)."""
+    """It is still known by the content that its sender gave (C16)."""
     m1 = "00000000-0000-4000-8000-000000000001"
     name = send(to_agent=None, ttl_seconds=600, message_id=m1)
     letters = {agent: _letter_of(bus, name, agent) for agent in ("bob", "cy")}
@@ -241,7 +241,7 @@ def test_a_redriven_message_can_die_again(bus: CommsBus, send: Send) -> None:
 
 
 def test_letters_of_one_gone_broadcast_are_kept_beside_each_other(bus: CommsBus, send: Send, clock: Clock) -> None:
-    """It came back to bob alone, and then to carol alone: what died for one is not lost when it dies for the other."""
+    """It came back to bob alone, then to carol alone: a letter of one is not lost when it dies for the other."""
     sent = send(None, ttl_seconds=600)
     for agent in ("bob", "carol"):
         fail(bus, sent, agent)
@@ -260,7 +260,7 @@ def test_letters_of_one_gone_broadcast_are_kept_beside_each_other(bus: CommsBus,
 
 
 def test_a_damaged_payload_is_buried_as_it_was_found(bus: CommsBus, stranger_sends: Send) -> None:
-    """Whoever looks at the letter looks for just that; redriven, it is the same again."""
+    """A reader of the letter looks for just that; redriven, it is the same again."""
     stranger_sends("s1", payload="{no JSON")
     fail(bus, "s1")
     (letter,) = bus.dead_letters()["dead_letters"]
@@ -337,7 +337,7 @@ def test_every_attempt_carries_the_same_id(bus: CommsBus, said: dict[str, Any]) 
 
 
 def test_it_gives_up_after_the_last_attempt_with_the_last_error(open_bus: OpenBus) -> None:
-    """Three unless said otherwise; what no time can mend is raised at once (seed: send_with_retry)."""
+    """Three unless said otherwise; an error that no time can mend is raised at once (seed: send_with_retry)."""
     bus = open_bus(rate_capacity=0.0)
     with pytest.raises(RateLimited):
         bus.send_with_retry(base_delay=0.0, from_agent="alice", to_agent="bob", message_type="note", payload={})
@@ -368,7 +368,7 @@ def test_the_delays_double_from_the_base(bus: CommsBus) -> None:
 
 
 def test_a_completion_that_comes_after_the_burial_is_told_so(bus: CommsBus, send: Send) -> None:
-    """What died says dead; what never was is not claimed."""
+    """A message that died says dead; one that never was is not claimed."""
     fail(bus, sent := send())
     assert bus.complete_message(sent, "again") == {"status": "dead"}
     with pytest.raises(NotClaimed):

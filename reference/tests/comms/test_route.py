@@ -1,4 +1,4 @@
-"""Receiving: who is shown what, in which order, and that looking changes nothing."""
+"""Receiving: the messages that an agent is shown, their order, and that looking changes nothing."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_waiting_receive_is_woken_by_a_message(bus: CommsBus, open_bus: OpenBu
 
 
 def send_from_elsewhere(project: str) -> None:
-    """What another agent's process does."""
+    """The work of another agent's process."""
     with CommsBus(project) as bus:
         # On the wall clock, while the reader's stands still: no time to live fits both.
         bus.send_message("alice", "bob", "note", {}, ttl_seconds=None)
@@ -176,7 +176,7 @@ def test_a_strangers_odd_priority_hides_nobodys_messages(
 def test_what_no_claim_can_name_is_not_shown(
     bus: CommsBus, stranger: sqlite3.Connection, stranger_sends: Send, odd: Any
 ) -> None:
-    """Or a reader that works until nothing is left never ends (C27)."""
+    """Otherwise a reader that works until nothing is left never ends (C27)."""
     stranger_sends(odd, priority=10)
     stranger_sends("named", priority=9)
     stranger.execute("UPDATE messages SET id = CAST(x'61ff' AS TEXT) WHERE id = 'no UTF-8'")
@@ -188,7 +188,7 @@ def test_what_no_claim_can_name_is_not_shown(
 def test_what_can_be_claimed_throughout_is_shown_whatever_others_do_meanwhile(
     open_bus: OpenBus, send: Send, clock: Clock
 ) -> None:
-    """Channels, and what is due again, are of one moment: another process looks after a claim, or sends."""
+    """Channels and messages that are due again are of one moment: another process looks after a claim, or sends."""
     bus, other = open_bus(), open_bus()
     claimed = send()
     other.claim_message("bob", claimed)

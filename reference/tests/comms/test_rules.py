@@ -38,7 +38,7 @@ def test_a_bucket_grants_no_more_than_its_capacity_and_what_time_refilled(asked:
 
 @given(st.floats(0, 100), nows_us, nows_us, st.floats(0.5, 200))
 def test_tokens_are_taken_all_or_none(tokens: float, at_us: int, now_us: int, cost: float) -> None:
-    """What was refused costs nothing, what was granted costs what was asked."""
+    """A refusal costs nothing, a grant costs as many as were asked for."""
     before = bucket.refilled(Bucket(tokens, at_us), now_us, bucket.CAPACITY, bucket.REFILL_PER_S)
     after, taken = bucket.consume(Bucket(tokens, at_us), now_us, cost=cost)
     assert taken == (before.tokens >= cost)
@@ -47,7 +47,7 @@ def test_tokens_are_taken_all_or_none(tokens: float, at_us: int, now_us: int, co
 
 @given(st.lists(st.integers(0, 100_000), max_size=30))
 def test_a_token_is_there_at_the_very_moment_that_it_is_due(steps_us: list[int]) -> None:
-    """However many refusals were asked for on the way: what doubles lose of each part is no token's worth."""
+    """However many refusals were asked for on the way: doubles lose less of each part than a token is worth."""
     held, now_us = bucket.consume(bucket.full(0), 0, cost=bucket.CAPACITY)[0], 0
     for step_us in steps_us:
         now_us = min(now_us + step_us, 99_999)

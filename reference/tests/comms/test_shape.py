@@ -36,7 +36,7 @@ def test_the_house_has_five_floors() -> None:
 
 
 def test_a_class_has_one_base_at_most() -> None:
-    """And a noun none: what it needs, it is given."""
+    """And a noun has none: it is given all that it needs."""
     classes = {node.name: node for tree in FILES.values() for node in tree.body if isinstance(node, ast.ClassDef)}
     assert all(len(node.bases) <= 1 for node in classes.values())
     nouns = ("Log", "Route", "Leases", "Retries", "Requests", "Presence", "Audit", "Votes", "Artifacts", "RateLimit")

@@ -95,7 +95,7 @@ def is_live(given_rows: Rows) -> bool:
 
 
 def is_claimable(bus: CommsBus, given_rows: Rows) -> bool:
-    """By the pure rule, of what bob's delivery is."""
+    """By the pure rule, on bob's delivery as it is."""
     if given_rows.to_agent == "carol" or not is_live(given_rows):
         return False
     state = lease.State(given_rows.status, 1, given_rows.to_agent, at(given_rows.last_delivered_us))
@@ -104,7 +104,7 @@ def is_claimable(bus: CommsBus, given_rows: Rows) -> bool:
 
 
 def is_foreign(given_rows: Rows) -> bool:
-    """Has somebody changed the message who does not know the deliveries?"""
+    """Has somebody that does not know the deliveries changed the message?"""
     own = given_rows.own
     return (
         given_rows.to_agent == "bob" and given_rows.status != "pending" and (not own or own.status != given_rows.status)

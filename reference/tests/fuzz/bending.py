@@ -1,7 +1,8 @@
 """Calls that nobody would send: the corpus of each system, played in its order, with every second call bent.
 
-The corpus was searched for what it reaches, so its programs lead deep into a store; bending leads off their path. What
-a bus chose (ids, tokens, numbers) is learnt from its replies and put where a program refers to it, or anywhere.
+The corpus was searched for its reach, so its programs lead deep into a store; bending leads off their path.
+Values that a bus chose (ids, tokens, numbers) are learnt from its replies and put where a program refers to them, or
+anywhere.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Bender:
         return {"jsonrpc": "2.0", "id": 0, "method": method, "params": params}
 
     def line_that_is_none(self, request: Any) -> bytes:
-        """The same, but what was torn is no JSON any more, so that nobody takes it for another request."""
+        """The same, but a torn line is no JSON any more, so that nobody takes it for another request."""
         line = self.line(request)
         try:
             json.loads(line)
@@ -214,7 +215,7 @@ _SPOILED: tuple[Callable[[str], str], ...] = (
 
 
 def _places(value: Any) -> Iterator[tuple[MutableMapping[str, Any] | MutableSequence[Any], Any]]:
-    """Every member, with what holds it."""
+    """Every member, with its container."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, member in pairs:
         yield value, key

@@ -98,7 +98,7 @@ class Browser:
 
 
 def _filled(database: Path) -> list[str]:
-    """Topics with what pages must live with; their ids."""
+    """Topics with all the content that pages must live with; their ids."""
     with TopicsBus(database) as bus:
         ids = []
         for name in ("lane", "\u6f22\u5b57 <b>", "x" * 200):

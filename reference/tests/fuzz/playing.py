@@ -1,4 +1,4 @@
-"""Bent calls over the reference's doors of lines, stdio and MCP. Of each of them three things must hold:
+"""Bent calls over the reference's doors of lines, stdio and MCP. Three things must hold for each of them:
 
 - It is answered, and the process lives: nothing hangs.
 - It is answered by one of the system's codes, and never by INTERNAL.
@@ -29,8 +29,8 @@ ANSWER_S = 120.0  # a call that takes as long hangs, on any machine
 DRIVER, SERVER = ("-m", "refbus.driver"), ("-m", "refbus.topics.mcp.server")
 PROGRAMS = 40  # of a process
 OF_ANY_DRIVER = {"INVALID_ARGUMENT", "METHOD_NOT_FOUND", "PAYLOAD_TOO_LARGE", "NOT_OPEN"}
-# An archival empties the write-ahead log, which a watch that still sees what was would hold up. Who opens another store
-# leaves the one before, and writes down what it has counted there.
+# An archival empties the write-ahead log; a watch that still sees the old state would hold that up. A session that
+# opens another store leaves the one before, and writes down what it has counted there.
 UNWATCHED = {"archive", "open"}
 PING_ID = "the fuzzer's own ping"
 MCP_INTERNAL = -32603
@@ -40,7 +40,7 @@ class Fault(AssertionError):
     """A call that was answered as none may be."""
 
 
-Tally = Counter[str]  # how many calls ended in what
+Tally = Counter[str]  # how many calls ended in each way
 
 
 def stdio(system: str, calls: int, seed: str, folder: Path, program: Sequence[str] = DRIVER) -> Tally:
@@ -144,7 +144,7 @@ def _exchange(child: Child, line: bytes) -> dict[str, Any]:
 
 
 def _exchange_mcp(child: Child, line: bytes) -> dict[str, Any]:
-    """The server answers a request under its id, what is no request under none, and no notification."""
+    """The server answers a request under its id, a line that is no request under none, and no notification."""
     id_ = _id_of(line)
     child.write_line(line, ANSWER_S)
     child.write_line(b'{"jsonrpc": "2.0", "id": "%s", "method": "ping"}' % PING_ID.encode(), ANSWER_S)

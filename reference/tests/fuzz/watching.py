@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-# What a refused call may touch: numbers that it burnt, and the index of a search, which catches up when it is used.
+# A refused call may touch numbers that it burnt, and the index of a search, which catches up when it is used.
 NOT_STORED = re.compile(r"sqlite_|search_|(messages_)?fts|embedding")
 
 Rows = dict[str, list[Any]]
@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._before: sqlite3.Connection | None = None  # stands in a transaction: it still sees what was
+        self._before: sqlite3.Connection | None = None  # stands in a transaction: it still sees the old state
         self._now: sqlite3.Connection | None = None
         self._version = 0
 
@@ -42,7 +42,7 @@ class Watch:
         return next((table for table in {**before, **now} if before.get(table) != now.get(table)), None)
 
     def end(self) -> None:
-        """Let go of what was."""
+        """Let go of the old state."""
         if self._before is not None and self._before.in_transaction:
             self._before.execute("ROLLBACK")
 

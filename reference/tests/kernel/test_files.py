@@ -1,4 +1,4 @@
-"""What lies beside the database: whose it is, and how much of it is read."""
+"""Files beside the database: their owner, and how much of them is read."""
 
 from __future__ import annotations
 

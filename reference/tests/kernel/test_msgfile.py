@@ -62,7 +62,7 @@ stats = st.builds(Stat, st.integers(0, 200), st.integers(NOW - 10_000 * MS, NOW 
 
 @given(messages, st.booleans())
 def test_what_is_formatted_is_parsed_as_it_was(message: Message, is_summed: bool) -> None:
-    """Whatever stands in it, with the hash of its body and without."""
+    """With any content, with the hash of its body and without."""
     if is_summed:
         message = message._replace(checksum=msgfile.checksum_of(message.body))
     assert parse(msgfile.format(message)) == message
@@ -70,7 +70,7 @@ def test_what_is_formatted_is_parsed_as_it_was(message: Message, is_summed: bool
 
 @given(messages, values, values)
 def test_a_copy_holds_the_file_to_the_letter(message: Message, sender: str, id_: str) -> None:
-    """Below who sent it and its id."""
+    """Below its sender and its id."""
     sent = msgfile.format(message)
     copy = msgfile.format_copy(sender, id_, sent)
     assert copy.endswith(sent)
@@ -79,7 +79,7 @@ def test_a_copy_holds_the_file_to_the_letter(message: Message, sender: str, id_:
 
 @given(nearly)
 def test_any_bytes_are_a_message_or_a_format_error(data: bytes) -> None:
-    """And what is one, is one again when it is formatted."""
+    """And a message is one again when it is formatted."""
     try:
         message = parse(data)
     except FormatError as error:

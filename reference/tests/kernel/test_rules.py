@@ -42,7 +42,7 @@ def test_a_free_task_can_be_taken() -> None:
 
 @given(claims, agents, tokens)
 def test_only_the_holder_with_its_latest_token_keeps_a_claim(claim: lease.Claim, agent: str, token: int | None) -> None:
-    """Whatever the time: an expired claim that nobody retook is still its holder's."""
+    """At any time: an expired claim that nobody retook is still its holder's."""
     may = lease.may_keep(claim, agent, token)
     assert may == (agent == claim.claimed_by and (token is None or token == claim.token))
     assert not lease.may_keep(None, agent, token)

@@ -29,7 +29,7 @@ PLAIN = Schema("CREATE TABLE jobs (id INTEGER, job TEXT);", EXTRA)
 
 
 def edit(path: Path, script: str) -> None:
-    """What a stranger does to the file."""
+    """Edit the file as a stranger does."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.executescript(script)
 
@@ -220,7 +220,7 @@ def test_a_wait_ends_with_what_it_looks_for_or_with_its_time(path: Path) -> None
 
 
 def moved_away(path: Path) -> None:
-    """Renamed, so that what was written to it can still be looked at."""
+    """Renamed, so that its content can still be looked at."""
     path.rename(path.with_suffix(".old"))
 
 
@@ -281,7 +281,7 @@ def test_a_file_that_is_no_longer_where_it_was_is_refused_definitely(
 
 
 def test_a_read_of_a_file_that_has_gone_answers_from_it(path: Path) -> None:
-    """It promises nothing, and costs no look: whoever writes next, or waits, is told."""
+    """It promises nothing, and costs no look: the next one to write or wait is told."""
     with Store(path) as store:
         store.open(SCHEMA)
         insert(store)

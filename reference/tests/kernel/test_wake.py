@@ -104,7 +104,7 @@ def test_a_commit_before_the_wait_ends_it_at_once(folder: Path) -> None:
 
 
 def test_a_wait_ends_without_a_commit_for_a_routine_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is due at a time needs no commit to be seen."""
+    """A thing that is due at a time needs no commit to be seen."""
     monkeypatch.setattr(wake, "SLEEP_S_MAX", 0.01)
     waiter = Waiter(folder, "log", unchanged)
     waiter.wait(60)

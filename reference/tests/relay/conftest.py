@@ -20,7 +20,7 @@ from refbus.relay.bus import RelayBus
 
 
 class Agents:
-    """What agents do in a folder: by hand, with the times that a test wants."""
+    """The acts of agents in a folder: by hand, with the times that a test wants."""
 
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root, self.clock = root, clock
@@ -36,7 +36,7 @@ class Agents:
         return self.root / "agents" / agent / "outbox"
 
     def name(self) -> str:
-        """Of another message file."""
+        """The name of another message file."""
         return f"{1_706_123_456_789_000_000 + next(self._numbers)}-{next(self._numbers):08x}.msg"
 
     def put(self, agent: str, data: bytes, *, name: str | None = None, age_ms: int = 1_000) -> Path:
@@ -64,7 +64,7 @@ class Agents:
         return [msgfile.parse_copy(path.read_bytes()) for path in paths]
 
     def bodies(self, agent: str) -> list[str]:
-        """What lies in its inbox."""
+        """The bodies of the messages in its inbox."""
         return [message.body for _, _, message in self.inbox(agent)]
 
 
@@ -145,7 +145,7 @@ def permissions_count() -> Iterator[None]:
 
 @pytest.fixture
 def ends_processes(tmp_path: Path) -> Iterator[None]:
-    """Whatever failed, nothing is left running."""
+    """Nothing is left running, whatever failed."""
     yield
     for pid in started(tmp_path):
         with contextlib.suppress(ProcessLookupError):

@@ -51,7 +51,7 @@ def every_point(
 
 
 def take(agents: Agents) -> Counter[str]:
-    """What lies in the inboxes, whole, is read and removed by its reader."""
+    """The messages in the inboxes, whole, are read and removed by their readers."""
     found = Counter(f"{agent}: {body}" for agent in ("ann", "bob", "cid") for body in agents.bodies(agent))
     for path in agents.root.glob("agents/*/inbox/*.msg"):
         path.unlink()
@@ -84,7 +84,7 @@ def test_a_delivery_happens_once_wherever_it_is_interrupted(tmp_path: Path, step
 
 @STEPS
 def test_a_spawn_leaves_one_process_that_is_known(tmp_path: Path, step: int) -> None:
-    """Wherever it is interrupted; and a release none."""
+    """Wherever it is interrupted; and a release leaves none."""
 
     def prepare(agents: Agents) -> None:
         agents.send("ann", "__orchestrator__", "NAME: w\nCLI: sleep", "spawn")

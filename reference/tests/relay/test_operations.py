@@ -1,4 +1,4 @@
-"""What an operator relies on: attachments, permissions, backups, rotation, full disks, too few descriptors, numbers."""
+"""An operator's concerns: attachments, permissions, backups, rotation, full disks, too few descriptors, numbers."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_without_an_archive_files_stay(open_relay: OpenRelay, agents: Agents) ->
 def test_a_copied_folder_goes_on_where_it_was(
     open_relay: OpenRelay, agents: Agents, tmp_path: Path, clock: Clock
 ) -> None:
-    """On another disk every file has another inode: what was done is archived, what waits is delivered, each once."""
+    """On another disk every file has another inode: finished ones are archived, waiting ones delivered, each once."""
     relay = open_relay(archive=False)
     agents.send("ann", "ann", "done")
     relay.scan()
@@ -222,7 +222,7 @@ def test_what_stands_in_the_archives_place_is_told(open_relay: OpenRelay, agents
 
 
 def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
-    """While it runs; what happened since is found again in the folder."""
+    """While it runs; later events are found again in the folder."""
     agents.send("ann", "ann", "one")
     relay.scan()
     copy = tmp_path / "copy.db"
@@ -256,7 +256,7 @@ def test_after_a_restore_no_copy_takes_the_place_of_an_unread_one(
 
 
 def test_a_bound_larger_than_all_memory_reads_small_files(open_relay: OpenRelay, agents: Agents) -> None:
-    """What a file may hold is no reason to make room for it."""
+    """The size that a file may have is no reason to make room for it."""
     relay = open_relay(message_bytes_max=10**11)
     agents.send("bob", "bob", "one")
     relay.scan()
@@ -264,7 +264,7 @@ def test_a_bound_larger_than_all_memory_reads_small_files(open_relay: OpenRelay,
 
 
 def test_a_name_that_no_column_holds_stops_no_restore(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
-    """An agent may put what it likes into its own inbox."""
+    """An agent may put anything into its own inbox."""
     agents.join("bob")
     relay.scan()
     relay.backup(str(tmp_path / "copy.db"))
@@ -343,7 +343,7 @@ def test_a_pass_that_met_a_full_disk_promises_nothing(relay: RelayBus, agents: A
 
 
 def test_what_lies_in_tmp_goes_and_nothing_that_it_leads_to(open_relay: OpenRelay, store: Path, tmp_path: Path) -> None:
-    """A link to a folder, a folder within a folder: neither holds up a start, and what is outside stays (R8)."""
+    """A link to a folder, a folder within a folder: neither holds up a start, and everything outside stays (R8)."""
     open_relay().close()
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -407,7 +407,7 @@ def test_bad_settings_are_refused(store: Path, settings: str) -> None:
 
 
 def test_settings_are_those_of_the_file_unless_it_is_opened_with_others(store: Path, agents: Agents) -> None:
-    """Which win."""
+    """The options win."""
     (store / "config.json").write_text('{"lead": "ann", "settle_ms": 7}')
     with RelayBus(store, settle_ms=8) as relay:
         assert (relay.store.config.lead, relay.store.config.settle_ms) == ("ann", 8)

@@ -1,4 +1,4 @@
-"""Who gets what (4.2), and in which order."""
+"""The recipients of messages (4.2), and the order of delivery."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_agent_may_write_to_itself(relay: RelayBus, agents: Agents) -> None:
 
 
 def test_a_copy_takes_no_name_that_its_reader_used(relay: RelayBus, agents: Agents, clock: Clock) -> None:
-    """Who names its file as the copy to itself would be named stops nobody."""
+    """An agent that names its file as the copy to itself would be named stops nobody."""
     for number in range(3):
         name = f"{clock.now_ms() * 1_000_000 + number}-0000000a.msg"
         agents.put("ann", b"TO: ann\n\n%d" % number, name=name)
@@ -51,7 +51,7 @@ def test_a_copy_takes_no_name_that_its_reader_used(relay: RelayBus, agents: Agen
 def test_a_broadcast_reaches_all_active_agents_but_its_sender(
     open_relay: OpenRelay, agents: Agents, clock: Clock
 ) -> None:
-    """Who was silent for too long is left out, until it sends something."""
+    """An agent that was silent for too long is left out, until it sends something."""
     relay = open_relay(agent_timeout_ms=60_000)
     agents.join("bob", "eve")
     relay.scan()
@@ -205,7 +205,7 @@ def test_what_an_agent_saves_it_can_load(relay: RelayBus, agents: Agents) -> Non
 
 
 def test_one_scan_orders_by_priority_and_then_by_name(relay: RelayBus, agents: Agents) -> None:
-    """0 is the highest, 5 what is not said (R7); what came in an earlier scan goes before it (R1)."""
+    """0 is the highest, 5 the default (R7); messages of an earlier scan go before (R1)."""
     agents.join("bob")
     for body, priority in (("c", None), ("d", 5), ("e", 9), ("a", 0), ("b", 4)):
         agents.send("ann", "bob", body, priority=priority)

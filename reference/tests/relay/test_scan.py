@@ -1,4 +1,4 @@
-"""Which files become messages, when, and what becomes of the others (2.2, 2.3, 6.1, 6.5; R3, R8, R9, R10)."""
+"""Which files become messages, when, and the end of the others (2.2, 2.3, 6.1, 6.5; R3, R8, R9, R10)."""
 
 from __future__ import annotations
 
@@ -533,7 +533,7 @@ def test_who_waits_is_told_when_the_ledger_can_be_written(open_relay: OpenRelay,
 
 
 def test_a_clock_that_goes_back_limits_nobody(open_relay: OpenRelay, agents: Agents, clock: Clock) -> None:
-    """What was found in the hour that comes again is not of the last minute (R1)."""
+    """Files that were found in the hour that comes again are not of the last minute (R1)."""
     relay = open_relay(rate_per_min=1)
     agents.send("ann", "ann", "before")
     assert relay.scan()["discovered"] == 1
@@ -555,7 +555,7 @@ def test_a_clock_that_goes_back_limits_nobody(open_relay: OpenRelay, agents: Age
 def test_every_file_ends_once(
     tmp_path_factory: pytest.TempPathFactory, files: list[tuple[str, str, int | None, int]]
 ) -> None:
-    """Whatever is sent whenever: one row a file, one copy a recipient, one place in the archive, nothing left."""
+    """Any files at any time: one row a file, one copy a recipient, one place in the archive, nothing left."""
     clock = Clock(1_768_053_600_000)
     root = tmp_path_factory.mktemp("relay")
     agents = Agents(root, clock)

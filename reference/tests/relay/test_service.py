@@ -62,7 +62,7 @@ def start(root: Path) -> Iterator[Start]:
 
 
 def eventually(look: Callable[[], Any]) -> Any:
-    """What is found, when it is."""
+    """The finding, once there is one."""
     deadline = time.monotonic() + PATIENCE_S
     while not (found := look()):
         assert time.monotonic() < deadline, "it did not come"

@@ -24,7 +24,8 @@ from refbus.relay.bus import RelayBus
 from refbus.relay.failure import Failure
 from refbus.relay.processes import Processes, Target
 
-# What it was given, then a child in a session of its own, then a long sleep that no SIGTERM ends if it is told so.
+# It writes down all that it was given, starts a child in a session of its own, and then sleeps long. If it is told so,
+# no SIGTERM ends that.
 PROGRAM = """
 env -0 > "$AGENT_RELAY_DIR/tmp/env"; pwd > "$AGENT_RELAY_DIR/tmp/cwd"; printf '%s\\0' "$@" > "$AGENT_RELAY_DIR/tmp/argv"
 [ "$MODE" = stubborn ] && trap '' TERM
@@ -70,7 +71,7 @@ def eventually(is_so: Callable[[], bool]) -> bool:
 
 
 def said(agents: Agents, name: str) -> list[str]:
-    """What the program wrote down."""
+    """The lines that the program wrote down."""
     eventually((agents.root / "tmp" / "ready").exists)
     return (agents.root / "tmp" / name).read_text().rstrip("\0\n").split("\0")
 
@@ -100,7 +101,7 @@ def test_a_process_is_started_as_it_was_allowed(relay: RelayBus, agents: Agents,
 
 @pytest.mark.parametrize("mode", ["", "stubborn"])
 def test_a_release_ends_all_that_was_started(relay: RelayBus, agents: Agents, mode: str) -> None:
-    """Also what has left the group, and what does not listen; then only a spawn brings the agent back."""
+    """Even one that has left the group, and one that does not listen; then only a spawn brings the agent back."""
     assert ask(agents, relay, f"NAME: w\nCLI: prog\nENV: MODE={mode}") is None
     said(agents, "env")
     before = started(agents.root)
@@ -166,7 +167,7 @@ def test_headers_serve_where_the_body_does_not(relay: RelayBus, agents: Agents) 
 
 
 def test_an_agent_whose_process_ends_is_terminated(relay: RelayBus, agents: Agents) -> None:
-    """Noticed by the next pass; what it left behind is ended."""
+    """Noticed by the next pass; everything that it left behind is ended."""
     assert ask(agents, relay, "NAME: w\nCLI: prog") is None
     said(agents, "env")
     _, pid = agent(relay, "w")

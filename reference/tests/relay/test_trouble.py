@@ -1,4 +1,4 @@
-"""What cannot be done for one file: the others do not wait for it, and the pass tells of it in the end (6.2)."""
+"""Trouble with one file: the others do not wait for it, and the pass tells of it in the end (6.2)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_put_away_is_put_away_later(open_relay: OpenRelay,
 
 
 def test_an_error_that_passes_changes_no_order(relay: RelayBus, agents: Agents) -> None:
-    """What was sent first arrives first, though the disk gave it only when it was asked again."""
+    """The message that was sent first arrives first, though the disk gave it only when it was asked again."""
     agents.join("bob")
     bad = agents.put("ann", b"TO: bob\n\nfirst")
     agents.send("cid", "bob", "second")
@@ -190,7 +190,7 @@ def test_what_a_dead_orchestrator_held_is_not_gone_because_nobody_can_look(
 
 
 def test_what_nobody_can_delete_stops_nobody(relay: RelayBus, agents: Agents) -> None:
-    """Neither its agent: a half file in a folder that is not to be written to stays there."""
+    """Not even its agent: a half file in a folder that is not to be written to stays there."""
     path = agents.put("ann", b"TO: bob\n\nhello")
     agents.join("bob")
     orphan = path.parent / ".pending" / "x.tmp"
@@ -208,7 +208,7 @@ def test_what_nobody_can_delete_stops_nobody(relay: RelayBus, agents: Agents) ->
 
 
 def test_an_outbox_that_may_not_be_written_to_loses_nothing(open_relay: OpenRelay, agents: Agents) -> None:
-    """What is in it is delivered once, and put away by the next orchestrator that can."""
+    """Each file in it is delivered once, and put away by the next orchestrator that can."""
     relay = open_relay()
     path = agents.put("ann", b"TO: bob\n\nhello")
     agents.join("bob")
@@ -230,7 +230,7 @@ def test_an_outbox_that_may_not_be_written_to_loses_nothing(open_relay: OpenRela
 def test_what_is_forbidden_is_told_once_and_forgotten(
     relay: RelayBus, agents: Agents, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As long as it is; nothing is kept of what has gone."""
+    """As long as it is; nothing is kept of files that have gone."""
     path = agents.put("ann", b"TO: ann\n\n")
     with permissions_count():
         path.chmod(0)

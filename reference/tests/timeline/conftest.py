@@ -1,4 +1,4 @@
-"""What the tests of `timeline` share: a store of their own, on each backend; and one real NATS server for a run."""
+"""Fixtures of the tests of `timeline`: a store of their own, on each backend; and one real NATS server for a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def empty(server: NatsServer) -> None:
 
 @pytest.fixture(params=["sqlite", "nats"])
 def backend(request: pytest.FixtureRequest, store: Path) -> str:
-    """Each test runs on both. What a store is on is said as a user says it: in its config.toml."""
+    """Each test runs on both. A store's backend is said as a user says it: in its config.toml."""
     if request.param == "nats":
         server = request.getfixturevalue("nats_server")
         empty(server)

@@ -55,7 +55,7 @@ def test_a_command_answers_as_a_worker(run: Run, store: Path) -> None:
 
 
 def test_calls_of_all_three_kinds_time_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """With exit 1, and what was sent on record."""
+    """With exit 1, and with the sent messages on record."""
     run("submit", "--submission", "s1", "--wait", "0", "local", "ada", '"hi"', code=1)
     run("call", "--submission", "s1", "--wait", "0", "--agent", "ada", "infer", "ollama", "chat", code=1)
     run("delegate", "--submission", "s1", "--wait", "0", "--nonce", "1", "--caller", "ada", "bob", code=1)

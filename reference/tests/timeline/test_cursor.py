@@ -1,4 +1,4 @@
-"""Work queues: one worker of a type gets each message; what is not acknowledged comes again."""
+"""Work queues: one worker of a type gets each message; an unacknowledged one comes again."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_was_given_back_comes_at_once(bus: TimelineBus) -> None:
 
 
 def test_who_gave_it_back_cannot_take_it_from_the_next(open_bus: OpenBus) -> None:
-    """Nor can a session that only knows the delivery's name."""
+    """A session that only knows the delivery's name cannot, either."""
     bus, other = open_bus(), open_bus()
     for sequence in range(3):
         bus.send(request(sequence=sequence))
@@ -133,7 +133,7 @@ def test_what_is_no_filter_is_refused(bus: TimelineBus, filter: dict[str, str]) 
 
 
 def test_what_another_session_gave_back_is_not_its_owners_any_more(open_bus: OpenBus) -> None:
-    """Whoever gets it then keeps it, though its first owner gives it back as well, in a time that was its own."""
+    """The next to get it keeps it, though its first owner gives it back as well, in a time that was its own."""
     owner, other, third = open_bus(), open_bus(), open_bus()
     owner.send(request(), "work")
     lent = owner.fetch(OLLAMA)["message"]

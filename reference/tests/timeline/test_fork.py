@@ -16,7 +16,7 @@ def grown(bus: TimelineBus, timeline: str, count: int, first: int = 1) -> None:
 
 
 def seen(bus: TimelineBus, timeline: str) -> list[str]:
-    """Whose messages a timeline sees."""
+    """The timelines of the messages that a timeline sees."""
     return [message["key"]["timeline"] for message in bus.log(timeline)["messages"] if message["key"]]
 
 

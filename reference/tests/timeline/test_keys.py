@@ -27,7 +27,7 @@ BATCH = 50  # cases from each seed that Hypothesis draws: its own part of one ca
 
 Dice = random.Random
 
-# What means something on the wire, to a shell, a path, SQL, or a reader; and names that nearly are others.
+# Names that mean something on the wire, to a shell, a path, SQL, or a reader; and names that nearly are others.
 HOSTILE = ["a", "a.b", "a_b", "a%2Eb", "%", "%25", "*", ">", "a.>", "a.*", "a b", " a", "a\t", "\n", "\0", "", "é", "é"]
 HOSTILE += ["req", "invoke", "vlinder", "+", "=", "==", "a+b", "@", "sha256+", "ſ", "K", "K", "‮a", "🦋", "١", "1", "01"]
 PIECES = [name for name in HOSTILE if name]
@@ -76,7 +76,7 @@ def a_nonce(dice: Dice) -> str | None:
 
 
 def many(*makers: Callable[[Dice], Any]) -> Callable[[Callable[..., None]], Any]:
-    """The test is asked of so many cases, each with what the makers make."""
+    """Run the test on so many cases, each with values from the makers."""
 
     def decorated(test: Callable[..., None]) -> Any:
         @settings(max_examples=math.ceil(EXAMPLES / BATCH), deadline=None, suppress_health_check=list(HealthCheck))
@@ -99,7 +99,7 @@ def partly(dice: Dice, key: Key) -> filters.Filter:
 
 
 def itself(dice: Dice) -> Dice:
-    """For what depends on the rest of a case."""
+    """For values that depend on the rest of a case."""
     return dice
 
 

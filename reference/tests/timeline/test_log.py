@@ -12,7 +12,7 @@ from refbus.timeline.bus import TimelineBus
 
 
 def test_numbers_are_dense_in_a_timeline_and_its_own(bus: TimelineBus) -> None:
-    """Whoever sends elsewhere moves nothing here."""
+    """A send elsewhere moves nothing here."""
     numbers = [bus.send(request(timeline, sequence=n))["number"] for n in range(3) for timeline in ("a", "b")]
     assert numbers == [1, 1, 2, 2, 3, 3]
 

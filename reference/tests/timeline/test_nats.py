@@ -1,4 +1,4 @@
-"""What NATS adds: a server that dies and comes back, strangers who know only the subjects, and a cluster."""
+"""The cases that NATS adds: a server that dies and comes back, strangers who know only the subjects, and a cluster."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def until_answered(ask: Callable[[], Answer]) -> Answer:
 
 @pytest.mark.nightly
 def test_nothing_acknowledged_is_lost_when_a_node_of_three_is_killed(cluster: list[NatsServer], store: Path) -> None:
-    """Three copies, the leader's node killed and not replaced: the others elect, and the bus goes on. What nobody
-    answered is sent again, and is there once."""
+    """Three copies, the leader's node killed and not replaced: the others elect, and the bus goes on. A message that
+    nobody answered is sent again, and is there once."""
     urls = ",".join(server.url for server in cluster)
     (store / "config.toml").write_text(f'[queue]\nbackend = "nats"\nnats_url = "{urls}"\nnats_replicas = 3\n')
     sent: list[str] = []
@@ -117,7 +117,7 @@ def kills(server: NatsServer, store: Path, times: int) -> None:
         with open_on(server, store, ack_wait_ms=1_000) as bus:
             one = worker.service(bus, "infer", "ollama", lambda message: message["payload"] + 1)
             while not stop.is_set():
-                with contextlib.suppress(BusError):  # the server is away: what was taken comes again
+                with contextlib.suppress(BusError):  # the server is away: taken messages come again
                     one.step(200)
 
     threads = [threading.Thread(target=one) for one in (call, work, work)]
@@ -175,7 +175,7 @@ def test_a_server_that_stays_away_is_told(server: NatsServer, store: Path, monke
 
 
 def test_a_stranger_who_knows_only_the_subjects_takes_part(server: NatsServer, store: Path) -> None:
-    """Its requests are worked on, its answers heard, and what follows is chained to them (the seed's table)."""
+    """Its requests are worked on, its answers heard, and later messages chained to them (the seed's table)."""
     with open_on(server, store) as bus:
         bus.send(invoke(), "before")
         stranger = Client(server.url)

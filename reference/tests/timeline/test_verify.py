@@ -184,7 +184,7 @@ def test_a_damaged_message_hides_no_other(bus: TimelineBus, backend: str, store:
 
 @pytest.mark.parametrize("column", ["payload", "subject", "previous", "time_us"])
 def test_a_column_of_another_type_is_a_fault(column: str, tmp_path: Path) -> None:
-    """The same bytes as a BLOB: verify says where, and what reads it refuses it as damaged."""
+    """The same bytes as a BLOB: verify says where, and every reader refuses it as damaged."""
     with TimelineBus(tmp_path) as bus:
         grow(bus)
         with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
@@ -202,7 +202,7 @@ def stored_as_blob(folder: Path, table: str, column: str, where: str) -> None:
 
 @pytest.mark.parametrize("column", ["subject", "nonce", "state", "payload", "time_us", "previous", "hash"])
 def test_a_column_of_another_type_is_shown_as_text(column: str, tmp_path: Path) -> None:
-    """It says that it is damaged, and hides no other; who would be given it as an answer is refused."""
+    """It says that it is damaged, and hides no other; a call that would be given it as an answer is refused."""
     with TimelineBus(tmp_path) as bus:
         grow(bus)
         bus.reply(delegation(), "done", "n2", {"k": 1})
@@ -231,7 +231,7 @@ def test_a_number_that_is_none_has_no_place_in_the_order(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("is_in_hands", [False, True])
 def test_a_number_that_is_none_comes_to_no_worker(is_in_hands: bool, tmp_path: Path) -> None:
-    """Nor a second time, where it was fetched before; what stands behind it does."""
+    """Not a second time either, if it was fetched before; the message behind it does."""
     with TimelineBus(tmp_path) as bus:
         for sequence in (1, 2):
             bus.send(request("main", sequence=sequence), sequence)
@@ -246,7 +246,7 @@ def test_a_number_that_is_none_comes_to_no_worker(is_in_hands: bool, tmp_path: P
 
 @pytest.mark.parametrize("column", HEADS)
 def test_a_head_of_another_type_is_a_fault(column: str, tmp_path: Path) -> None:
-    """Whoever looks at all timelines sees them; nothing is appended behind what nobody can read."""
+    """A look at all timelines shows them; nothing is appended behind a head that nobody can read."""
     with TimelineBus(tmp_path) as bus:
         grow(bus)
         stored_as_blob(tmp_path, "timelines", column, "timeline = 'side'")
@@ -300,7 +300,7 @@ def test_half_a_fork_point_at_a_root_is_a_fault(half: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("parent", ["side", "below"])
 def test_parents_that_go_in_a_circle_are_found_and_hang_nobody(parent: str, tmp_path: Path) -> None:
-    """By whoever opens the record then, and by who has read it before; mended, both find nothing."""
+    """By a session that opens the record then, and by one that has read it before; mended, both find nothing."""
     with TimelineBus(tmp_path) as before:
         grow(before)
         before.fork("below", "s1", "ada", "side", 4)

@@ -32,7 +32,7 @@ def bob(run: Run) -> object:
 
 @pytest.fixture
 def fleet(open_bus: OpenBus) -> Iterator[list[str]]:
-    """Two agents and a service, each with a session of its own; what the service was asked."""
+    """Two agents and a service, each with a session of its own; the questions that the service was asked."""
     asked: list[str] = []
 
     def infer(message: worker.Message) -> object:
@@ -96,7 +96,7 @@ def test_a_fork_asks_only_what_lies_behind_the_fork_point(bus: TimelineBus, flee
 
 
 def test_an_agent_that_died_half_way_is_run_anew_and_goes_on(open_bus: OpenBus) -> None:
-    """What was answered before its death is not asked again."""
+    """A question that was answered before its death is not asked again."""
     bus, dying = open_bus(), open_bus()
     bus.send(invoke(), "x")
     bus.send(request(), "x")
@@ -151,7 +151,7 @@ def test_a_submission_without_an_end_has_no_rerun(bus: TimelineBus) -> None:
 def test_ten_thousand_interactions_are_run_again_without_a_network(
     bus: TimelineBus, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every answer is the recorded one, and so is every byte of what the agent sends."""
+    """Every answer is the recorded one, and so is every byte that the agent sends."""
     count, heard = 10_000, list[object]()
 
     def many(run: Run) -> object:

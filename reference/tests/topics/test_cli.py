@@ -150,7 +150,7 @@ def test_wipe_empties_a_file_under_open_sessions(join: Join, run: Run, tmp_path:
 
 
 def test_wipe_helps_where_the_schema_does_not_match(run: Run, tmp_path: Path, clock: Clock) -> None:
-    """Whatever is in the file: views, triggers, full-text tables."""
+    """With anything in the file: views, triggers, full-text tables."""
     file = sqlite3.connect(tmp_path / "bus.sqlite")
     file.executescript("""
         CREATE TABLE meta (key TEXT, value TEXT);

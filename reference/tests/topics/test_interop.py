@@ -32,7 +32,7 @@ def recorded() -> list[dict[str, Any]]:
 
 
 def play(python: str, *options: str) -> dict[str, Any]:
-    """What a client that this Python has is answered. The server runs in ours."""
+    """The answers to a client of this Python. The server runs in ours."""
     command = [python, str(HERE / "play.py"), *options, str(SESSION)]
     server = ["--", sys.executable, "-m", "refbus.topics.mcp.server"]
     done = subprocess.run([*command, *server], capture_output=True, text=True, timeout=300, check=False)

@@ -1,4 +1,4 @@
-"""Topics and names: who may be who, and for how long."""
+"""Topics and names: the right to a name, and how long it lasts."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_token_brings_the_name_and_its_cursor_back(join: Join, open_session:
 
 
 def test_the_session_that_was_taken_over_may_not_write(join: Join) -> None:
-    """Nor take the name back without its token (B10), though the clock stands still."""
+    """It may not take the name back without its token, either (B10), though the clock stands still."""
     alice, bob, new = join("alice"), join("bob"), join("new")
     bob.sync("1")
     new.bus.topic_join("alice", new.topic_id, reclaim_token=alice.token)

@@ -1,4 +1,4 @@
-"""Whatever a caller in Python passes: an answer or a definite refusal by a code that names the fault."""
+"""Any value that a caller in Python passes: an answer or a definite refusal by a code that names the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol's own rules, below the tools: what is no request is refused, and nothing breaks the connection."""
+"""The protocol's own rules, below the tools: a line that is no request is refused, and none breaks the connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = {"name": "test"}
 
 
 def answers_to(*lines: bytes) -> list[dict[str, Any]]:
-    """What a connection with one method, `echo`, answers."""
+    """The answers of a connection with one method, `echo`."""
     answers: list[dict[str, Any]] = []
 
     async def echo(params: dict[str, Any], _request: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def line(**message: Any) -> bytes:
 
 @pytest.mark.parametrize("id_", [0, 1, "a", ""])
 def test_a_request_is_answered_under_its_id(id_: int | str) -> None:
-    """Whatever the id."""
+    """With any id."""
     answer = {"jsonrpc": "2.0", "id": id_, "result": {"echo": "x"}}
     assert answers_to(line(id=id_, method="echo", params={"text": "x"})) == [answer]
 
@@ -80,7 +80,7 @@ def test_each_message_of_a_batch_is_answered_by_itself() -> None:
 
 
 def test_what_wants_no_answer_gets_none() -> None:
-    """Notifications, known or not, a cancellation of nothing, and answers to what we never asked."""
+    """Notifications, known or not, a cancellation of nothing, and answers to questions that we never asked."""
     assert not answers_to(
         line(method="notifications/initialized"),
         line(method="notifications/cancelled", params={"requestId": [1]}),
@@ -111,7 +111,7 @@ def test_a_number_that_json_cannot_say_is_null(number: float) -> None:
     ("value", "says"), [(b"a\xff", {"result": {"value": "a\ufffd"}}), (object(), {"error": {"code": -32603}})]
 )
 def test_every_call_is_answered_whatever_its_result_holds(value: object, says: dict[str, Any]) -> None:
-    """A BLOB as its text; what has none with an error: a caller that is told nothing waits for ever."""
+    """A BLOB as its text; a value that has none with an error: a caller that is told nothing waits for ever."""
     answers: list[dict[str, Any]] = []
 
     async def odd(_params: dict[str, Any], _request: Any) -> dict[str, Any]:

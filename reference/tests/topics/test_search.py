@@ -1,4 +1,4 @@
-"""Search: by words, by meaning, or both; and what it could not do is said."""
+"""Search: by words, by meaning, or both; and it says what it could not do."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_result_says_where_it_is_from(join: Join) -> None:
     ],
 )
 def test_there_is_no_query_syntax(join: Join, query: str, seqs: list[int]) -> None:
-    """A word is a word; what is none of letters and digits is nothing (B9)."""
+    """A word is a word; one without letters and digits is nothing (B9)."""
     alice = join("alice")
     alice.sync("a b x")
     alice.sync("none but \N{THINKING FACE} \N{BITCOIN SIGN} \N{PARTY POPPER}")

@@ -58,8 +58,8 @@ def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
-    """The next sync gets what came since (B3). What was sent after the server has read the cancellation, that is: of
-    an answer that crosses it nobody can take anything back."""
+    """The next sync gets the messages that came since (B3): those sent after the server has read the cancellation, that
+    is, for nobody can take back an answer that crosses it."""
 
     async def session() -> None:
         async with Client(server(tmp_path / "bus.sqlite")) as one, Client(server(tmp_path / "bus.sqlite")) as two:
@@ -131,7 +131,7 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
 
 
 def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tmp_path: Path) -> None:
-    """What it consumed would be seen by nobody: the client closed its end before it read what fills the pipe."""
+    """Nobody would see the messages that it consumed: the client closed its end before it read what fills the pipe."""
     file = tmp_path / "bus.sqlite"
     with TopicsBus(file) as alice:
         topic_id = alice.topic_create("lane")["topic_id"]

@@ -1,4 +1,4 @@
-"""What another program wrote where a whole number or a time belongs is passed over, and hides nothing."""
+"""Another program's value in the place of a whole number or a time is passed over, and hides nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def strange(tmp_path: Path) -> Strange:
 
 @pytest.mark.parametrize("column", ["sender", "message_type", "content_markdown"])
 def test_a_text_that_is_null_stops_nobody(join: Join, strange: Strange, column: str) -> None:
-    """Where another program made the table without NOT NULL: it is read as an empty text, also by who waits."""
+    """Where another program made the table without NOT NULL: it is read as an empty text, also by a waiting sync."""
     alice, bob = join("alice"), join("bob")
     (sql,) = alice.bus.store.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
     strange("DROP TABLE messages")
@@ -53,7 +53,7 @@ def test_a_text_that_is_null_stops_nobody(join: Join, strange: Strange, column: 
 
 
 def test_a_message_without_an_id_stops_no_search(join: Join, strange: Strange) -> None:
-    """Schema 6 allows NULL there. Nothing can lead to it by meaning; what came after it is found."""
+    """Schema 6 allows NULL there. Nothing can lead to it by meaning; later messages are found."""
     alice = join("alice", embedder=HashEmbedder())
     strange(INSERT, None, alice.topic_id, 1)
     alice.sync("migrate tables")
@@ -86,7 +86,7 @@ def test_a_message_whose_seq_is_no_whole_number_is_passed_over(join: Join, stran
 
 @pytest.mark.parametrize("created_at", [float("inf"), float("-inf"), "abc", "", b"x", 2**53, -(10**11), 2**31])
 def test_a_time_that_is_none_is_told_as_a_number(join: Join, strange: Strange, created_at: object) -> None:
-    """The schema of the tools says so, and the official client ends a session over what differs."""
+    """The schema of the tools says so, and the official client ends a session over anything else."""
     alice, bob = join("alice"), join("bob")
     strange(INSERT, "odd", alice.topic_id, 1)
     strange("UPDATE messages SET created_at = ?", created_at)

@@ -103,7 +103,7 @@ def test_the_cursor_passes_own_messages_once_nothing_unread_lies_before_them(joi
 
 
 def test_without_auto_advance_only_ack_through_moves_the_cursor(join: Join) -> None:
-    """Forward, and what is not acknowledged comes again."""
+    """Forward, and unacknowledged messages come again."""
     alice, bob = join("alice"), join("bob")
     alice.sync("1", "2", "3")
     assert bob.seqs(auto_advance=False) == bob.seqs(auto_advance=False) == [1, 2, 3]
@@ -155,7 +155,7 @@ def test_values_that_python_calls_equal_are_other_content(join: Join, stored: An
 
 
 def test_a_closed_topic_is_read_and_not_written(join: Join) -> None:
-    """A retry of what was stored before still finds its record (B7)."""
+    """A retry of a message stored before still finds its record (B7)."""
     alice, bob = join("alice"), join("bob")
     stored = {"content_markdown": "x", "client_message_id": "k"}
     alice.sync(outbox=[stored])
@@ -220,7 +220,7 @@ def test_an_outbox_is_sent_whole_or_not_at_all(join: Join, item: Any) -> None:
 
 
 def test_the_limits_are_reached_and_not_passed(join: Join) -> None:
-    """50 items, 65,536 characters, 20 at a time; and what models send instead of a list."""
+    """50 items, 65,536 characters, 20 at a time; and the forms that models send instead of a list."""
     alice, bob = join("alice"), join("bob")
     assert len(alice.sync(*["é" * 65_536] * 50)["sent"]) == 50
     assert alice.sync(outbox={"content_markdown": "alone"})["sent"]
@@ -242,7 +242,7 @@ def test_the_limits_are_reached_and_not_passed(join: Join) -> None:
 
 
 def test_an_id_that_is_taken_is_not_given_again(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are 2**16 that begin with a given second. Of the second outbox, the first message has been inserted."""
+    """There are 2**16 that begin with a given second. The first message of the second outbox has been inserted."""
     drawn = {0: [], 1: ["0123456789"], 2: ["9876543210", "0123456789"]}
     monkeypatch.setattr("refbus.topics.log.ids_of_time", lambda _now, count: drawn[count])
     alice, bob = join("alice"), join("bob")

@@ -1,4 +1,4 @@
-"""What a model or a person reads: no body passes for a header, and no name for another one."""
+"""Texts that a model or a person reads: no body passes for a header, and no name for another one."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_two_waits_of_one_session_share_one_message(join: Join) -> None:
 
 
 def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
-    """With the first message, which the new session gets; what was sent before stays sent."""
+    """With the first message, which the new session gets; messages sent before stay sent."""
     alice, bob = join("alice"), join("bob")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(bob.sync, "sent", wait_seconds=60)
@@ -152,7 +152,7 @@ def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
 
 
 def test_a_wait_belongs_to_the_name_under_which_it_was_called(join: Join) -> None:
-    """What this name has read does not come again when the session takes another one meanwhile (B12)."""
+    """Messages that this name has read do not come again when the session takes another one meanwhile (B12)."""
     alice, bob = join("alice"), join("bob")
     alice.sync("1", "2")
     assert bob.seqs() == [1, 2]
@@ -169,7 +169,7 @@ def test_a_wait_belongs_to_the_name_under_which_it_was_called(join: Join) -> Non
 
 
 def test_a_wait_outlives_the_closing_of_its_topic(join: Join) -> None:
-    """With what was said before, or with nothing when its time is over (B13)."""
+    """With the messages sent before, or with nothing when its time is over (B13)."""
     alice, bob = join("alice"), join("bob")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(bob.sync, "sent", wait_seconds=1)

@@ -1,4 +1,4 @@
-"""Blobs and files: whole or not there, and what the name says."""
+"""Blobs and files: whole or not there, and true to their names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_is_saved_can_be_loaded(bus: WorkerBus, content: Any) -> None:
 
 
 def test_a_blob_that_is_there_is_there_to_stay(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who made it may have been killed before the folder was durable: whoever refers to it next makes sure."""
+    """Its maker may have been killed before the folder was durable: the next one to refer to it makes sure."""
     synced: list[str] = []
 
     def sync(fd: int) -> None:

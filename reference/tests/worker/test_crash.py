@@ -1,4 +1,4 @@
-"""SIGKILL at any moment: what was acknowledged is there, once, and nothing is half."""
+"""SIGKILL at any moment: everything that was acknowledged is there, once, and nothing is half."""
 
 from __future__ import annotations
 

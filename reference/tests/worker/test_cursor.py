@@ -18,7 +18,7 @@ OpenBus = Callable[..., WorkerBus]
 
 
 def seqs(bus: WorkerBus, agent: str, **params: Any) -> list[int]:
-    """What a poll returns, by number."""
+    """The messages that a poll returns, by number."""
     return [message["seq"] for message in bus.poll(agent, **params)["messages"]]
 
 
@@ -34,7 +34,7 @@ def test_poll_shows_own_messages_and_broadcasts_in_order(bus: WorkerBus) -> None
 
 
 def test_poll_does_not_move_the_cursor_and_ack_does(bus: WorkerBus) -> None:
-    """What is not acknowledged comes again."""
+    """Unacknowledged messages come again."""
     bus.publish_many("alice", [{"type": "t"}] * 3)
     assert seqs(bus, "bob") == seqs(bus, "bob") == [1, 2, 3]
     assert bus.ack("bob", 2) == {"last_acked_seq": 2}
@@ -139,7 +139,7 @@ def test_a_cursor_that_another_program_made_a_text_hides_nothing(
 
 
 def test_damaged_rows_spoil_only_themselves(bus: WorkerBus) -> None:
-    """Whatever a stranger stored, the others arrive (W6)."""
+    """The others arrive, whatever a stranger stored (W6)."""
     insert = "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, ?, 't', ?, ?)"
     connection = bus.db.connection()
     bad = {
@@ -183,7 +183,7 @@ def test_blanks_around_a_payload_are_json(bus: WorkerBus) -> None:
 
 
 def test_a_tampered_blob_is_not_believed(bus: WorkerBus) -> None:
-    """Nor a truncated one, a link, or a folder in its place (W6)."""
+    """The same goes for a truncated one, a link, or a folder in its place (W6)."""
     for payload in ("a" * 5000, "b" * 5000, "c" * 5000, "d" * 5000):
         bus.publish("alice", {"type": "t", "payload": payload})
     paths = [bus.store.blobs / message["payload_ref"] for message in bus.poll("bob")["messages"]]

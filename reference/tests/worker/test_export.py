@@ -23,14 +23,14 @@ OpenBus = Callable[..., WorkerBus]
 
 
 def lines(bus: WorkerBus) -> list[dict[str, Any]]:
-    """What the file says; every line must be whole."""
+    """The content of the file; every line must be whole."""
     text = (bus.folder / "bus.jsonl").read_text()
     assert text == "" or text.endswith("\n")
     return [json.loads(line) for line in text.splitlines()]
 
 
 def stated(bus: WorkerBus) -> int:
-    """What export_state says."""
+    """The seq in export_state."""
     return int(bus.db.row("SELECT last_seq FROM export_state")[0])
 
 
@@ -106,7 +106,7 @@ def test_a_damaged_end_is_repaired(bus: WorkerBus, tail: bytes) -> None:
 def test_a_state_that_lags_behind_the_file_or_is_beyond_the_log_is_not_believed(
     bus: WorkerBus, state: int | None
 ) -> None:
-    """It lags after a crash between the file and the table; beyond the log is what nobody exported."""
+    """It lags after a crash between the file and the table; nobody exported anything beyond the log."""
     publish(bus, 3)
     bus.export_to_jsonl()
     bus.db.write("DELETE FROM export_state")

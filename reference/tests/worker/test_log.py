@@ -1,4 +1,4 @@
-"""The log: what is published stands in it once, as it was said."""
+"""The log: every published message stands in it once, as it was said."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_batch_is_all_or_none(bus: WorkerBus) -> None:
 
 
 def test_a_refused_batch_leaves_no_blob(bus: WorkerBus, store: Path) -> None:
-    """Neither of what stands before the message that is refused, nor of what stands behind it."""
+    """Neither of the messages before the refused one, nor of those behind it."""
     bus.publish("alice", {"type": "t", "id": "taken"})
     large = {"type": "t", "payload": "x" * 5000}
     with pytest.raises(IdConflict):
@@ -247,7 +247,7 @@ def test_another_constraint_is_not_a_duplicate(bus: WorkerBus) -> None:
 
 
 def test_the_bound_on_unread_messages_holds_until_the_reader_moves(open_bus: OpenBus) -> None:
-    """Off by default; a refusal is definite and stores nothing, a retry of what is stored passes."""
+    """Off by default; a refusal is definite and stores nothing, a retry of a stored message passes."""
     bus = open_bus(unread_max=2)
     bus.publish("alice", {"type": "t", "to": "bob", "id": "m1"})
     bus.publish("alice", {"type": "t", "to": "bob"})
@@ -275,7 +275,7 @@ def test_broadcasts_are_unread_but_not_bounded(open_bus: OpenBus) -> None:
 
 
 def test_strangers_rows_are_messages_too(bus: WorkerBus, store: Path) -> None:
-    """The file is the wire: whoever writes the seed's tables takes part."""
+    """The file is the wire: every program that writes the seed's tables takes part."""
     stranger = sqlite3.connect(store / "bus.db")
     stranger.execute(
         "INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('s1', 5, 'nim', 'hello', ?)",

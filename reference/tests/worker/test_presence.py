@@ -1,4 +1,4 @@
-"""Presence, worker states and the status query: who is there, and what they are at."""
+"""Presence, worker states and the status query: the agents that are there, and their work."""
 
 from __future__ import annotations
 

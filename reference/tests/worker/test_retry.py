@@ -83,7 +83,7 @@ def test_deliveries_that_end_in_a_crash_count(open_bus: OpenBus) -> None:
 
 
 def test_a_success_forgets_the_failures(open_bus: OpenBus) -> None:
-    """Only what never succeeds is given up."""
+    """Only a message that never succeeds is given up."""
     bus = open_bus(deliveries_max=2)
     publish(bus, "a", "b")
     bus.process_loop("bob", fail_ids=["a"])

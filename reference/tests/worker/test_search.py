@@ -1,4 +1,4 @@
-"""Search, archive and signatures: what is done with messages besides delivering them."""
+"""Search, archive and signatures: all that is done with messages besides delivering them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OpenBus = Callable[..., WorkerBus]
 
 
 def found(bus: WorkerBus, query: str, **params: Any) -> list[int]:
-    """The seqs of what is found."""
+    """The seqs of the messages found."""
     return [message["seq"] for message in bus.search(query, **params)["messages"]]
 
 
@@ -260,7 +260,7 @@ def test_signed_messages_are_believed_and_tampered_ones_are_not(open_bus: OpenBu
 
 
 def test_state_changes_are_signed_too(open_bus: OpenBus) -> None:
-    """Whatever the bus itself publishes."""
+    """So is everything that the bus itself publishes."""
     bus = open_bus(signing_key=KEY)
     bus.transition("w1", "ASSIGNED")
     assert bus.poll("bob")["messages"][0]["payload"] == {"from": None, "to": "ASSIGNED"}

@@ -35,7 +35,7 @@ def test_keys_are_rotated_without_a_message_that_anybody_doubts(tmp_path: Path) 
 
 
 def test_status_shows_no_payload_that_somebody_changed(tmp_path: Path) -> None:
-    """What the log withholds is no more to be believed there."""
+    """A payload that the log withholds is no more to be believed there."""
     with WorkerBus(tmp_path, signing_key=NEW) as bus:
         for payload in ({"to": "WORKING"}, {"to": "DONE"}):
             bus.publish("a", {"type": "state_change", "payload": payload})

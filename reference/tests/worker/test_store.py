@@ -23,7 +23,7 @@ SCHEMA = WORKER_SCHEMA.seed
 
 
 def edit(store: Path, script: str) -> None:
-    """What a stranger does to the file."""
+    """Edit the file as a stranger does."""
     connection = sqlite3.connect(store / "bus.db")
     connection.executescript(script)
     connection.close()
@@ -89,7 +89,7 @@ def test_a_strangers_file_is_joined_not_changed(store: Path, open_bus: OpenBus) 
     ],
 )
 def test_an_older_file_is_brought_up_to_date(store: Path, open_bus: OpenBus, damage: str) -> None:
-    """What is missing is made; what is there stays."""
+    """The missing parts are made; those that are there stay."""
     edit(store, SCHEMA + "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m', 1, 'nim', 't');" + damage)
     bus = open_bus()
     assert [message["id"] for message in bus.poll("bob")["messages"]] == ["m"]
@@ -129,7 +129,7 @@ def test_numbers_of_an_older_logs_archive_are_taken_too(store: Path, open_bus: O
 
 
 def test_an_older_log_with_columns_of_others_is_refused(store: Path, open_bus: OpenBus) -> None:
-    """What would become of them nobody said."""
+    """Nobody said what would become of them."""
     edit(store, SCHEMA.replace(" AUTOINCREMENT", "") + "ALTER TABLE messages ADD COLUMN mine TEXT")
     with pytest.raises(SchemaMismatch, match="mine"):
         open_bus()

@@ -1,4 +1,4 @@
-"""Circuit breaker: stop calling what keeps failing. Pure, time is an argument.
+"""Circuit breaker: stop calling a service that keeps failing. Pure, time is an argument.
 
          failures in a row reach the threshold
 closed ───────────────────────────────────────► open

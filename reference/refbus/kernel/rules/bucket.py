@@ -11,7 +11,7 @@ from typing import NamedTuple
 CAPACITY = 100.0
 REFILL_PER_S = 10.0
 COST = 1.0
-_PARTS = 1_000_000_000  # of a token: what doubles lose is less
+_PARTS = 1_000_000_000  # of a token: doubles lose less
 
 
 class Bucket(NamedTuple):

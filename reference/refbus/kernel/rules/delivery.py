@@ -24,7 +24,7 @@ Status = Literal["pending", "processing", "done", "failed", "dead"]
 
 
 class Delivery(NamedTuple):
-    """What one agent has done with one message."""
+    """One agent's work on one message so far."""
 
     status: Status = "pending"
     delivery_count: int = 0

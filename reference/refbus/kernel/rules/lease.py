@@ -1,4 +1,4 @@
-"""Leases: who may take, renew and release the claim of a task. Pure.
+"""Leases: the rules for taking, renewing and releasing the claim of a task. Pure.
 
              take (nobody, or expired)
     free ───────────────────────────────► held by A, token n, until now + lease
@@ -8,8 +8,8 @@
                                                  expired: anybody may take (token n + 1); A may still renew,
                                                  as long as nobody has (W9)
 
-`lease_until_ms == now` is expired. The token rises with every grant of a task and survives a release, so whoever
-guards a resource can refuse a holder that slept through its lease (W10).
+`lease_until_ms == now` is expired. The token rises with every grant of a task and survives a release, so the guard
+of a resource can refuse a holder that slept through its lease (W10).
 """
 
 from __future__ import annotations

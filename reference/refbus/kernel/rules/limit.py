@@ -1,4 +1,4 @@
-"""What a value may be: sizes, names, whole numbers, and how much may lie unread. Pure.
+"""Limits of values: sizes, names, whole numbers, and how much may lie unread. Pure.
 
 Free text (a type, an id, a correlation) holds no control characters and no half surrogates. A *name* (agent, worker,
 task) moreover holds no `/`, `\\` or `..`, because names become parts of paths sooner or later.
@@ -121,7 +121,7 @@ def is_inline(stored: str) -> bool:
 
 
 def room(recipient: str, unread: int, more: int, unread_max: int) -> None:
-    """Refuse what would leave a recipient with more than unread_max unread messages."""
+    """Refuse messages that would leave a recipient with more than unread_max unread ones."""
     if unread + more > unread_max:
         raise Backpressure(f"{recipient} has {unread} unread messages; at most {unread_max} may wait")
 

@@ -1,4 +1,4 @@
-"""Presence: what the age of a heartbeat says of its agent. Pure."""
+"""Presence: the state of an agent by the age of its heartbeat. Pure."""
 
 from __future__ import annotations
 

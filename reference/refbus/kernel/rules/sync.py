@@ -1,4 +1,4 @@
-"""Topics: who may act under a name, what a send stores, which number it gets, what a reader has read. Pure.
+"""Topics: the right to a name, the storing and the number of a send, the progress of a reader. Pure.
 
 A name is one agent's for the life of the topic, and one session's at a time:
 
@@ -29,7 +29,7 @@ class Claim(NamedTuple):
 
 
 class Join(Enum):
-    """What a join does."""
+    """The outcome of a join."""
 
     RESERVE = "the name is free"
     KEEP = "the session has the name"
@@ -38,7 +38,7 @@ class Join(Enum):
 
 
 class Send(Enum):
-    """What becomes of one item of an outbox."""
+    """The outcome of one item of an outbox."""
 
     STORE = "it is new"
     DUPLICATE = "it is stored already"
@@ -47,7 +47,7 @@ class Send(Enum):
 
 
 def join(latest: Claim | None, own: Claim | None, token: str | None) -> Join:
-    """What a join with this token does to a name whose latest claim is known; `own` is the session's own one."""
+    """The outcome of a join with this token under a name whose latest claim is known; `own` is the session's."""
     if latest is None:
         return Join.RESERVE
     if own == latest and token in (None, latest.reclaim_token):
@@ -78,5 +78,5 @@ def is_unread(seq: int, sender: str, *, position: int, reader: str, include_self
 
 
 def passed(position: int, unread: Sequence[int], max_items: int, newest: int) -> int:
-    """The cursor of a reader that takes the first max_items of what is unread: nothing before it is unread (B4, B8)."""
+    """The cursor of a reader that takes the first max_items unread ones: nothing before it is unread (B4, B8)."""
     return unread[max_items] - 1 if len(unread) > max_items else max(position, newest)

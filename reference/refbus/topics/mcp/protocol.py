@@ -38,7 +38,7 @@ class Request:
 
     def __init__(self) -> None:
         self.is_gone = False
-        self.woken = asyncio.Event()  # set when the caller goes, or by whom the handler asks
+        self.woken = asyncio.Event()  # set when the caller goes, or by the one that the handler asks
         self.is_over = asyncio.Event()
 
     def leave(self) -> None:

@@ -4,8 +4,8 @@
 
 Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
 loop until the notifier wakes it. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or
-whose client closes the connection, consumes nothing: what its last transaction may have consumed by then is given
-back (B3), and the next sync sees it. From then on it is answered, come what may.
+whose client closes the connection, consumes nothing: messages that its last transaction consumed by then are given
+back (B3), and the next sync sees them. From then on it is answered, come what may.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Session:
     def __init__(self, bus: TopicsBus) -> None:
         self.bus = bus
         self.threads = Threads(THREADS)
-        # One sync of the session takes at a time, so that what one gives back the next one sees.
+        # One sync of the session takes at a time, so that the next one sees what one gives back.
         self.taking = asyncio.Lock()
         self.syncs: set[Request] = set()
 
@@ -68,7 +68,7 @@ class Session:
         }
 
     async def initialize(self, params: Params, _request: Request) -> dict[str, Any]:
-        """Who we are, in the version that is asked for."""
+        """Our identity, in the version that is asked for."""
         version = handshake_version(params.get("protocolVersion"))
         told = {"capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
         return {"protocolVersion": version, **told}

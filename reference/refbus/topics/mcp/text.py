@@ -1,4 +1,4 @@
-"""What each tool says in words: for clients that show a model only text, everything it needs to go on."""
+"""Each tool's reply in words: for clients that show a model only text, everything it needs to go on."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Threads:
         self._idle: list[ThreadPoolExecutor] = []
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What the function returns. Nobody can interrupt a thread."""
+        """The result of the function. Nobody can interrupt a thread."""
         async with self._limit:
             thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1)
             try:

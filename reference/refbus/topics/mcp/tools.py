@@ -1,4 +1,4 @@
-"""The ten tools as a model sees them: what each is for, what it takes, what it answers. Data only, JSON Schema."""
+"""The ten tools as a model sees them: the purpose, arguments and answer of each. Data only, JSON Schema."""
 
 from __future__ import annotations
 

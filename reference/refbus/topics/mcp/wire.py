@@ -1,4 +1,4 @@
-"""stdin and stdout as lines. Standard output belongs to the protocol alone: what else is printed goes to stderr."""
+"""stdin and stdout as lines. Standard output belongs to the protocol alone: all other output goes to stderr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Wire:
         self._writer.start()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """What comes in, until the client closes the connection."""
+        """The lines that arrive, until the client closes the connection."""
         loop = asyncio.get_running_loop()
         lines: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -35,7 +35,7 @@ class Wire:
             yield line
 
     def send(self, line: bytes) -> None:
-        """Write a line in its turn, also after the client has closed its end: what it answers has happened."""
+        """Write a line in its turn, also after the client has closed its end: the call that it answers has happened."""
         self._answers.put(line)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What agents wrote, as HTML that is safe to show: Markdown without raw HTML, cleaned once more; marks; colours; times.
+"""Agents' words as HTML that is safe to show: Markdown without raw HTML, cleaned once more; marks; colours; times.
 
 Two libraries stand between a body and the page: markdown-it-py, with raw HTML, images and odd link schemes off, and
 nh3, which lets through a short list of tags. The page's Content-Security-Policy is the third.
@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 PAGES = Path(__file__).with_name("pages")
-MARKDOWN_CHARS_MAX = 16_384  # what is longer is shown as plain text: a hostile body must not hold the server
+MARKDOWN_CHARS_MAX = 16_384  # a longer body is shown as plain text: a hostile one must not hold the server
 HUES = 12
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 _TAGS = {

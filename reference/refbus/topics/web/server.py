@@ -1,7 +1,7 @@
 """The web page: topics and their messages, live, for people. Nothing can be changed here.
 
 One process, on the loopback interface alone; no build step. Pages are whole without scripts. With them, new messages
-come as server-sent events: the fragments of HTML that the page was made of. What agents write is shown as text.
+come as server-sent events: the fragments of HTML that the page was made of. Agents' words are shown as text.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ HOST = "127.0.0.1"
 PAGE_MESSAGES = 100
 PAGE_RESULTS = 50
 RESULTS_MAX = 1000  # of one search
-HERE_S = 900  # who synced in the last quarter of an hour is shown as here
+HERE_S = 900  # a peer that synced in the last quarter of an hour is shown as here
 STILL_HERE_S = 15.0
-# Nothing from elsewhere, and no script but the one file: what agents write cannot act in this page.
+# Nothing from elsewhere, and no script but the one file: agents' words cannot act in this page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -50,7 +50,7 @@ HEADERS = {
 
 
 class Filters(TypedDict):
-    """Of which sender and type messages are shown; None for all."""
+    """The sender and type whose messages are shown; None for all."""
 
     sender: str | None
     message_type: str | None
@@ -100,7 +100,7 @@ class Pages:
         await _in_thread(partial(self._bus.overview, topic_id))
         said = request.headers.get("last-event-id") or request.query_params.get("after")
         after, filters = _number("after", said) or 0, _filters(request)
-        await self._some(topic_id, after, filters, some=1)  # what is refused has no stream: 400 comes before it begins
+        await self._some(topic_id, after, filters, some=1)  # a refusal has no stream: 400 comes before it begins
         return self._stream(self._messages(topic_id, after, filters))
 
     async def search(self, request: Request) -> Response:
@@ -158,7 +158,7 @@ class Pages:
                 shown = aside
 
     async def _aside(self, topic_id: str) -> dict[str, Any]:
-        """Who is here, and the questions that wait for an answer."""
+        """The peers that are here, and the questions that wait for an answer."""
         present = await _in_thread(partial(self._bus.topic_presence, topic_id, HERE_S, 50))
         return {"peers": present["peers"], "unanswered": await _in_thread(partial(self._bus.unanswered, topic_id))}
 
@@ -183,7 +183,7 @@ class Pages:
 
 
 class Token:
-    """Lets in who knows the token: from the printed address at first, from a cookie after that."""
+    """Lets in those who know the token: from the printed address at first, from a cookie after that."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
@@ -236,10 +236,10 @@ def serve(bus: TopicsBus, port: int, announce: Callable[[str], None]) -> None:
 
 
 def listening_on(port: int) -> socket.socket:
-    """The server's socket. Its connections send at once: a head and its page would else wait 40 ms for each other,
+    """The server's socket. Its connections send at once: else a head and its page would wait 40 ms for each other,
     since asyncio sees to that only for sockets that name their protocol, and these do not."""
     listening = socket.create_server((HOST, port))
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is accepted inherits it
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit it
     return listening
 
 
@@ -280,6 +280,6 @@ def _number(what: str, said: str | None) -> int | None:
 
 
 def _filters(request: Request) -> Filters:
-    """What of a topic is asked for: all, or one sender's messages, or those of one type."""
+    """The part of a topic that is asked for: all, or one sender's messages, or those of one type."""
     asked = request.query_params
     return {"sender": asked.get("sender") or None, "message_type": asked.get("message_type") or None}

@@ -3,10 +3,10 @@
     python play.py session.json [--mode MODE] [--record] -- COMMAND…      the server; AGENT_BUS_DB says its file
 
 The session is what goes over the wire as `tools/call`, step by step; each `agent` is a client with a server of its own.
-A step that is `meanwhile` gets its answer only after the next one has: it waits for what the next one sends. What no
-two runs share is masked: an id is `<id 1>` where it is seen first and from then on, so that who replies to what is
-compared as well; so are tokens and times, by their format. In a request a mask stands for what it stood for. Printed is
-{"sdk": …, "protocol": …, "steps": …}, the same steps with the answers of now.
+A step that is `meanwhile` gets its answer only after the next one has: it waits for the next one's messages. Values
+that no two runs share are masked: an id is `<id 1>` where it is seen first and from then on, so that links of replies
+are compared as well; so are tokens and times, by their format. In a request a mask stands for the same as before. The
+output is {"sdk": …, "protocol": …, "steps": …}, the same steps with the answers of now.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import tempfile
 
 from mcp import StdioServerParameters
 
-# fields → what is written for them, and the only form in which they are masked (decisions, facts under B11)
+# fields → the word that is written for them, and the only form in which they are masked (decisions, facts under B11)
 FORMS = {
     ("topic_id", "message_id", "reply_to"): ("id", r"[0-9a-f]{10}"),
     ("reclaim_token",): ("token", r"[0-9a-f]{32}"),
@@ -33,13 +33,13 @@ PLAIN = {"age_seconds": r"\d+\.\d+(e-\d+)?", "package_version": r"\d+\.\d+.*", "
 
 
 class Masks:
-    """What each mask stands for in this run."""
+    """The values that the masks stand for in this run."""
 
     def __init__(self):
         self._masks, self._values = {}, {}
 
     def mask(self, value, field=""):
-        """A reply without what no two runs share."""
+        """A reply without the values that no two runs share."""
         if isinstance(value, dict):
             return {name: self.mask(part, name) for name, part in value.items()}
         if isinstance(value, list):
@@ -76,7 +76,7 @@ class Masks:
         structured = wire.get("structuredContent") or {}
         masked = self.mask(structured)
         content = [{"type": part["type"], "text": self.mask_text(part["text"])} for part in wire["content"]]
-        for part in content:  # what is not known by its value
+        for part in content:  # parts that are not known by their value
             part["text"] = re.sub(r"\d+\.\d s ago", "<age_seconds> s ago", part["text"])
             if "package_version" in structured:
                 part["text"] = part["text"].replace(structured["package_version"], "<package_version>")

@@ -43,7 +43,7 @@ def peers(tmp_path: Path) -> Iterator[dict[str, Peer]]:
 
 
 def test_messages_come_live_and_run_nothing(browser: Browser, peers: dict[str, Peer], port: int) -> None:
-    """Whatever they hold: it is shown as text."""
+    """All their content is shown as text."""
     lead = peers["lead"]
     lead.sync("first")
     page = browser.open(f"http://127.0.0.1:{port}/topics/{lead.topic_id}?token={TOKENS[port]}")

@@ -117,7 +117,7 @@ def test_a_page_shows_who_is_here_and_which_questions_wait(open_session: Callabl
 
 
 def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
-    """The filter holds for what comes live, and for earlier pages."""
+    """The filter holds for live messages, and for earlier pages."""
     alice, bob = join("alice"), join("bob")
     for _ in range(3):
         alice.sync(*["from alice"] * 50)
@@ -145,7 +145,7 @@ def test_results_come_fifty_a_page(join: Join, port: int) -> None:
     assert get(port, "/search?q=needle&from=9999999999999")[0] == 200
 
 
-PARAMETERS = {  # of each page: what an address may say
+PARAMETERS = {  # of each page: an address may say them
     "/search": ("q", "from"),
     "/topics/{}": ("sender", "message_type", "after"),
     "/topics/{}/events": ("sender", "message_type", "after"),

@@ -1,4 +1,4 @@
-"""What agents wrote, as HTML: whatever it is, no tag but the few, no address but the web's, and the words are kept."""
+"""Agents' words, as HTML: whatever they are, no tag but the few, no address but the web's, and the words are kept."""
 
 from __future__ import annotations
 
