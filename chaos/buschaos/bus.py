@@ -1,4 +1,4 @@
-"""Which buses can be killed, and what ends a run without a verdict."""
+"""The buses that can be killed, and the errors that end a run without a verdict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from busproof.adapters.doors import SCHEMES, command_of
 
 
 class RunFailed(RuntimeError):
-    """The run, not the bus, came to grief: it says nothing."""
+    """The run itself failed, not the bus: it decides nothing."""
 
 
 class NotAProcess(RunFailed):

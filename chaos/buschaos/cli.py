@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run, tell, and return the exit code."""
+    """Run, report, and return the exit code."""
     args = parser().parse_args(argv)
     counted = (args.kills, args.power, args.damage)
     asked = (args.points, args.holds, args.waits, args.disk_full, args.gone)
@@ -262,7 +262,7 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
 
 
 def _tell_problems(act: Act) -> None:
-    """The same problem at many points, or with other numbers, is told once."""
+    """Tell a problem once, even if it shows at many points or with other numbers."""
     alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
     for problem, history in act.problems:
         alike.setdefault(problem.kind, []).append((problem, history))

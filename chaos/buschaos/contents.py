@@ -1,4 +1,4 @@
-"""What was delivered is what was sent, byte for byte, whoever died in between: the canonical JSON of both."""
+"""Each message is delivered as it was sent, byte for byte, after any deaths in between: the canonical JSON of both."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Sent = Mapping[str, Any]  # by the names that a reader sees
 
 
 def altered(delivered: Iterable[tuple[int, str, Mapping[str, Any]]], sent: Mapping[str, Sent]) -> Iterator[Problem]:
-    """Of each message that was shown (the event, its name, and the row), the fields that are not as they were sent.
+    """Yield the messages that were shown (the event, its name, and the row) with a field that is not as it was sent.
 
-    Each message once, at its first alteration. What nobody sent is another check's.
+    Each message is told once, at its first altered field. Messages that nobody sent are left to another check.
     """
     told: set[str] = set()
     for event, name, row in delivered:

@@ -1,14 +1,14 @@
 """Kill points: an operation is killed before each change that it makes to its store, and in the middle of each write.
 
 One recorded run of the operation gives all images that a kill can leave (`snapshots`). Each is handed to a process that
-was not there. What it finds must be the state before or the state after the operation, or the state after if the victim
-had answered. The same call again must succeed and reach the state after, and new calls must work. At the end the store
-must be whole. A seeded sample of the points is killed for real: it must find the same.
+was not there. It must find the state before or the state after the operation, or the state after if the victim had
+answered. The same call again must succeed and reach the state after, and new calls must work. At the end the store must
+be whole. A seeded sample of the points is killed for real, with the same result.
 
-With `errors`, a real process is told an error at each change, once or until its call is over: whatever it answers must
-be true. With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none.
-With `others`, those who work on the same files do so at each place, while the process stands there.
-Of an operation that was not seen whole nothing is called good (`Ledger.doubt`).
+With `errors`, a real process gets an error at each change, once or until its call is over, and its answer must be true.
+With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none. With
+`others`, other users of the same files work on them at each place, while the process stands there. An operation that
+was not seen whole is never called good (`Ledger.doubt`).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from busproof.fleet import Fleet
 from busproof.history import Event
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
-Kind = tuple[object, ...]  # what is done where: where time is short, each has a point first
-REAL_KILLS = 1  # of each operation's points, for whom snapshots are not proof enough
+Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
+REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
 @dataclass
 class PointResult:
-    """What a point showed; `kept` is the folder with its store and history if it showed a problem."""
+    """The result of a point; `kept` is the folder with its store and history if it showed a problem."""
 
     point: Point
     title: str
@@ -63,7 +63,7 @@ class OperationResult:
 
     operation: Operation
     changes: list[Change]
-    doubt: str  # what of it was not seen, if anything
+    doubt: str  # the part of it that was not seen, if any
     points: list[PointResult] = field(default_factory=list)
     left_out: int = 0  # points for which there was no time
 
@@ -79,15 +79,15 @@ def cuts(size: int) -> set[int]:
 
 
 def in_the_middle(size: int) -> set[int]:
-    """One tear a write: for the short form."""
+    """One tear per write, for the short form."""
     return {size // 2} if size > 1 else set()
 
 
 class CrashPoints:
     """Plays all points of all operations; the victims are processes of the fleet's first bus.
 
-    `judge` turns a point's events into problems; `torn` are the sizes at which a write of n bytes is cut; `tell` hears
-    of each point as it comes. Where the time has an end, each operation has its share, of points that the seed draws.
+    `judge` turns a point's events into problems; `torn` gives the sizes at which a write of n bytes is cut; `tell` gets
+    each point as it comes. If the time is limited, each operation has a share of it, and the seed draws its points.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class CrashPoints:
         self._numbers = itertools.count()
 
     def run(self) -> Iterator[OperationResult]:
-        """One result an operation, as they come."""
+        """Yield one result per operation, as they come."""
         start_ahead = self._kills or self._subject.is_slow_to_start
         also = (*(bpf.READS if self._reads else ()), *(bpf.SIGNALS if self._subject.spares else ()))
         victims = Victims(
@@ -157,7 +157,7 @@ class CrashPoints:
     def _plays(
         self, ground: Ground, operation: Operation, rehearsal: Rehearsal, work: Path, *, is_whole: bool
     ) -> Iterator[tuple[Kind, Callable[[], PointResult]]]:
-        """All points that there are, each to be called, with its kind."""
+        """Yield every point as a function to be called, with its kind."""
         kinds = places(rehearsal.changes)
 
         def real(point: Point) -> tuple[Kind, Callable[[], PointResult]]:
@@ -176,7 +176,7 @@ class CrashPoints:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
             return
-        # Where the tape is not whole its images are of no disk that ever was.
+        # If the tape is not whole, its images show disks that never existed.
         if not self._kills or not is_whole:
             return
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
@@ -187,7 +187,7 @@ class CrashPoints:
         yield from (real(shot.point) for shot in self._drawn(operation, left, self._real_kills))
 
     def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
-        """So many of them, the same for the same seed."""
+        """Draw `count` of them, the same for the same seed."""
         if count is None or count >= len(left):
             return left
         return random.Random(f"{self._seed} {operation.name}").sample(left, count)
@@ -201,7 +201,7 @@ class CrashPoints:
 
     @staticmethod
     def _short_points(changes: list[Change]) -> Iterator[Point]:
-        """One write a place, cut in its middle: then there is room again, or the disk is full."""
+        """One write per place, cut in its middle: then there is room again, or the disk is full."""
         for change in first_of_each(changes):
             for size in in_the_middle(change.size or 0):
                 yield from (Point(change.ordinal, Short(size), is_sticky) for is_sticky in (False, True))
@@ -235,8 +235,8 @@ class CrashPoints:
             problems = stage.judge(outcome, rehearsal) or self._judge(stage.events())
             if problems or left is None:
                 return self._result(stage, operation, point, struck, problems)
-        # It was answered although the system could not write: what it dropped then is not on the disk, and no power
-        # has to fail for that.
+        # The call was answered although the system could not write. The dropped data is not on the disk, and it takes
+        # no power failure to lose it.
         shot = Shot(point, struck, left, is_answered=True)
         return self._look_at(ground, operation, shot, rehearsal, work, again=True)
 
@@ -259,7 +259,7 @@ class CrashPoints:
 def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
     """Play without a nemesis. The state before is looked at in another copy: a look may tidy the files up."""
     before = None
-    # Whoever looks at an empty store has opened it; from outside there is nothing, which is a state too.
+    # A look at an empty store opens it; from outside there is nothing, which is a state, too.
     is_made_by_a_look = operation.empty_store and operation.method == "open"
     if not is_made_by_a_look or ground.subject.read is not None:
         with contextlib.closing(Stage(ground, operation, folder)) as stage:
@@ -270,7 +270,7 @@ def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
             raise RunFailed(f"{operation.name} fails without any nemesis: {outcome.refused or 'no answer'}")
         after = stage.look()
         if _is_named(outcome.watch):
-            stage.dismiss()  # who finds its number must find nobody
+            stage.dismiss()  # a process that finds its number must find nobody there
     assert outcome.base is not None
     assert outcome.ledger is not None
     ledger = replace(outcome.ledger, is_changed=before not in (None, after))
@@ -280,9 +280,9 @@ def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
 
 
 def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, tuple[str, str]]:
-    """What was done last before each change, and what is about to be done: numbers in names make no other place.
+    """Map each change to its place: the call before it and its own. Numbers in names make no other place.
 
-    Nor does the folder that a file's own folder is in, unless the whole path is asked for.
+    Neither do the folders above a file's own folder, unless the whole path is asked for.
     """
     paths = [change.path if by_whole_path else "/".join(change.path.split("/")[-2:]) for change in changes]
     told = [f"{change.call} {_numberless(path)}" for change, path in zip(changes, paths, strict=True)]
@@ -290,14 +290,14 @@ def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, t
 
 
 def first_of_each(changes: list[Change]) -> list[Change]:
-    """The first change at each place, in their order; an answer is none."""
+    """The first change at each place, in order; answers do not count."""
     kinds = places(changes)
     first = {kinds[change.ordinal]: change for change in reversed(changes) if change.path != ANSWER}
     return sorted(first.values(), key=lambda change: change.ordinal)
 
 
 def turns(changes: list[Change]) -> list[Change]:
-    """Each change that is not like the one before it. Whose folder it is in says whom it meets."""
+    """Each change that is not like the one before it. The owner of its folder is the agent that it meets."""
     kinds = places(changes, by_whole_path=True)
     told = [change for change in changes if change.path != ANSWER]
     return told[:1] + [now for before, now in itertools.pairwise(told) if kinds[now.ordinal] != kinds[before.ordinal]]
@@ -308,6 +308,6 @@ def _numberless(path: str) -> str:
 
 
 def _is_named(watch: Watch) -> bool:
-    """Did a process write its number into the store, as a holder of locks does? Who comes may ask whether it lives."""
+    """Did a process write its number into the store, as a holder of locks does? Others may ask whether it lives."""
     numbers = [str(process).encode() for process in watch.processes]
     return any(number in step.data or number in os.fsencode(step.path) for step in watch.tape for number in numbers)

@@ -1,15 +1,16 @@
-"""`python -m buschaos.damage SYSTEM [BITS] [BUS]`: what a bus notices when its files are damaged behind its back.
+"""`python -m buschaos.damage SYSTEM [BITS] [BUS]`: damage the files of a bus behind its back, and see what it notices.
 
-Bits: single ones are flipped in a store at rest: in the log that killed processes left, and in the database and what
-lies beside it once the log was moved there. A process that was not there opens it, reads and works on. SQLite has no
-checksums of pages (decision 0026), so how much is refused, told or silently other is a figure. What must hold: no
-process ends of it, and no blob, which is named by its content, is handed out with another one.
+Bits: single bits are flipped in a store at rest: in the log that killed processes left, and, once the log was moved
+into the database, in the database and the files beside it. A process that was not there opens the store, reads and
+works on. SQLite has no checksums of pages (decision 0026), so how much is refused, told or silently changed is only a
+figure. Two things must hold: no process ends of it, and no blob, which is named by its content, is handed out with
+another one.
 
-Files: under a process that has the store open, they are removed, renamed away or replaced (decision 0021), before it is
-called or while its call waits for the lock that another has. What it acknowledges then must be found by who opens the
-store next; where a pass over a folder was refused, what it took up.
+Files: they are removed, renamed away or replaced under a process that has the store open (decision 0021), before it is
+called or while its call waits for a lock that another has. The next process that opens the store must find everything
+that the call acknowledged; after a refused pass over a folder, it must find everything that the pass took up.
 
-Exit code: 0 what must hold held, 1 it did not, 2 it could not be played.
+Exit code: 0 all of this held, 1 it did not, 2 it could not be played.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ from busproof.session import Session
 from busproof.words import say
 
 BITS = 100  # in each kind of file
-BITS_OF_RUN = 25  # where it is one act of many
+BITS_OF_RUN = 25  # when it is one act of many
 BITS_OF_SLOW_STARTERS = 5
 DID_NOT_WAIT = "the call did not wait"
-Way = Callable[[Path], Callable[[], None]]  # what is got ready, and then done
+Way = Callable[[Path], Callable[[], None]]  # prepares the damage, and returns the function that does it
 KINDS = ("log", "database", "blob", "other")
 
 
 def kind_of(path: str) -> str:
-    """What sort of file it is."""
+    """The kind of file at this path."""
     if path.endswith("-wal"):
         return "log"
     if path.endswith((".db", ".sqlite")):
@@ -79,7 +80,7 @@ class Damage:
     def __init__(self, ground: Ground, work: Path, out: Path) -> None:
         self._ground, self._work, self._out, self._number = ground, work, out, 0
         self._left = image.of(ground.template)
-        self.problems: list[tuple[str, Path]] = []  # and the history that shows it
+        self.problems: list[tuple[str, Path]] = []  # each with the history that shows it
         operations = [op for op in ground.subject.repertoire.operations if applicable(op, ground.fleet.hello)]
         stores = (op for op in operations if ground.subject.repertoire.ids(op.method, op.params(ground.prepared)))
         operation = next(stores, None)
@@ -90,7 +91,7 @@ class Damage:
     # -- bits
 
     def bits(self, kind: str, count: int, seed: int) -> Counter[str]:
-        """How so many flips ended."""
+        """Flip so many bits, one at a time, and count how it ended."""
         dice = random.Random(f"damage {kind} {seed}")
         whole = self._left if kind == "log" else self._closed()
         with contextlib.closing(self._stage(whole)) as stage:
@@ -146,7 +147,7 @@ class Damage:
     # -- files
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Each way to take a file from under a live process, and how it ended. Who waits is seen by the supervisor."""
+        """Each way to take a file from under a live process, and how it ended. The supervisor sees if a call waits."""
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
             for way, do in WAYS.items():
@@ -155,7 +156,7 @@ class Damage:
                     yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
 
     def under_a_live_one(self, name: str, do: Way, *, waits: bool = False) -> str:
-        """How one such way ended."""
+        """Take the file in one such way; return how it ended."""
         self._number += 1
         folder = self._work / f"damage-{self._number}"
         folder.mkdir()
@@ -233,7 +234,7 @@ class Damage:
 def _takes_while_it_waits(
     live: Session, store: Path, database: str, call: Callable[[], object], take: Callable[[], None]
 ) -> bool:
-    """Take the file when the call waits for the lock that another has. False: it waits for no lock, or another one."""
+    """Take the file when the call waits for a lock that another has. False: it waits for no lock, or another one."""
     with watched_child(live.door).watched(store, lambda _: Continue()) as watch, ThreadPoolExecutor(1) as pool:
         with _locked(store / database):
             called = pool.submit(call)
@@ -254,7 +255,7 @@ def _rename(path: Path) -> Callable[[], None]:
 
 
 def _replace(path: Path) -> Callable[[], None]:
-    """As a restored backup does. The copy is made before: to close the file takes back this process's locks on it."""
+    """Replace it as a restored backup does. The copy is made before, as closing the file ends this process's locks."""
     copy = path.with_name(path.name + ".copy")
     with contextlib.suppress(FileNotFoundError):
         shutil.copy(path, copy)
@@ -271,7 +272,7 @@ WAYS: dict[str, Way] = {"removed": _remove, "renamed away": _rename, "replaced":
 
 @contextlib.contextmanager
 def _locked(database: Path) -> Iterator[None]:
-    """Another writes to it, if it is SQLite's and lets others write: who wants to write waits."""
+    """Write to it from outside, if it is SQLite's and lets others write: other writers have to wait."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(sqlite3.Error):
             uri = f"{database.absolute().as_uri()}?mode=rw"
@@ -282,7 +283,7 @@ def _locked(database: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def damaging(spec: str, system: str, out: Path) -> Iterator[Damage]:
-    """A bus with a prepared store to be damaged; what shows a problem is kept in `out`."""
+    """A bus with a prepared store to be damaged; evidence of problems is kept in `out`."""
     must_be_a_process(spec)
     subject = SUBJECTS[system]
     with (
@@ -295,7 +296,7 @@ def damaging(spec: str, system: str, out: Path) -> Iterator[Damage]:
 
 
 def main() -> int:
-    """Damage, and tell."""
+    """Do the damage, and report."""
     system, *more = sys.argv[1:]
     count = int(more[0]) if more else BITS
     spec = more[1] if len(more) > 1 else reference(system)

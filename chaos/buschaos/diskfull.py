@@ -1,14 +1,14 @@
 """The disk fills up: at every level of free space, down to the last page, each operation works or refuses cleanly.
 
 While the disk is full, a refusal must say so (`Subject.says_full`), and the process must live. When there is room
-again, what was refused as certainly not done must not have happened, and nothing by half; every call must succeed, and
-the store must be whole.
+again, a call that was refused as certainly not done must not have happened, and no call by half; every call must
+succeed, and the store must be whole.
 
-So it is where a process has too few descriptors or too little memory, but for the words of the refusal, which nobody
-set; and want of memory may end a process. Who lives through it must work again when there is enough.
+The same holds for a process with too few descriptors or too little memory, but nobody prescribes the words of the
+refusal, and a lack of memory may end a process. A process that lives through it must work again when there is enough.
 
-`python -m buschaos.diskfull` plays a job from stdin inside the namespace of `nemeses.disk` and prints a JSON object a
-level.
+`python -m buschaos.diskfull` plays a job from stdin inside the namespace of `nemeses.disk` and prints one JSON object
+per level.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WANTS_FEW: Wants = (("descriptors", (0, 1, 2)), ("KiB of memory", (0, 256, 1024)
 
 @dataclass
 class Level:
-    """What happened with so much left; the session was opened before the disk filled up, or after."""
+    """The result with so much left; the session was opened before the disk filled up, or after."""
 
     amount: int
     opened: str
@@ -65,7 +65,7 @@ class Level:
 
     @property
     def name(self) -> str:
-        """For the folder of its evidence."""
+        """The name of the folder with its evidence."""
         return f"{self.amount}-{self.of.replace(' ', '-')}-opened-{self.opened}"
 
 
@@ -90,7 +90,7 @@ def run(
     small.mkdir(exist_ok=True)
     command = [sys.executable, "-m", __name__] if folder else disk.python_in_namespace(small, __name__)
     job = {"specs": specs, "system": system, "levels": played, "small": str(small), "work": str(work), "out": str(out)}
-    # A session of its own: Ctrl-C is ours alone.
+    # A session of its own, so that Ctrl-C reaches us alone.
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
@@ -103,7 +103,7 @@ def run(
                 told = json.loads(line)
                 problems = [Problem(**problem) for problem in told["problems"]]
                 yield Level(told["amount"], told["opened"], told["of"], Counter(told["answers"]), problems)
-        except BaseException:  # its taker has seen enough
+        except BaseException:  # the caller has seen enough
             child.terminate()
             raise
     if child.returncode != 0:
@@ -196,7 +196,7 @@ class _FullDisk:
         return None
 
     def _try_to_enter(self, session: Session, level: Level) -> bool:
-        """Who was not let in is nobody, and all its calls would be refused for that."""
+        """Try to enter. A session that was not let in is nobody, and all its calls would be refused for that."""
         try:
             self._enter(session)
         except Refused as error:
@@ -208,7 +208,7 @@ class _FullDisk:
         return True
 
     def _all_calls(self, session: Session, level: Level) -> dict[Operation, Refused]:
-        """Every operation on the full disk; returns those that were refused, and how."""
+        """Call every operation on the full disk; return those that were refused, and how."""
         refused: dict[Operation, Refused] = {}
         for operation in self._operations:
             try:
@@ -244,9 +244,9 @@ class _FullDisk:
     def _look_and_retry(
         self, store: Path, session: Session, recorder: Recorder, level: Level, refused: dict[Operation, Refused]
     ) -> dict[str, Any] | None:
-        """Room again: nothing refused is there; each call works, on the session that saw the full disk."""
+        """With room again, nothing refused is there, and each call works on the session that saw the full disk."""
         subject, hello = self._subject, self._fleet.hello
-        witness = session  # where the state is read from outside, it is only recorded as hers
+        witness = session  # a state that is read from outside is only recorded as this session's
         if subject.read is None:
             witness = Session(self._fleet.door(1, store, {}), recorder, process=4, agent="bob")
         try:
@@ -262,7 +262,7 @@ class _FullDisk:
                 self._fleet.give_back(witness.door, retired=witness.retired)
 
     def _judge_refusals(self, dump: dict[str, Any], refused: dict[Operation, Refused], level: Level) -> None:
-        """Certainly not done is not there; and of several messages all are there or none."""
+        """A call refused as certainly not done left nothing, and of several messages all are there or none."""
         there = {row[self._subject.id] for row in dump["messages"]}
         for operation, error in refused.items():
             ids = self._subject.repertoire.ids(operation.method, operation.params(self._prepared))

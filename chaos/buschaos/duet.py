@@ -1,12 +1,13 @@
 """Two processes on one store: a victim that stands still in an operation, and a peer that works meanwhile.
 
-One preemption: the victim is held at a change, the peer makes its call to the end or until it waits, the victim goes
-on. Two: the peer, too, is held at a change, the victim goes on to its end or until it waits, then the peer does. A lock
-that two break who both saw it stale needs the second. Or the victim is held twice: about to take a lock, while the peer
-takes it and gives it back, and again when it has it, while the peer wants it anew: is it still the same lock?
+One preemption: the victim is held at a change, the peer makes its call to the end or until it waits, and the victim
+goes on. Two: the peer is held at a change, too, the victim goes on to its end or until it waits, and then the peer
+does. The second is needed to find two processes that both saw a lock stale and both break it. Or the victim is held
+twice: about to take a lock, while the peer takes it and gives it back, and again when it has the lock, while the peer
+wants it anew: is it still the same lock?
 
-A peer whose clock is ahead may take over what the victim holds. The victim then goes on with the time moved, and does
-what a holder does that knows of nothing (`PeerCall.late`): that must be refused, or have no effect.
+A peer whose clock is ahead may take over from a victim that holds something. The victim then goes on with the time
+moved, and makes the calls of a holder that knows of nothing (`PeerCall.late`): they must be refused, or have no effect.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
 Order = Literal["victim", "between", "peer", "meanwhile"]
-ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # who is first; between: before later calls
-WAKING: tuple[Order, ...] = ("meanwhile", "peer")  # where the victim waits for the peer's call: when it is made
+ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # the first to call; between: before later calls
+WAKING: tuple[Order, ...] = ("meanwhile", "peer")  # for a victim that waits for the peer's call: when that is made
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
-LIMIT_S = 120.0  # a call that ends is over long before: doors have limits of their own
+LIMIT_S = 120.0  # a call that ends at all is over long before: doors have limits of their own
 SLICE_S = 0.002
-STAND_S = 10.0  # nobody is held longer for another's sake: its caller would give it up, through no fault of its own
-ATTEMPT = 4  # calls at most, that are made again and again
+STAND_S = 10.0  # no process is held longer for another: its caller would give it up, through no fault of its own
+ATTEMPT = 4  # calls at most, in an attempt that is made again and again
 CIRCLE = 12  # calls that only repeat themselves
-IDLE_S = 0.3  # who sleeps so long without a break, in whatever call, waits for another
-# What a process does that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
+IDLE_S = 0.3  # a process that sleeps so long without a break, in any call, waits for another
+# The calls of a process that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
 _WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What came of two calls: what is found, and what each was told."""
+    """The outcome of two calls: the state that is found, and the answer that each got."""
 
     found: dict[str, Any]
     told: tuple[Any, Any]  # the victim, the peer
@@ -64,7 +65,7 @@ class Duet:
         folder.mkdir()
         self._store = folder / "store"
         shutil.copytree(ground.template, self._store, symlinks=True)
-        # The run's name is that of the preparation: one history, in which a token must rise over both.
+        # The run has the name of the preparation: they are one history, and a token must rise over both.
         self._recorder = Recorder(folder / "duet.jsonl", run="points", system=ground.fleet.system)
         self.changes: list[Change] = []  # of the victim
         self.reached: list[int] = []  # the peer's changes until it ended or waited
@@ -88,7 +89,7 @@ class Duet:
     # -- the schedule
 
     def play(self, place: Place, first: Order = "victim") -> Ending:
-        """They are held at these places; at none, they come one after the other."""
+        """Hold them at these places; without a place, they come one after the other."""
         late_ms = WHEN_MS + self._peer.later_ms
         victims_ms = late_ms if self._peer.are_both_late else WHEN_MS
         door, is_first = self._ground.victims.take(), self._operation.is_first
@@ -105,7 +106,7 @@ class Duet:
         ):
             mine = self._caller("victim", victim, [(self._operation.method, self._params)])
             others, later = self._caller("peer", peer, self._peers_calls), self._caller("peer", peer, self._later)
-            # How many changes a reader had made when it slept: what it does when it is woken is no place.
+            # How many changes a reader had made when it slept: its changes after it is woken are no places.
             asleep: int | None = None
             self._began_s = time.monotonic()
             try:
@@ -153,7 +154,7 @@ class Duet:
         return Ending(self._look(), told)
 
     def _let_go_on(self, victims: _Held, peers: _Held, *threads: threading.Thread) -> None:
-        """To their ends; a call that was not made by then is made."""
+        """Let them go on to their ends; a call that was not made by then is made."""
         self._let_go_s = time.monotonic()
         victims.let_go()
         peers.let_go()
@@ -172,12 +173,12 @@ class Duet:
 
     @property
     def slept_s(self) -> float | None:
-        """How long the victim waited with the peer answered and nobody held; None where half of its time was over."""
+        """How long the victim waited with the peer answered and nobody held; None if half of its time was over."""
         free_s = max(self._let_go_s, self._ended_s["peer"])
         return None if free_s - self._began_s > WAITS_S / 2 else self._ended_s["victim"] - free_s
 
     def _plain(self, reply: Any) -> Any:
-        """What an answer says, without what may differ from run to run: numbers, times, and ids that the bus chose."""
+        """An answer without the parts that may differ from run to run: numbers, times, and ids that the bus chose."""
         if isinstance(reply, Refused):
             return {"code": reply.code}
         if isinstance(reply, dict):
@@ -188,7 +189,7 @@ class Duet:
             return reply if reply in self._ids else "*"
         return reply if reply is None or isinstance(reply, bool) else "#"
 
-    # -- who comes, and what is found
+    # -- the sessions, and the state that is found
 
     def _opening(self) -> dict[str, Any]:
         return {"store": str(self._store), "options": dict(self._operation.options)}
@@ -218,19 +219,19 @@ class Duet:
         return self._ground.subject.truth.comparable(self._dump(), self._ids, self._ground.fleet.hello.clock)
 
     def _dump(self) -> dict[str, Any]:
-        """By a process that was not there, or from outside; that is only recorded as the peer's."""
+        """Dump by a process that was not there, or from outside; the latter is only recorded as the peer's."""
         witness = self._witness or self._sessions[-1]
         return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject)
 
     def judge(self) -> list[Problem]:
-        """What must be true whatever the order; the victim goes on first, for what it had in mind may be old by now."""
+        """Check all that must be true in any order; the victim goes on first, as its memory may be old by now."""
         subject, victim = self._ground.subject, self._sessions[0]
         hello = self._ground.fleet.hello
         if subject.is_alone:
             if crowded := list(self._crowd()):
                 return crowded
             victim = next(iter(self._holders()), victim)
-            tell_time(victim, hello, WHEN_MS)  # an opening was not told it
+            tell_time(victim, hello, WHEN_MS)  # an opening was not told the time
         late = list(self._late())
         for epilogue in subject.epilogue:
             if set(epilogue.needs) <= {*hello.nouns, *hello.features}:
@@ -252,7 +253,7 @@ class Duet:
         return [session for session in self._sessions if session.door.store == self._store]
 
     def _crowd(self) -> Iterator[Problem]:
-        """Where one must be alone: who has the store open keeps a third out; where nobody has, the third comes in."""
+        """If one must be alone: a process that has the store open keeps a third out; if none has, a third gets in."""
         holders = self._holders()
         try:
             self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
@@ -265,7 +266,7 @@ class Duet:
             yield Problem(self._operation.noun, told)
 
     def _late(self) -> Iterator[Problem]:
-        """The victim goes on as a holder, after the peer was told that it has it now. Time has moved for both."""
+        """The victim goes on as a holder after the peer was told that it is the holder now. Time has moved for both."""
         mine, theirs = self._told.get("victim"), self._told.get("peer")
         if not isinstance(mine, dict) or not isinstance(theirs, dict):
             return
@@ -291,7 +292,7 @@ class Duet:
         return {name: found.get(name) for name in names}
 
     def schedule(self) -> str:
-        """Who stood where, for a reader."""
+        """Tell a reader who stood where."""
         held = f"{self._operation.name} held before {self.held}, {self._peer.name} "
         if self._peer.ends_a_wait and self.held is None:
             held = f"{self._operation.name} held nowhere, {self._peer.name} "
@@ -329,7 +330,7 @@ class Duet:
 
 
 class _Held:
-    """One of the two, held before its changes of these numbers; at 0 it never is."""
+    """One of the two, held before its changes with these numbers; with 0 it never is."""
 
     def __init__(self, *ordinals: int) -> None:
         self._holds = {ordinal: Hold() for ordinal in ordinals}
@@ -348,12 +349,12 @@ class _Held:
         return self._holds[change.ordinal]
 
     def go_on(self) -> None:
-        """From where it stands, to the next place."""
+        """Let it go on to the next place."""
         if self.change is not None:
             self._holds[self.change.ordinal].released.set()
 
     def let_go(self) -> None:
-        """It goes on, also if it comes there only now."""
+        """Let it go on, even if it comes there only now."""
         for hold in self._holds.values():
             hold.released.set()
 
@@ -361,9 +362,9 @@ class _Held:
 def or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[[], bool]:
     """Is it over, or does the process wait for something that another has?
 
-    A nap between two attempts, or a lock that is asked for, is looked at twice: it may have just been given. Any other
-    sleep counts when it has no break. What stands before the supervisor, for however long, does not wait. Who makes the
-    same few calls again and again does, however it sleeps in between.
+    A nap between two attempts, or a request for a lock, is looked at twice: the lock may have just been given. Any
+    other sleep counts if it has no break. A process that stands before the supervisor, for however long, does not wait.
+    One that makes the same few calls again and again does, however it sleeps in between.
     """
     child = watched_child(door)
     since: list[float] = []
@@ -383,7 +384,7 @@ def or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[
 
 
 def until_it_repeats(changes: list[Change]) -> list[Change]:
-    """Without the attempts that only repeat the one before: how many there were is a matter of time."""
+    """The changes without attempts that only repeat the one before: how many there were is a matter of time."""
     told = [(change.call, change.path, change.size) for change in changes]
 
     def first_repeated(step: int) -> int:
@@ -398,13 +399,13 @@ def until_it_repeats(changes: list[Change]) -> list[Change]:
 
 
 def _goes_in_a_circle(changes: list[Change]) -> bool:
-    """The last calls are up to four, over and over, and none of them writes."""
+    """Are the last calls the same ones, up to four, over and over, and does none of them write?"""
     told = [(change.call, change.path) for change in changes[-CIRCLE:] if change.size is None]
     return len(told) == CIRCLE and any(told[step:] == told[:-step] for step in range(1, ATTEMPT + 1))
 
 
 def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
-    """The last answer, or the first that is an error."""
+    """Make the calls; tell the last answer, or the first error."""
     try:
         for method, params in calls:
             filled = json.loads(json.dumps(params))
@@ -415,7 +416,7 @@ def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[s
 
 
 def until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
-    """Wait for it, and no longer than the limit."""
+    """Wait for it, but no longer than the limit."""
     deadline = time.monotonic() + limit_s
     while not is_so() and time.monotonic() < deadline:
         time.sleep(SLICE_S)

@@ -2,10 +2,11 @@
 
 The points are the changes that the call makes to its database, its answer, and the wait for news. At a point the
 server stands still in a system call; the caller goes, the server has time to hear of it, and moves on. When it has
-ended, the kit itself comes as the same agent and reads. With auto_advance=true it must receive what was not returned
-and nothing that was; with auto_advance=false, all. Only a kill may take the answer with all that it consumed (B4).
+ended, the kit itself comes as the same agent and reads. With auto_advance=true it must receive all messages that were
+not returned, and none that were; with auto_advance=false, all. Only a kill may take the answer with all that it
+consumed (B4).
 
-One call is played without a nemesis first: what it returned is all there was to read.
+One call is played without a nemesis first: it returns all that there is to read.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Played:
     """One sync and its end."""
 
     changes: list[Change]
-    struck: str | None  # where the caller went
+    struck: str | None  # the point at which the caller went
     returned: list[int]  # seqs
-    left: list[int]  # what another session of the same agent received then
+    left: list[int]  # the seqs that another session of the same agent received then
     has_ended: bool
 
 
@@ -87,7 +88,7 @@ class GoneCallers:
         self._subject = SUBJECTS[fleet.system]
 
     def run(self) -> Iterator[CaseResult]:
-        """One result a case, as they come."""
+        """Yield one result per case, as they come."""
         with (
             tempfile.TemporaryDirectory(prefix="busproof-gone-") as folder,
             contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)) as victims,
@@ -101,7 +102,7 @@ class GoneCallers:
         result = CaseResult(case)
         unread: list[int] = []
         ordinals = [0]
-        for ordinal in ordinals:  # 0 is nobody's: the sync is answered, and says what there is to do
+        for ordinal in ordinals:  # at 0 nobody goes: the sync is answered, and shows which points there are
             with contextlib.closing(_Point(self._fleet.system, case, prepared, victims, work / "point")) as point:
                 played = point.play(ordinal)
                 if ordinal == 0:
@@ -117,7 +118,7 @@ class GoneCallers:
 
 
 def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
-    """What was returned is consumed where the cursor moves by itself; all else is still there."""
+    """If the cursor moves by itself, the returned messages are consumed; all others must still be there."""
     consumed = played.returned if case.auto_advance else []
     if case.way == "killed" and case.auto_advance and not played.left:
         consumed = unread
@@ -166,7 +167,7 @@ class _Point:
         return Session(door, self._recorder, process=process, agent=agent)
 
     def play(self, ordinal: int) -> Played:
-        """The sync, the going, the end of the server, and what is left to read."""
+        """Play the sync, the going and the end of the server, and read the rest."""
         self._ordinal = ordinal
         self._door.call("open", {"store": str(self._store)})
         self._enter(self._victim, self._prepared)
@@ -224,20 +225,20 @@ class _Point:
         self._gone.set()
 
     def _let_it_give_back(self) -> None:
-        """Before the connection closes: a cancel alone must do it. The kit's write comes after what stood still."""
+        """Before the connection closes: a cancel alone must do it. The kit's write comes after the held call."""
         self._consumer.drain(self._kit, self._prepared)
         time.sleep(PAUSE_S if self._case.waits else 0)
         if self._case.auto_advance:
             _until(lambda: self._hear(0.01) or self._place()[0] == self._before[0], GIVING_BACK_S)
 
-    # -- what is known
+    # -- the facts
 
     @property
     def _is_killed(self) -> bool:
         return self._case.way == "killed" and self._gone.is_set()
 
     def _hear(self, timeout_s: float) -> bool:
-        """One more line of the server, if there is one."""
+        """Read one more line of the server, if there is one."""
         with contextlib.suppress(Lost):
             self._heard.append(json.loads(self._child.read_line(self._consumer.method, timeout_s)))
             return True
@@ -262,7 +263,7 @@ class _Point:
         return kept
 
     def close(self) -> None:
-        """End what still runs."""
+        """End everything that still runs."""
         self._door.kill()
         self._kit.door.close()
         with contextlib.suppress(ValueError):  # closed already

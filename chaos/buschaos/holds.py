@@ -2,16 +2,16 @@
 
 An operation is played by a victim. At each change that it makes to the store, and at each lock that it takes or gives
 back, it is held; a peer makes a call to its end, or until it waits for something that the victim has; then the victim
-goes on. That is every interleaving of the two with one preemption, on any program. Then those with two, in which the
-peer is held as well and the victim goes on first (`duet`): all, or as many as are asked for.
+goes on. That is every interleaving of the two with one preemption, on any program. Then come those with two, in which
+the peer is held as well and the victim goes on first (`duet`): all, or as many as are asked for.
 
 The pairs that somebody thought of come first, each at every place. Then each operation meets every other one, itself
 too, at a few places each: as many of these pairs as are asked for, drawn by the seed (`crossed`).
 
-Who waits is held until what it waits for is there (`waits`), and must be woken then.
+A reader that waits is held until its news is there (`waits`), and must be woken then.
 
-No pair of calls needs rules of its own. The two orders in which nobody is held are played first: what is found after
-them, and what each was told, is all that may be found and told here, whoever stood still and where.
+No pair of calls needs rules of its own. The two orders in which nobody is held are played first. Their states and their
+answers are the only ones that may be found and told here, no matter who stood still and where.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from busproof.history import Event, write
 from busproof.protocol import HelloReply
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
-POINTS_OF_PAIR = 40  # of one operation and one peer's call; more are drawn by the seed
-SHARES = 4  # of what is left for each pair one may take, for most take less than theirs
-DEATHS = 3  # stores of an operation that somebody left who died in it
+POINTS_OF_PAIR = 40  # of one operation and one peer's call; if there are more, the seed draws
+SHARES = 4  # of the time left for each pair that one may take, as most take less than theirs
+DEATHS = 3  # stores per operation, each left by a process that died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
 TWICE_OF_SLOW_STARTERS = 2
 CROSSED = 40  # pairs that nobody named, and
@@ -60,7 +60,7 @@ CROSSED_OF_SLOW_STARTERS = 4
 
 Pair = tuple[Operation, PeerCall]
 _T = TypeVar("_T")
-Shown = list[tuple[Problem, Path]]  # what a place showed, and the history of it
+Shown = list[tuple[Problem, Path]]  # the problems of a place, each with its history
 Told = queue.SimpleQueue[Shown | None]  # of each place of a pair; None when the pair is over
 
 
@@ -77,7 +77,7 @@ class PairResult:
     longest_ms: int = 0  # that it was kept waiting after the victim had gone on
     left_out: int = 0  # points for which there was no time
     answered: int = 0  # points at which neither of the two was refused
-    spared: int = 0  # points at which a reader that was not woken once would wait as long again
+    spared: int = 0  # points left out, as a reader that was not woken once would wait as long again
     problems: Shown = field(default_factory=list)
 
     def add(self, place: Place, duet: Duet) -> None:
@@ -89,10 +89,10 @@ class PairResult:
 
 
 class Holds:
-    """Plays pairs; the victims are processes of the fleet's first bus. `tell` hears of each point's problems.
+    """Plays pairs; the victims are processes of the fleet's first bus. `tell` gets each point's problems.
 
-    `twice`: at how many places of a pair both stand still; `crossed`: how many pairs that nobody named;
-    `only` is one place of each pair, `against` one peer's call; `waits`: readers that wait, and nothing else.
+    `twice` is the number of places of a pair at which both stand still, `crossed` the number of pairs that nobody
+    named; `only` is one place of each pair, `against` one peer's call; `waits`: readers that wait, and nothing else.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Holds:
         self._is_enough = threading.Event()
 
     def run(self) -> Iterator[PairResult]:
-        """One result a pair, in their order. Several are played side by side, one a core: most of it is waiting."""
+        """Yield one result per pair, in order. Several are played side by side, one per core: most of it is waiting."""
         with scratch("holds", room_bytes=ROOM_OF_FEW_BYTES) as work, contextlib.ExitStack() as stack:
             pairs = self._pairs()
             sides: queue.SimpleQueue[_Side] = queue.SimpleQueue()
@@ -158,7 +158,7 @@ class Holds:
             yield from self._in_order(play, ordered, count)
 
     def _pairs(self) -> list[Pair]:
-        """Those that have a name, and of the others as many as are asked for; one place or one peer is of either."""
+        """The pairs that have a name, and as many others as are asked for; one place or one peer may be of either."""
         if self._waits:
             return [pair for pair in self._subject.repertoire.waits if pair[0] in self._operations]
         named = pairs_of(self._subject, self._operations, self._fleet.hello)
@@ -170,7 +170,7 @@ class Holds:
         return [*named, *_drawn(others, self._crossed, f"{self._seed} crossed")]
 
     def _in_order(self, play: Callable[..., PairResult | None], pairs: list[Pair], count: int) -> Iterator[PairResult]:
-        """What they show is told in the order of the pairs, of the first that is not over as it comes."""
+        """Tell the problems in the order of the pairs, those of the first unfinished one as they come."""
         with ThreadPoolExecutor(max(count, 1)) as pool:
             told: list[Told] = [queue.SimpleQueue() for _ in pairs]
             plays = [pool.submit(play, *pair, len(pairs) - n, told[n]) for n, pair in enumerate(pairs)]
@@ -183,7 +183,7 @@ class Holds:
                     else:
                         self.left_out += 1
             finally:
-                self._is_enough.set()  # who still plays ends after the place where it is
+                self._is_enough.set()  # a pair that is still played ends after its current place
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _another_fleet(self) -> contextlib.closing[Fleet]:
@@ -211,7 +211,7 @@ class Holds:
         seed = f"{self._seed} {two.operation.name} {two.peer.name}"
         count = min(self._points, POINTS_OF_CROSSED) if two.peer.is_crossed else self._points
         every = [Place(change.ordinal) for change in changes]
-        # A reader may look again and again for as long as it waits: the first looks are all looks.
+        # A reader may look again and again for as long as it waits: its first looks stand for all.
         once = every[:count] if two.peer.ends_a_wait else _drawn(every, count, seed)
         reached = self._places(two, once, serial, result, time)
         if two.peer.ends_a_wait:  # in its sleep, too
@@ -225,9 +225,9 @@ class Holds:
         result.not_asked += sum(len(places) - min(len(places), self._twice) for places in (both, again))
 
     def _after_deaths(self, two: _Two) -> Iterator[_Two]:
-        """On stores that somebody left who died in the operation: whoever comes has to clear them up.
+        """Play on stores left by a process that died in the operation: the next one has to clear them up.
 
-        Where it makes a file that will be gone again, a scratch file or a lock, it dies when that is there.
+        If it makes a file that will be gone again, a scratch file or a lock, it dies while that is there.
         """
 
         def stage() -> contextlib.closing[Stage]:
@@ -247,7 +247,7 @@ class Holds:
             yield replace(two, ground=replace(two.ground, template=template, history=template.with_suffix(".jsonl")))
 
     def _orders(self, two: _Two) -> tuple[list[Ending], list[Change]]:
-        """What comes of each order, and what the victim changes when it is first."""
+        """The ending of each order, and the changes that the victim makes when it is first."""
         endings, changes = [], list[Change]()
         for first in WAKING if two.peer.ends_a_wait else ORDERS if two.peer.later else ("victim", "peer"):
             ending, duet = self._play(two, Place(0), first)
@@ -259,7 +259,7 @@ class Holds:
     def _places(
         self, two: _Two, places: list[Place], serial: list[Ending], result: PairResult, time: Time
     ) -> list[tuple[Place, list[int]]]:
-        """Play them; where the peer came from each."""
+        """Play them; return each with the places that the peer reached from there."""
         reached = []
         ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}")
         for number, place in enumerate(ordered):
@@ -309,7 +309,7 @@ class Holds:
 
 @dataclass(frozen=True)
 class _Side:
-    """The processes that play one pair at a time, and where their stores are."""
+    """The processes that play one pair at a time, and the folder of their stores."""
 
     ground: Ground
     peers: Victims
@@ -318,7 +318,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Two:
-    """Who is played against whom, and on what; who hears what it shows."""
+    """An operation and the peer's call against it, the store on which they are played, and the queue for problems."""
 
     side: _Side
     ground: Ground  # of the side, or of a store that somebody left
@@ -327,24 +327,24 @@ class _Two:
     shown: Told
 
     def found(self, result: PairResult, problems: Shown) -> None:
-        """One place more was judged."""
+        """Add the problems of one more place."""
         result.problems += problems
         self.shown.put(problems)
 
     def again(self, place: Place) -> str:
-        """What plays this place alone."""
+        """The options that play this place alone."""
         return f"--only {self.operation.name!r} --against {self.peer.name!r} --at {place}"
 
 
 def _drawn(things: list[_T], count: int, seed: str) -> list[_T]:
-    """So many of them, in their order; the same for the same seed."""
+    """Draw `count` of them, in their order; the same for the same seed."""
     if len(things) <= count:
         return things
     return [things[number] for number in sorted(random.Random(seed).sample(range(len(things)), count))]
 
 
 def _at_locks(two: _Two, changes: list[Change]) -> Iterator[Place]:
-    """Where the victim is about to take a file's lock, and everywhere behind that. What SQLite locks is its own."""
+    """Where the victim is about to take a file's lock, and everywhere behind that. SQLite's locks do not count."""
     for lock in changes:
         path = two.ground.template / lock.path
         is_sqlites = is_derived(lock.path) or (path.is_file() and path.read_bytes()[:6] == b"SQLite")
@@ -353,16 +353,16 @@ def _at_locks(two: _Two, changes: list[Change]) -> Iterator[Place]:
 
 
 def is_playable(subject: Subject, operation: Operation, hello: HelloReply) -> bool:
-    """Can a process be held in it while another has the store open? Where one must be alone, while another wants it."""
+    """Can a process be held in it while another has the store open or, if one must be alone, while another wants it?"""
     is_session = operation.method in SESSION_METHODS
     return applicable(operation, hello) and not operation.empty_store and is_session == subject.is_alone
 
 
 def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
-    """Who is held against what. Nothing is held against nothing, and no deadline is over for the peer alone.
+    """Pair each operation with peers' calls. None is held against nothing, and no deadline is over for the peer alone.
 
     An operation for which nobody thought of a peer has itself, called by another process. Each has itself once more on
-    a store that somebody left who died in it: two that clear up after a third.
+    a store left by a process that died in it: two that clear up after a third.
     """
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     pairs = []
@@ -383,11 +383,11 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
 
 
 def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
-    """Each operation against every other call that there is, itself too, by another process: nobody thought of them.
+    """Pair each operation with every call, its own too, by another process: nobody thought of these pairs.
 
-    What is promised at least once is left out: two of them may do what neither order does. So is what opens a store in
-    its own way, for both work on one; and pairs that have a name. Where one must be alone with a store, no other can be
-    there to call.
+    Operations that are promised at least once are left out: two of them may have an effect that neither order has. So
+    are those that open a store in their own way, as both work on one, and pairs that have a name. If one must be alone
+    with a store, no other can be there to call.
     """
     if subject.is_alone:
         return []
@@ -412,7 +412,7 @@ def _is_refused(ending: Ending) -> bool:
 
 
 def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
-    """Was it woken by what it waited for? Where one of the two was refused, nothing came, or nobody waited."""
+    """Was it woken by the call that it waited for? If one of the two was refused, nothing came, or nobody waited."""
     assert duet.slept_s is not None
     if _is_refused(ending):
         return
@@ -424,7 +424,7 @@ def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iter
 
 
 def _odd(two: _Two, _: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
-    """Is it what one of the two orders gives?"""
+    """Is the ending that of one of the two orders?"""
     operation, peer = two.operation, two.peer
     if any(ending.told == one.told and tables(ending.found) == tables(one.found) for one in serial):
         return

@@ -1,8 +1,8 @@
-"""A second pair of eyes: what the files of a store say, whatever the bus says of itself.
+"""A second pair of eyes: it reads the files of a store, whatever the bus says of itself.
 
-It runs in a process of its own (`python -m buschaos.inspector MODULE:FUNCTION`, a
-Subject's own: a folder a line in, a JSON object a line out),
-because a damaged or half-grown `-shm` file kills its reader with SIGBUS, and that is a finding, not our end.
+It runs in a process of its own (`python -m buschaos.inspector MODULE:FUNCTION`, with a Subject's own function: one
+folder per line in, one JSON object per line out), because a damaged or half-grown `-shm` file kills its reader with
+SIGBUS, and that is a finding, not our end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIMIT_S = 60.0
 
 @functools.cache
 def _warm() -> Warm:
-    """A run looks with a dozen of them, one after the other; most of what each costs is to import the systems."""
+    """A run looks with a dozen of them, one after the other; most of the cost of each is to import the systems."""
     warm = Warm(["buschaos.inspector"])
     atexit.register(warm.close)
     return warm

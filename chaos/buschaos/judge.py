@@ -22,10 +22,10 @@ from busproof.systems import run_checks
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a run showed."""
+    """The findings of a run."""
 
     problems: list[Problem]
-    undecided: list[str]  # what could not be told, and why
+    undecided: list[str]  # the questions that could not be decided, and why
 
 
 def read_to_the_end(
@@ -62,7 +62,7 @@ def read_to_the_end(
 
 
 def record_export(recorder: Recorder, process: int, facts: dict[str, Any]) -> None:
-    """What stands in bus.jsonl, as an event that the check `export` reads."""
+    """Record the content of bus.jsonl as an event that the check `export` reads."""
     if "died" not in facts and "lines" in facts:
         lines = {"lines": [seq for seq, _ in facts["lines"] or []], "torn": bool(facts["bad_lines"])}
         recorder.record("invoke", process=process, op="read_export")
@@ -81,19 +81,19 @@ def _session(fleet: Fleet, store: Path, recorder: Recorder, number: int, agent: 
 
 
 def of_history(history: Path) -> Judgement:
-    """What the kit's own checks say of a file."""
+    """The findings of the kit's own checks on a file."""
     return of_events(list(scan(history)))
 
 
 def of_events(events: Sequence[Event | Broken]) -> Judgement:
-    """What they say of a history: a witness is a problem of the noun whose rows its check decides."""
+    """Their findings on a history: a witness is a problem of the noun whose rows its check decides."""
     problems: list[Problem] = []
     undecided: list[str] = []
     system = next(event.system for event in events if isinstance(event, Event))
     rows = catalogue(system).values()
     nouns = {row.check: row.noun for row in rows if row.check}
     for verdict in run_checks(events):
-        noun = nouns.get(f"history.{verdict.check}", "log")  # of the file itself there is no row
+        noun = nouns.get(f"history.{verdict.check}", "log")  # there is no row about the file itself
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
         if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
             undecided.append(f"{verdict.check}: {verdict.reason}")

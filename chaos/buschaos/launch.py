@@ -4,8 +4,8 @@ FD is one end of a socket pair. The supervisor sends the filter's program; this 
 file descriptor on which the kernel will announce stopped calls, and then executes CMD. The filter survives exec and
 is inherited by every thread and child, so any program in any language is supervised.
 
-A program of its own, because `preexec_fn` in a threaded parent may deadlock. It needs no privilege: NO_NEW_PRIVS is
-what lets everybody install a filter. Imports are few, since every kill pays for this start.
+It is a program of its own, because `preexec_fn` in a threaded parent may deadlock. It needs no privilege: NO_NEW_PRIVS
+lets everybody install a filter. Imports are few, since every kill pays for this start.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""How much of a run there will be: until its time is over, enough problems are known, or the user has seen enough.
+"""The limits of a run: it ends when its time is over, enough problems are known, or the user has seen enough.
 
 A run that was cut short tells what it knows and what it left out. No row of an act that was cut short is green.
 """
@@ -22,7 +22,7 @@ class Enough(Exception):
 
 
 class Time:
-    """How long something may take; without end where nobody said."""
+    """How long something may take; without end if nobody set a limit."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end_s = math.inf if seconds is None else time.monotonic() + seconds
@@ -34,7 +34,7 @@ class Time:
 
     @property
     def left_s(self) -> float:
-        """Seconds; infinite where there is no end."""
+        """Seconds; infinite if there is no end."""
         return max(0.0, self._end_s - time.monotonic())
 
     @property
@@ -43,14 +43,14 @@ class Time:
         return self._end_s < math.inf
 
     def part(self, of: int, least_s: float = 0.0) -> Time:
-        """The share of the next of so many that are still to come; what one does not need is left to the others.
+        """The share of the next of so many parts still to come; time that one part does not need goes to the others.
 
-        Less than the least is worth nothing: there the first have it, and the last nothing.
+        Less than the least is worth nothing: in that case the first parts have it, and the last have nothing.
         """
         return Time(min(self.left_s, max(self.left_s / of, least_s)) if self.is_limited else None)
 
     def ordered(self, items: Sequence[T], seed: str, kind: Callable[[T], object] | None = None) -> list[T]:
-        """As they are; where not all may have their turn, in an order that the seed draws, one of each kind first."""
+        """As they are; if not all may have their turn, in an order that the seed draws, one of each kind first."""
         drawn = list(items)
         if not self.is_limited:
             return drawn
@@ -78,7 +78,7 @@ class Progress:
         self.points += 1
 
     def found(self, problem: Problem, act: str) -> None:
-        """Of an act. Raises Enough at the last kind asked for; another choice than the reference's does not count."""
+        """A problem of an act. Raises Enough at the last kind asked for; a dialect does not count."""
         if problem.is_dialect or problem.kind in self._kinds:
             return
         self._kinds.add(problem.kind)

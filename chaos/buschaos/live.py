@@ -1,6 +1,6 @@
 """`busproof chaos` while it runs: where it is, how many points were judged, and each kind of problem when it is found.
 
-At a terminal it is one line that moves, above it the problems. In a pipe each step is a line.
+At a terminal it is one line that moves, with the problems above it. In a pipe each step is a line.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Live(Progress):
             self._status.stop()
 
     def say(self, text: str) -> None:
-        """What was done last."""
+        """Show the step that was done last."""
         self._step = one_line(text)
         if self._console is None:
             print(self._step, file=self._out, flush=True)
         self._show()
 
     def point(self) -> None:
-        """One more."""
+        """Count one more point."""
         super().point()
         self._show()
 
     def tell(self, problem: Problem) -> None:
-        """A kind of problem that is new."""
+        """Show a kind of problem that is new."""
         self._found += 1
         told = one_line(f"✗ {problem.noun}: {problem.why}" + (f" ({problem.point})" if problem.point else ""))
         told = told if len(told) <= TOLD_MAX else told[: TOLD_MAX - 1] + "…"
@@ -66,7 +66,7 @@ class Live(Progress):
             self._console.print(Text(told, style="red"), soft_wrap=True)
 
     def line(self) -> str:
-        """How far it is."""
+        """How far the run is."""
         left = f", {self._limit.left_s:.0f} s left" if self._limit.is_limited else ""
         found = f"{self._found} kinds of problems" if self._found else "no problem"
         spent_s = time.monotonic() - self._began_s

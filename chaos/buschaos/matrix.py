@@ -1,9 +1,9 @@
 """Which act finds which planted fault: `python -m buschaos.matrix OUT.md`, from a run of every mutant that says CHAOS.
 
-`OUT.md SYSTEM/NAME…` plays these alone and leaves the rest of the page as it is; `OUT.md --new`, those it lacks.
+`OUT.md SYSTEM/NAME…` plays these alone and leaves the rest of the page as it is; `OUT.md --new` plays those it lacks.
 
-Each mutant is played as its CHAOS tells, and found if every row that it names is failed. A fault that is not found
-stands in the table as such.
+Each mutant is played as its CHAOS tells, and found if every row that it names fails. A fault that is not found stands
+in the table as such.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from busproof.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
 from busproof.runner import Outcome
 
-Found = dict[tuple[str, str], tuple[bool, float]]  # by system and name: whether, and in how many seconds
+Found = dict[tuple[str, str], tuple[bool, float]]  # by system and name: whether it was found, and in how many seconds
 
 _ACTS = {
     "kills": "random kills",
@@ -48,7 +48,7 @@ def planted() -> list[Mutant]:
 
 
 class AllFail(Progress):
-    """Ends a run when each of these rows has failed: what comes after would say nothing new of a mutant."""
+    """Ends a run when each of these rows has failed: the rest would say nothing new of a mutant."""
 
     def __init__(self, rows: Iterable[str], system: str) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class AllFail(Progress):
 def outcomes(
     bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, until: Iterable[str] = ()
 ) -> dict[str, Outcome]:
-    """Row → outcome of as much of a run as CHAOS of a mutant tells; `until` all of these rows fail."""
+    """Row → outcome of as much of a run as a mutant's CHAOS tells, at most until all rows of `until` have failed."""
     return by_row(play(bus, out, system, how, seed, AllFail(until, system) if until else None), system)
 
 
@@ -75,7 +75,7 @@ def by_row(played: Run, system: str) -> dict[str, Outcome]:
 
 
 def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, progress: Progress | None = None) -> Run:
-    """As much of a run as CHAOS of a mutant tells: the fields of `Settings`, in plain words."""
+    """Play as much of a run as a mutant's CHAOS tells: the fields of `Settings`, in plain words."""
     only, ways = how.get("only"), how.get("ways", ())
     only = (only,) if isinstance(only, str) else only
     fields = {
@@ -89,7 +89,7 @@ def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, p
         "shorts": SHORT in how.get("errors", ()),
     }
     if ways:
-        # A sync with news that advances by itself: whatever it lost or doubled shows.
+        # A sync with news that advances by itself: every message that it lost or doubled shows.
         fields["cases"] = tuple(case for case in CASES if case.auto_advance and not case.waits and case.way in ways)
         fields["gone"] = True
     settings = Settings(specs=[bus], out=out, system=system, seed=seed, torn=in_the_middle, **fields)
@@ -97,7 +97,7 @@ def play(bus: str, out: Path, system: str, how: dict[str, Any], seed: int = 1, p
 
 
 def is_found(mutant: Mutant, told: dict[str, Outcome]) -> bool:
-    """Is every row that it names failed?"""
+    """Has every row that it names failed?"""
     rows = catalogue(mutant.system)
     return all(told[row] == ("fail" if rows[row].level == "MUST" else "warn") for row in mutant.killed_by)
 
@@ -139,7 +139,7 @@ def _rows(found: Found) -> Iterator[str]:
 
 
 def known(text: str) -> Found:
-    """What a page tells."""
+    """The results that a page tells."""
     rows = re.findall(r"^\| (\w+)/(\w+) \| .* \| ([^|]*) \| [^|]* \| (\d+) \|$", text, re.MULTILINE)
     return {(system, name): (not acts.startswith("not found"), float(s)) for system, name, acts, s in rows}
 

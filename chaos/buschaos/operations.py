@@ -1,10 +1,10 @@
 """Operations whose every write point is killed, and the store on which they are played.
 
 An operation needs no rules of its own. On a prepared store it is played once without a nemesis; the state before and
-the state after are then all that may be found when a kill cut it short, and the state after is what a retry must
-reach. So a new operation is a new row in the `operations` of its subject.
+the state after are then the only ones that may be found when a kill cut it short, and a retry must reach the state
+after. So a new operation is a new row in the `operations` of its subject.
 
-It must be idempotent: playing it twice is playing it once. One that is not (`is_once`) is called again only where it is
+It must be idempotent: playing it twice is playing it once. One that is not (`is_once`) is called again only if it is
 certain that nothing happened. A method that has no operation stands among the subject's `reads`, or in `like` with a
 reason. A test holds all three against the protocol, and sees that reads change nothing.
 """
@@ -24,10 +24,10 @@ LATER_MS = 90_000  # from the first part of the preparation to the second: longe
 # When the operations happen: later again, or a renewal would change nothing.
 WHEN_MS = T0_MS + LATER_MS + 10_000
 BIG = "x" * 9000  # a payload for a blob, three pages long
-WAITS_S = 20  # who waits, waits so long in real time; woken after half of it, it was not woken
+WAITS_S = 20  # a call that waits, waits so long in real time; one that ends after half of it was not woken
 
 
-Prepared = Any  # what a subject remembers of the store that it prepared; only its own operations look into it
+Prepared = Any  # a subject's memory of the store that it prepared; only its own operations look into it
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ class Operation:
     lacks: tuple[str, ...] = ()  # features that a bus must not have: those that have them play another operation for it
     is_once: bool = False  # twice is not once
     empty_store: bool = False  # played on an empty folder
-    is_first: bool = False  # the session's first call: nothing has been said who it is
-    again: tuple[str, ...] = ()  # codes that the same call again may be refused with, once it has happened
-    says: tuple[str, ...] = ()  # what its reply must not deny: a refused claim is no claim, a full disk no contention
+    is_first: bool = False  # the session's first call: it has not said yet who it is
+    again: tuple[str, ...] = ()  # codes with which the same call may be refused, once it has happened
+    says: tuple[str, ...] = ()  # fields that must not be false: a refused claim is no claim, a full disk no contention
     ages: Callable[[Path], None] = lambda _: None  # makes the store as an older program left it
-    shows: tuple[str, ...] = ()  # what its reply shows of the state: after an error, that or a refusal
+    shows: tuple[str, ...] = ()  # fields of its reply that show the state: after an error, the same or a refusal
     options: tuple[tuple[str, Any], ...] = ()  # with which its store is opened
     # A transaction for each message that waits: in a session it comes before all that may bring another.
     comes_first: bool = False
-    # Two of them at once may do what neither order does: where it is promised at least once, both may handle a message.
+    # Two at once may have an effect that neither order has: both may handle a message that is promised at least once.
     is_at_least_once: bool = False
-    # What is done before the nemesis comes. An operation that has this starts or ends processes, which are on no disk:
-    # a real victim dies at each point, a signal that it sends is one, and no call is told an error: that is an answer.
+    # The work before the nemesis comes. An operation that has this starts or ends processes, which are on no disk: a
+    # real victim dies at each point, a signal that it sends is one, and no call is told an error: that is an answer.
     first: Callable[[Session], None] | None = None
-    # Another session looks whether the reply to these params was true; what it finds wrong, or nothing.
+    # Another session checks whether the reply to these params was true; the fault that it finds, or nothing.
     confirm: Callable[[Session, dict[str, Any], dict[str, Any]], str] | None = None
 
 

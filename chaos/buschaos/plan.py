@@ -1,9 +1,9 @@
-"""The plan of a run: who calls what, and who is killed where. Drawn whole before the run; the same seed, the same plan.
+"""The plan of a run: each agent's calls, and the place of each kill. It is drawn whole before the run, from the seed.
 
-A plan is data and knows nothing of the clock or of the bus. What depends on the run is filled in by the player: the
-seq to acknowledge (a share of what was polled last), the token of a claim, the place of a kill, which is drawn as a
-multiple of what such a call usually takes, in time or in changes of files, and paddings, of which only the length is
-drawn.
+The same seed gives the same plan. A plan is data and knows nothing of the clock or of the bus. The player fills in all
+that depends on the run: the seq to acknowledge (a share of the messages polled last), the token of a claim, the place
+of a kill, which is drawn as a multiple of the usual cost of such a call, in time or in changes of files, and paddings,
+of which only the length is drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from busproof.suite import T0_MS
 ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s lives through one and not through two
 # How a clock is wrong for a round: an hour behind, ahead by more than a lease, and standing since the round before.
 OFFSETS_MS = (-3_600_000, 120_000, -ROUND_MS)
-CALLS_PER_KILL = 20  # to start a process takes as long as fifty calls: fewer, and agents would seldom meet
+CALLS_PER_KILL = 20  # starting a process takes as long as fifty calls: with fewer, agents would seldom meet
 CALLS_PER_KILL_SLOW = 80  # as long as three hundred
 CALLS_MIN = 24  # for each agent
 AFTER_MS, DOWN_MS = 1_000, 400  # at most, of a server: a round takes seconds, a client's patience is longer
@@ -48,7 +48,7 @@ class Call:
     method: str
     params: dict[str, Any]
     death: Death | None = None
-    is_once: bool = False  # twice would be two: where nobody knows what became of it, nobody calls again
+    is_once: bool = False  # a second call would do it twice: if nobody knows its outcome, nobody calls again
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class AgentPlan:
 
 @dataclass(frozen=True)
 class ServerDeath:
-    """The server under a bus is killed so long after a round began, or after it came back, and is away so long."""
+    """A kill of the server under a bus: how long after a round began or it came back, and how long it is away."""
 
     after_ms: int
     down_ms: int
@@ -84,7 +84,7 @@ class Plan:
         return len(self.agents[0].rounds)
 
     def now_ms(self, round_: int) -> int:
-        """What the sessions' clocks say in a round, where they are right."""
+        """The time that the sessions' clocks show in a round, if they are right."""
         return T0_MS + round_ * ROUND_MS
 
     def as_json(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def draw(
 
 
 def with_server_deaths(plan: Plan) -> Plan:
-    """The same, and the server under the bus dies in each round."""
+    """The same plan, but the server under the bus dies in each round."""
     dice = random.Random(f"busproof chaos server {plan.seed}")
 
     def death() -> ServerDeath:
@@ -153,11 +153,11 @@ def _in_rounds(calls: list[Call], count: int) -> tuple[tuple[Call, ...], ...]:
 
 
 class Role:
-    """What an agent of this kind may do next."""
+    """A kind of agent, and the calls that it may make next."""
 
     name = ""
     needs: frozenset[str] = frozenset()
-    lacks: frozenset[str] = frozenset()  # those that have one of these play another role for it
+    lacks: frozenset[str] = frozenset()  # buses that have one of these play another role for it
     processes = 1  # that work side by side under one agent's name
     reads = False  # something waits for it in the end
     first: tuple[Call, ...] = ()
@@ -167,5 +167,5 @@ class Role:
         raise NotImplementedError
 
     def in_first_round(self, call: Call) -> Call:
-        """What this call is while others may not have begun."""
+        """The call to make in its place while others may not have begun."""
         return call

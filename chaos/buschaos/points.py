@@ -1,7 +1,7 @@
 """A point: one fault at one place of one operation. Every act is a set of points; `--at` names one of them.
 
 The place is the ordinal of a change (`nemeses.syscalls.Change`), the answer included; 0 is right after the answer.
-Where nobody comes to harm and two only stand still, it is a place in both.
+If nobody comes to harm and two only stand still, it is a place in both.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Point:
-    """Where, and what. `is_sticky`: the error stays until the call is over; after a short write the disk is full."""
+    """Place and fault. `is_sticky`: the error stays until the call is over; after a short write the disk is full."""
 
     ordinal: int
     verdict: Verdict
     is_sticky: bool = False
 
     def decide(self, change: Change) -> Verdict:
-        """What happens to a change. A tear needs a write that is longer; where it is not, it is a kill.
+        """The verdict on a change. A tear needs a write that is longer; if the write is not, it is a kill.
 
-        Where a short write is not longer, all of it is taken.
+        If a write to be shortened is not longer, all of it is taken.
         """
         if change.ordinal != self.ordinal:
             return self._still(change) if self.is_sticky and change.ordinal > self.ordinal else Continue()
@@ -54,7 +54,7 @@ class Point:
         return decide
 
     def _still(self, change: Change) -> Verdict:
-        """What meets a later change."""
+        """The verdict on a later change."""
         match self.verdict:
             case Fail(number) if may_fail(change, number):
                 return self.verdict
@@ -63,7 +63,7 @@ class Point:
         return Continue()
 
     def describe(self, struck: Change | None) -> str:
-        """For a reader. The change that was struck may be another than in the rehearsal: ids and pages vary."""
+        """For a reader. The change that was struck may differ from the one in the rehearsal: ids and pages vary."""
         match self.verdict:
             case _ if struck is None:
                 return "killed after the answer" if self.ordinal == AFTER_THE_ANSWER else "not struck"
@@ -98,9 +98,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the victim of a hold stands still, and where its peer does, after it; 0: nowhere.
+    """The place at which the victim of a hold stands still, and the one of its peer, after it; 0: nowhere.
 
-    `then`: where the victim stands still once more, when the peer has made its first call.
+    `then`: the place at which the victim stands still once more, when the peer has made its first call.
     """
 
     ordinal: int
@@ -114,7 +114,7 @@ class Place:
 
 
 def parse(text: str) -> Point | Place:
-    """A point from its text. Raises ValueError where it is none."""
+    """A point from its text. Raises ValueError if it is none."""
     place, _, fault = text.partition(":")
     kind, _, more = fault.partition(":")
     if kind == "hold" and more.startswith("then:"):
@@ -153,12 +153,12 @@ _RENAMES = ("rename", "renameat", "renameat2")
 _WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 _GROWS = (*_WRITES, "ftruncate", "truncate", "fallocate", "sendfile")
 _COPIES = ("copy_file_range", "splice")
-_FILLS = (*_WRITES, "fallocate", "sendfile", *_COPIES)  # who needs room: a file can still be cut, and synced
+_FILLS = (*_WRITES, "fallocate", "sendfile", *_COPIES)  # calls that need room: a file can still be cut, and synced
 SYNCS = ("fsync", "fdatasync")
 _REMOVES = ("unlink", "unlinkat", "rmdir")
 READS = bpf.READS
 
-# Which errors a call can meet on a real system (its manual page), and so which are injected.
+# The errors that a call can meet on a real system (its manual page), and so those that are injected.
 CAN = {
     errno.ENOSPC: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *SYNCS},
     errno.EDQUOT: {*_MAKES, *_RENAMES, *_GROWS, *_COPIES, *SYNCS},

@@ -1,14 +1,14 @@
-"""Power loss: what a disk may hold when the power goes, at every step of a session that plays all operations.
+"""Power loss: the disks that may be left when the power goes, at every step of a session that plays all operations.
 
 The session is played once and recorded. Every cut of its tape (`tape.cuts`) is a disk; a process that was not there
 opens it, looks and works on. Then each operation dies before it syncs, the same call is made again, and the power
-goes. What must hold is what the bus declares in hello.durability:
+goes. The bus declares in hello.durability what must hold:
 
     power-loss     nothing that was acknowledged is missing: the state is the one after the last answer, or after the
                    call that was under way
-    process-crash  the store opens and is whole, and holds the state after some call: what is left is a prefix. No row
-                   lacks its blob, no file claims what the database does not hold. How much was lost is told. Where
-                   files and a database are written apart (`Truth.pieces`), each of them is whole.
+    process-crash  the store opens and is whole, and holds the state after some call: a prefix is left. No row lacks
+                   its blob, no file claims more than the database holds. How much was lost is told. If files and a
+                   database are written apart (`Truth.pieces`), each of them is whole.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
-IMAGES_OF_SESSION = 2_000  # then another order of the operations tells more
+IMAGES_OF_SESSION = 2_000  # after so many, another order of the operations tells more
 DEATHS, DEATHS_OF_SLOW_STARTERS = 12, 1  # places of an operation at which somebody dies before the power goes
 IMAGES_OF_DEATH = 8
 
@@ -64,7 +64,7 @@ def _said(params: dict[str, Any], _: Prepared) -> dict[str, Any]:
 
 
 class _Look(NamedTuple):
-    """What one disk showed: how many acknowledged calls it lacks, where that can be said, and its problems."""
+    """The result for one disk: how many acknowledged calls it lacks, if that can be said, and its problems."""
 
     cut: Cut
     lost: int | None
@@ -72,7 +72,7 @@ class _Look(NamedTuple):
 
 
 class PowerLoss:
-    """Records sessions on a fleet's first bus, and checks its cuts. `deaths`: at so many places of an operation."""
+    """Records sessions on a fleet's first bus, and checks their cuts. `deaths`: the number of places per operation."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class PowerLoss:
         self._numbers = itertools.count()
 
     def _what(self) -> dict[str, Any]:
-        """What a session that was checked earlier must have been about."""
+        """The settings that a session checked earlier must have had."""
         operations = [op.name for op in (*self._operations, *self._last())]
         return {
             "bus": self._fleet.specs,
@@ -155,14 +155,14 @@ class PowerLoss:
         with self._grounds(images) as (grounds, work):
             played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
             result.doubt, result.steps = played.doubt, len(played.tape)
-            if not result.doubt:  # or these would be images of no disk that ever was
+            if not result.doubt:  # otherwise these images would show disks that never existed
                 states = self._states(grounds[0], played, work)
                 cuts = self._distinct(played, f"{self._seed} {number}")
                 self._check(grounds, played, states, work, result, itertools.islice(cuts, images))
         return result
 
     def _last(self) -> list[Operation]:
-        """One call more, new to the store: what the last of the operations did to its connection shows in the next."""
+        """One more call, new to the store: it shows what the last of the operations did to its connection."""
         declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
         return [
             Operation(f"{one.method} at the end", "log", one.method, partial(_said, one.params))
@@ -194,7 +194,7 @@ class PowerLoss:
         work: Path,
         result: PowerResult,
     ) -> None:
-        """Cuts after the second call was answered, and at the end. They show whether it believed what it found."""
+        """Cuts after the second call was answered, and at the end. They show whether it believed the files it found."""
         before = [step for one in rehearsal.changes[: change.ordinal - 1] for step in one.steps]
         folder = work / f"again-{next(self._numbers)}"
         played = Recording(grounds[0], folder, rehearsal.base, before).play([operation])
@@ -207,7 +207,7 @@ class PowerLoss:
             result.deaths += 1
 
     def _syncs(self, operation: Operation, changes: list[Change]) -> list[Change]:
-        """Where something was written and is not on the disk yet; of many such places some."""
+        """The places where something was written and is not on the disk yet; if there are many, some of them."""
         found = [one for one in first_of_each(changes) if any(step.kind == "sync" for step in one.steps)]
         if len(found) <= self._places:
             return found
@@ -215,7 +215,7 @@ class PowerLoss:
 
     @contextlib.contextmanager
     def _grounds(self, images: int) -> Iterator[tuple[list[Ground], Path]]:
-        """A prepared store, for each of those who look side by side; and a folder to work in."""
+        """A prepared store for each of those that look side by side, and a folder to work in."""
         with (
             scratch("power", room_bytes=ROOM_OF_FEW_BYTES) as work,
             contextlib.ExitStack() as lookers,
@@ -233,7 +233,7 @@ class PowerLoss:
             yield [ground, *(self._another(ground, lookers) for _ in range(self._others(images)))], work
 
     def _others(self, images: int) -> int:
-        """How many look beside the first, a core each; to begin costs as much as a hundred images."""
+        """How many look beside the first, one per core; to start one costs as much as a hundred images."""
         return min(len(os.sched_getaffinity(0)) - 1, images // 100)
 
     def _another(self, ground: Ground, lookers: contextlib.ExitStack) -> Ground:
@@ -242,7 +242,7 @@ class PowerLoss:
         return replace(ground, fleet=fleet, inspector=lookers.enter_context(Inspector(self._fleet.system)))
 
     def _states(self, ground: Ground, played: Played, work: Path) -> list[dict[str, Any]]:
-        """What is found before the session, and after each answer."""
+        """The states that are found before the session and after each answer."""
         found = []
         for end in (0, *(mark.answered_at for mark in played.marks)):
             left = image.replay(played.base, played.tape[:end])
@@ -264,7 +264,7 @@ class PowerLoss:
         result: PowerResult,
         cuts: Iterator[_Disk],
     ) -> None:
-        """Several look side by side: most of a look is waiting. What they say is taken in the order of the cuts."""
+        """Several look side by side: most of a look is waiting. Their results are taken in the order of the cuts."""
         idle: queue.SimpleQueue[Ground] = queue.SimpleQueue()
         for ground in grounds:
             idle.put(ground)
@@ -296,7 +296,7 @@ class PowerLoss:
         self._tell(look.shown)
 
     def _distinct(self, played: Played, seed: str, ats: Sequence[int] = ()) -> Iterator[_Disk]:
-        """Each disk once, with how many calls had been answered; `ats`: after these steps alone."""
+        """Each disk once, with the number of calls that had been answered; `ats`: after these steps alone."""
         seen: set[tuple[int | bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
         for cut in self._ordered(cutters, played.tape, seed, ats):
@@ -328,7 +328,7 @@ class PowerLoss:
         return _Look(cut, lost, shown)
 
     def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str, ats: Sequence[int]) -> Iterator[Cut]:
-        """What breaks most first; within a tier, in an order that the seed draws."""
+        """The cuts that break most come first; within a tier, the seed draws the order."""
         dice = random.Random(f"power {seed}")
         for tier in TIERS:
             cuts = [
@@ -339,14 +339,14 @@ class PowerLoss:
                 for cut in cutter.cuts(at, model, tier)
             ]
             dice.shuffle(cuts)
-            # After a name, a size or an answer more hangs on what was not synced than in the middle of writing.
+            # After a name, a size or an answer, more depends on unsynced data than in the middle of writing.
             cuts.sort(key=lambda cut: (tape[cut.at - 1].kind == "write", cut.block != BLOCKS[0]))
             yield from cuts
 
     def _judge(
         self, stage: Stage, played: Played, states: list[dict[str, Any]], acknowledged: int
     ) -> tuple[list[Problem], int | None]:
-        """What is wrong; and how many of the last acknowledged calls are lost, where a state after a call is left."""
+        """The problems, and how many of the last acknowledged calls are lost, if a state after a call is left."""
         is_strict = self._durability == "power-loss"
         # states[0] is before the session, states[n] after the n-th answer.
         allowed = range(acknowledged if is_strict else 0, min(acknowledged + 2, len(states)))

@@ -1,6 +1,6 @@
 """The state of a store: as the bus dumps it, else as the kit's own participant reads the seed's tables.
 
-Where neither can be, what the bus shows to those who ask is compared (`Subject.shown`).
+If neither is possible, the bus's answers to those who ask are compared (`Subject.shown`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def can_compare(hello: HelloReply, subject: Subject) -> bool:
 
 
 def suited(subject: Subject, hello: HelloReply) -> Subject:
-    """The subject for a bus that says this of itself: where nobody can look from outside, what it shows must do."""
+    """The subject for a bus that says this of itself: if nobody can look from outside, its own answers must do."""
     return subject if can_dump(hello) or subject.shown is None else replace(subject, read=None)
 
 
 def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> dict[str, Any]:
-    """The state, recorded as a `dump` of this session; read from outside where the system has a way."""
+    """The state, recorded as a `dump` of this session; read from outside if the system has a way."""
     if subject.read is not None:
         return _as(session, Outside(subject.read, store)).call("dump")
     if "dump" in hello.features:
@@ -63,7 +63,7 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
 
 
 class Endless(Exception):
-    """A reading that would not end. `noun`: whose rows that breaks."""
+    """A reading that would not end. `noun`: the noun whose rows that breaks."""
 
     def __init__(self, noun: str, why: str) -> None:
         super().__init__(why)
@@ -71,9 +71,9 @@ class Endless(Exception):
 
 
 def pages(look: Callable[[], list[Any]], key: Callable[[Any], Hashable], noun: str) -> Iterator[list[Any]]:
-    """One page after the other until one is empty; what its taker does with a page should take it off the bus.
+    """One page after the other until one is empty; the caller should take each page off the bus.
 
-    Raises Endless at a page that shows nothing but what earlier pages showed: it would come for ever.
+    Raises Endless at a page that shows only messages of earlier pages: it would come for ever.
     """
     seen: set[Hashable] = set()
     while page := look():
@@ -120,7 +120,7 @@ class Outside:
 
 
 def integrity(path: Path) -> str | None:
-    """What SQLite says of a database file; None where there is none."""
+    """SQLite's judgement of a database file; None if there is none."""
     if not path.exists():
         return None
     try:

@@ -1,7 +1,7 @@
-"""A session with every step that its files take: what power cuts are made of.
+"""A session with every step that its files take: power cuts are made of these.
 
-It may begin on what somebody left who was killed. What the dead one had written and not synced is still in the system's
-memory then, and only there: whoever finds a file need not find it on the disk.
+It may begin on files left by a process that was killed. Data that the dead process had written and not synced is then
+still in the system's memory, and only there: a file that is found need not be on the disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENDING_S = 10.0
 
 @dataclass(frozen=True)
 class Mark:
-    """A call that was answered: at which step of the tape, and what had been promised by then."""
+    """A call that was answered: the step of the tape at which it was, and all that had been promised by then."""
 
     name: str
     noun: str

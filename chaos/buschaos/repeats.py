@@ -1,8 +1,8 @@
 """Is the same found every time? `python -m buschaos.repeats N OUT.md [SYSTEM/NAME…]` plays planted faults N times each.
 
-The seed is the same each time. Told of each fault: how often every row that it names failed, whether all rows ended the
-same each time, and whether the same problems were found at the same points. Random kills strike moments that the
-machine's load decides, so they are told apart: of them only the first may be expected, and that by luck.
+The seed is the same each time. The page tells of each fault how often every row that it names failed, whether all rows
+ended the same each time, and whether the same problems were found at the same points. Random kills strike moments that
+the machine's load decides, so they are listed apart: only the first may be expected of them, and that by luck.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Repeats:
 
 
 def repeat(mutant: Mutant, times: int) -> Repeats:
-    """Play it so often, under one seed."""
+    """Play it so many times, under one seed."""
     rows, problems, found = [], [], 0
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="busproof-repeats-") as folder:
@@ -57,7 +57,7 @@ def repeat(mutant: Mutant, times: int) -> Repeats:
 
 
 def _problems(played: Run) -> set[tuple[str, str, str]]:
-    """Of each act, what was found where."""
+    """The problems of each act, and where they were found."""
     return {
         (act.name, problem.noun, _CHANGING.sub("*", problem.point))
         for act in played.acts
@@ -70,7 +70,7 @@ def _are_same(told: Sequence[object]) -> bool:
 
 
 def page(all_: Iterable[Repeats], load: str) -> str:
-    """The table, acts that are exact first."""
+    """The table, faults of exact acts first."""
     every = sorted(all_, key=lambda one: one.is_drawn)
     exact = [one for one in every if not one.is_drawn]
     kept, same = sum(one.is_kept for one in exact), sum(one.same_problems for one in exact)
@@ -98,7 +98,7 @@ def _rows(every: Iterable[Repeats]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Play, write the page, and end with 1 where an exact act did not find its fault every time."""
+    """Play, write the page, and end with 1 if an exact act did not find its fault every time."""
     times, out, names = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
     done: list[Repeats] = []
     for mutant in planted():

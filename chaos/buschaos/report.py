@@ -32,7 +32,7 @@ def rows(run: Run, system: str) -> list[RowResult]:
 
 
 def nouns_by_act(system: str) -> dict[str, set[str]]:
-    """Of which nouns an act has rows."""
+    """Map each act to the nouns of its rows."""
     nouns: dict[str, set[str]] = {act: set() for act in SUBJECTS[system].acts}
     for row in catalogue(system).values():
         if row.check in nouns:
@@ -43,9 +43,9 @@ def nouns_by_act(system: str) -> dict[str, set[str]]:
 def is_against(problem: Problem, row: Requirement, nouns: Set[str]) -> bool:
     """Problems of a row's noun fail it; a row of `log` answers for everything that its act shows.
 
-    One that is narrow does for what is of no other row's noun (`nouns` are those of the act). So does every other row
-    of an act that has none of `log`: no problem is told and then forgotten. Dialects are a matter of RESOLVED rows, and
-    these of nothing else.
+    A narrow one answers for problems of no other row's noun (`nouns` are those of the act). So does every other row of
+    an act that has none of `log`: no problem is told and then forgotten. Dialects concern RESOLVED rows alone, and
+    these concern nothing else.
     """
     is_all = row.noun == "log" and not (row.narrow and problem.noun in nouns)
     is_nobodys = not (nouns & {"log", problem.noun} or row.narrow)
@@ -116,7 +116,7 @@ def write(run: Run, settings: Settings) -> lines.Report:
 
 
 def in_part(settings: Settings) -> str:
-    """What of the whole was not asked for: a verdict on a part is none on the whole."""
+    """The parts of the whole that were not asked for: a verdict on a part is none on the whole."""
     acts = sorted(act.partition(".")[2].replace("_", " ") for act in SUBJECTS[settings.system].acts - settings.asked)
     told = [f"not played: {', '.join(acts)}"] if acts else []
     if settings.operations is not None:
@@ -125,7 +125,7 @@ def in_part(settings: Settings) -> str:
 
 
 def again(settings: Settings, act: str) -> str:
-    """The command that plays an act again: what it was asked for, and no more of the system."""
+    """The command that plays an act again: all that was asked of it, and no more of the system."""
     flag = {
         "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
         "chaos.kill_points": "--points",

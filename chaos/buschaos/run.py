@@ -2,16 +2,16 @@
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
-    chaos.power_loss     what a disk may hold when the power goes, at every step of a session that plays all operations
+    chaos.power_loss     the disks that may be left when the power goes, at every step of a session of all operations
     chaos.holds          a process stands still at each change and lock of an operation, while a peer works
-    chaos.disk_full      every level of a full disk; every change told once that there is no space, or an I/O error
+    chaos.disk_full      every level of a full disk; every change fails once, for lack of space or with an I/O error
     chaos.damage         single bits are flipped, files are taken from under a live process
-    chaos.waits          a reader that waits stands still in its looks until what it waits for is there
+    chaos.waits          a reader that waits stands still in its looks until its news is there
     chaos.gone_callers   a call is cancelled, its client disconnects, or both are killed, at each change that it makes
 
 An act that was not asked for decides nothing. One that could not run, or was cut short (`limits`), is never green. One
-that is not known for a system (`Subject.acts`) cannot be asked for; of a bus on a server, whose files are not in its
-folder, random kills alone can, and the server is killed, too.
+that is not known for a system (`Subject.acts`) cannot be asked for. A bus on a server, whose files are not in its
+folder, gets random kills alone, and the server is killed, too.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ ActName = Literal[
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS)
 WITH_OTHERS = "points at which others worked"
-SHORT = "short"  # where errors are named: a write that takes a part of its bytes
+SHORT = "short"  # in a list of errors: a write that takes a part of its bytes
 
 
 @dataclass
 class Act:
-    """What one act showed."""
+    """The findings of one act."""
 
     name: ActName
     counts: Counter[str] = field(default_factory=Counter)
-    problems: list[tuple[Problem, Path]] = field(default_factory=list)  # and the history that shows it
+    problems: list[tuple[Problem, Path]] = field(default_factory=list)  # each with the history that shows it
     undecided: list[str] = field(default_factory=list)
     could_not_run: str | None = None
-    ended_by: str = ""  # what cut it short, other than the time
+    ended_by: str = ""  # the reason why it was cut short, other than the time
     left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0  # that it took
@@ -82,25 +82,25 @@ class Act:
     progress: Progress = field(default_factory=Progress)
 
     def add(self, problems: list[Problem], history: Path) -> None:
-        """Take problems in that one history shows."""
+        """Take in problems that one history shows."""
         self.take([(problem, history) for problem in problems])
 
     def take(self, shown: list[tuple[Problem, Path]]) -> None:
-        """Take problems in, each with the history that shows it. Raises Enough."""
+        """Take in problems, each with the history that shows it. Raises Enough."""
         self.problems += shown
         for problem, _ in shown:
             self.progress.found(problem, self.name)
 
     @property
     def cut_short(self) -> str:
-        """Why not all of it was played, and what was not; empty where all was."""
+        """The reason why not all of it was played, and the parts left out; empty if all was played."""
         left_out = ", ".join(f"{count:,} {what}" for what, count in self.left_out.items() if count)
         return self.ended_by or (left_out and f"the time was over, left out: {left_out}")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to do, and how much of it."""
+    """The acts to play, and how much of each."""
 
     specs: list[str]
     out: Path
@@ -111,11 +111,11 @@ class Settings:
     power: int | None = None  # distinct images to check
     deaths: int | None = None  # places of an operation at which somebody dies before the power goes
     resumes: bool = False  # power cuts go on where a run with this `out` was stopped
-    durability: Durability | None = None  # instead of what the bus declares
+    durability: Durability | None = None  # instead of the one that the bus declares
     options: dict[str, Any] = field(default_factory=dict)  # with which stores are opened for power cuts
     holds: bool = False
     twice: int | None = None  # places of a pair at which both stand still
-    crossed: int | None = None  # pairs of operations that nobody named: so many, drawn by the seed
+    crossed: int | None = None  # so many pairs of operations that nobody named, drawn by the seed
     against: str | None = None  # this peer's call alone
     waits: bool = False
     disk_full: bool = False
@@ -139,7 +139,7 @@ class Settings:
         object.__setattr__(self, "out", self.out.resolve())
 
     def of(self, act: ActName) -> Settings:
-        """Of the operations that were asked for, those that it plays: one that waits would take its time elsewhere."""
+        """The same, with only the operations that the act plays: one that waits would take its time elsewhere."""
         if self.operations is None:
             return self
         readers = {reader.name for reader, _ in SUBJECTS[self.system].repertoire.waits}
@@ -173,13 +173,13 @@ class Run:
 
 
 def acts_of(system: str, specs: list[str]) -> frozenset[str]:
-    """Those that can be asked for."""
+    """The acts that can be asked for."""
     known = SUBJECTS[system].acts
     return known & {"chaos.random_kills"} if server.is_on_a_server(specs) else known
 
 
 def run(settings: Settings, progress: Progress | None = None) -> Run:
-    """Play the acts that are asked for. Ctrl-C and enough problems end it: what is known by then is the result."""
+    """Play the acts that are asked for. Ctrl-C and enough problems end it: the result is all that is known by then."""
     workload.must_not_be_importing_main()
     for spec in settings.specs:
         must_be_a_process(spec)
@@ -230,7 +230,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
 
 
 def _nouns(settings: Settings, act: str) -> frozenset[str] | None:
-    """Those of the operations that are asked for, and where they are held of what their peers do late."""
+    """Those of the operations that are asked for and, if they are held, of the late calls of their peers."""
     if (only := settings.operations) is None:
         return None
     asked = {operation.name for operation in only}
@@ -263,7 +263,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         drawn = plan.with_server_deaths(drawn)
     readers = {role.name for role in subject.roles if role.reads}
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
-    # In a folder of its own, with what agents keep beside their store: a later run must not take that for its own.
+    # In a folder of its own, with the files that agents keep beside their store: a later run must not take them over.
     (store := out / "kills" / "store").mkdir(parents=True)
     manual, name = hello.clock == "manual", f"chaos-{settings.seed}"
     with contextlib.ExitStack() as lasts:
@@ -318,7 +318,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         told = ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         act.notes.append(f"refusals: {told} (those that the plan does not count on are problems, below)")
     act.undecided = [*judgement.undecided, *([] if reading.can_dump(hello) else [reading.WHY_NOT])]
-    if subject.retried and not evidence.promises:  # where files are sent nothing is acknowledged
+    if subject.retried and not evidence.promises:  # if files are sent, nothing is acknowledged
         act.undecided.append("no message was acknowledged, so none can be lost")
     act.add(
         [
@@ -333,7 +333,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
 
 
 def _header(settings: Settings, drawn: plan.Plan, fleet: Fleet) -> dict[str, Any]:
-    """What a reader of the history needs to play it again."""
+    """All that a reader of the history needs to play it again."""
     digest = hashlib.sha256(json.dumps(drawn.as_json(), sort_keys=True).encode()).hexdigest()
     return {
         "plan": {"seed": drawn.seed, "kills": drawn.kills, "rounds": drawn.rounds, "sha256": digest},
@@ -389,7 +389,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """Every pair of an operation that stands still and a peer's call; then what others do to its files meanwhile."""
+    """Every pair of an operation that stands still and a peer's call; then others work on its files meanwhile."""
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
         return
@@ -404,7 +404,7 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def waits(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """Readers that wait, held at all that they do before they sleep."""
+    """Readers that wait, held at every step before they sleep."""
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is None:
         _pairs(act, settings, fleet, time, waits=True)
@@ -465,7 +465,7 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         if settings.at is not None:  # one point of one operation, and no full disk
             levels, wants = (), ()
         answers: Counter[str] = Counter()
-        # Its process works in the folder: it ends first, also where a problem is the last that was asked for.
+        # Its process works in the folder: it ends first, even if a problem is the last that was asked for.
         played = diskfull.run(
             settings.specs, levels, work, settings.out, system=settings.system, folder=settings.disk_folder, wants=wants
         )
@@ -500,7 +500,7 @@ def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def damaged(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """Files are taken from under a live process, then bits are flipped; what must hold is a decision of ours (0021)."""
+    """Files are taken from under a live process, then bits are flipped; our decision 0021 says what must hold."""
     if "sqlite" not in fleet.hello.features:
         act.could_not_run = "the bus does not declare that it stores in SQLite"
     elif not reading.can_dump(fleet.hello):
@@ -560,7 +560,7 @@ def _why_no_points(fleet: Fleet) -> str | None:
 
 
 def _point(act: Act, shown: list[tuple[Problem, Path]]) -> None:
-    """A point was judged, and this is what it showed."""
+    """A point was judged, and showed this."""
     act.progress.point()
     act.take(shown)
 
@@ -626,5 +626,5 @@ _PLAYS: dict[ActName, Callable[[Act, Settings, Fleet, Time], None]] = {
     "chaos.damage": damaged,
     "chaos.gone_callers": gone_callers,
     "chaos.waits": waits,
-    "chaos.holds": held,  # there is always more of it: what time the others left is for the last
+    "chaos.holds": held,  # there is always more of it: the last one gets the time that the others left
 }

@@ -1,4 +1,4 @@
-"""What the cuts of recorded sessions showed, a JSON line a session, so that a long run goes on where it was stopped."""
+"""The results of cutting recorded sessions, a JSON line for each, so that a long run goes on where it was stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Durability = Literal["process-crash", "power-loss"]
 
 @dataclass
 class PowerResult:
-    """What the cuts showed, of one session or of several."""
+    """The results of the cuts of one session or of several."""
 
     durability: Durability
     doubt: str = ""
@@ -33,7 +33,7 @@ class PowerResult:
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
     def add(self, other: PowerResult) -> None:
-        """Take in what another session's cuts showed."""
+        """Take in the results of another session's cuts."""
         self.sessions += 1
         self.doubt = self.doubt or other.doubt
         self.steps += other.steps
@@ -59,7 +59,7 @@ class Sessions:
                     self._done[told["session"]] = _result(told["result"])
 
     def done(self, number: int) -> PowerResult | None:
-        """What an earlier run saw of this session."""
+        """An earlier run's result for this session."""
         return self._done.get(number)
 
     def add(self, number: int, result: PowerResult) -> None:

@@ -1,8 +1,8 @@
-"""Snapshots: what a kill would have left at each change of one operation, all taken from one recorded run of it.
+"""Snapshots: the images that a kill would leave at each change of one operation, all taken from one recorded run of it.
 
-The image before a change is the folder as it was and the tape up to there, which is exact: what a killed process wrote
-stays in the page cache. So nobody has to die for it. That the tape is whole, and that real deaths leave the same, is
-looked at beside it (`Ledger`, and a seeded sample of real kills).
+The image before a change is the folder as it was and the tape up to there. It is exact, as all that a killed process
+wrote stays in the page cache. So nobody has to die for it. Two things are checked apart: the tape is whole, and real
+deaths leave the same (`Ledger`, and a seeded sample of real kills).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shot:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What of an operation was seen, and what was not."""
+    """How much of an operation was seen, and how much was not."""
 
     changes: int
     missed: list[str] = field(default_factory=list)  # files that are not as the tape left them
@@ -38,7 +38,7 @@ class Ledger:
 
     @property
     def doubt(self) -> str:
-        """Why nothing may be called good here; empty where all was seen."""
+        """The reason why nothing may be called good here; empty if all was seen."""
         if self.mapped:
             return f"{', '.join(self.mapped)}: stored into through a memory mapping, which no supervisor sees"
         if self.missed:
@@ -51,7 +51,7 @@ class Ledger:
 
 
 def shots(base: Image, changes: list[Change], torn: Callable[[int], set[int]]) -> Iterator[Shot]:
-    """One before each change and the answer, one a tear, one after all; each distinct image once."""
+    """One before each change and the answer, one per tear, one after all; each distinct image once."""
     seen: set[tuple[bytes, bool]] = set()
     for shot in _all(base, changes, torn):
         key = shot.image.digest(), shot.is_answered
@@ -63,7 +63,7 @@ def shots(base: Image, changes: list[Change], torn: Callable[[int], set[int]]) -
 def _all(base: Image, changes: list[Change], torn: Callable[[int], set[int]]) -> Iterator[Shot]:
     disk, is_answered = Disk(base), False
     for change in changes:
-        # Whoever begins to write the answer cannot take it back.
+        # A process that begins to write the answer cannot take it back.
         is_answered = is_answered or (change.path == ANSWER and ends(change.steps))
         yield Shot(Point(change.ordinal, Kill()), change, disk.image(), is_answered)
         before = disk.image()
@@ -77,7 +77,7 @@ def _all(base: Image, changes: list[Change], torn: Callable[[int], set[int]]) ->
 
 
 def left_behind(base: Image, changes: list[Change]) -> list[int]:
-    """Before which changes a kill leaves a file that was not there, and will not be: scratch, or somebody's lock."""
+    """The changes before which a kill leaves a file that was not there, and will not be: scratch, or a lock."""
     disk, names = Disk(base), list[set[str]]()
     for change in changes:
         names.append(_names(disk.tree()))

@@ -1,8 +1,8 @@
 """One crash point: a store, a victim that plays the operation there, and a survivor that looks.
 
-The store is a copy of the prepared one, or an image of what a victim left (`snapshots`): then nobody has to die for it.
-The survivor is another process, warm, that never saw this store. What it finds is compared with what a rehearsal
-without any nemesis found before and after the operation; that is the whole judgement. Then it goes on working there.
+The store is a copy of the prepared one, or an image that a victim left (`snapshots`): then nobody has to die for it.
+The survivor is another process, warm, that never saw this store. Its findings are compared with those of a rehearsal
+without any nemesis before and after the operation; that is the whole judgement. Then it goes on working there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Victims:
         self._alive: list[Door] = []
 
     def take(self) -> Door:
-        """One of them."""
+        """Take one of them."""
         if self._alive:
             return self._alive.pop()
         victim = self._starting or self._open()
@@ -81,7 +81,7 @@ class Victims:
 
 @dataclass
 class Ground:
-    """What all points of a bus share."""
+    """The things that all points of a bus share."""
 
     subject: Subject
     fleet: Fleet
@@ -102,14 +102,14 @@ class Ground:
         return cls(subject, fleet, victims, inspector, folder, history, prepared, ids)
 
     def fresh(self, folder: Path) -> Ground:
-        """Itself; on a wall clock, by which the leases of the prepared store end, one that is prepared now."""
+        """Itself; on a wall clock, which ends the leases of the prepared store, one that is prepared now."""
         if self.fleet.hello.clock != "wall" or monotonic() - self.made_s < FRESH_S:
             return self
         return Ground.new(self.subject, self.fleet, self.victims, self.inspector, folder)
 
     @cached_property
     def events(self) -> list[Event]:
-        """Of the preparation: read once for all points."""
+        """The events of the preparation, read once for all points."""
         return list(read(self.history))
 
 
@@ -133,8 +133,8 @@ class Outcome:
     answered: bool = False
     refused: Refused | None = None
     reply: dict[str, Any] = field(default_factory=dict)
-    base: Image | None = None  # the store when the call began, and
-    ledger: Ledger | None = None  # what was seen of it, where that was recorded
+    base: Image | None = None  # the store when the call began, if recorded
+    ledger: Ledger | None = None  # how much of the call was seen, if recorded
 
 
 @dataclass
@@ -193,18 +193,18 @@ class Stage:
         self._survivor: Session | None = None
 
     def look(self) -> dict[str, Any]:
-        """What a process that was not there finds."""
+        """The state as found by a process that was not there."""
         return self._find()[0]
 
     def look_at_the_first(self) -> dict[str, Any]:
-        """The same, where nothing was done but what comes before the operation."""
+        """The same, when only the work before the operation was done."""
         if self._operation.first is not None:
             self._operation.first(self._come())
         return self.look()
 
     def _find(self) -> tuple[dict[str, Any], dict[str, Any]]:
         subject, hello = self._ground.subject, self._ground.fleet.hello
-        # Files first, as the victim left them: the survivor may repair what it reads, and be it at its opening.
+        # Files first, as the victim left them: the survivor may repair files that it reads, even at its opening.
         files = {"files": subject.files(self._store, hello)}
         if subject.meanwhile is not None:
             subject.meanwhile(self._store)
@@ -216,7 +216,7 @@ class Stage:
         return files | subject.truth.comparable(dump, self._known_ids, hello.clock), dump
 
     def find(self) -> tuple[dict[str, Any], Evidence]:
-        """The same, and what the files say; nothing is promised."""
+        """The same, and the facts of the files; nothing is promised."""
         found, dump = self._find()
         return found, Evidence(dump, self._ground.inspector.look(self._store))
 
@@ -270,7 +270,7 @@ class Stage:
         return outcome
 
     def others(self) -> None:
-        """Do what other writers of the store do to the operation's files meanwhile."""
+        """Do the work of other writers of the store on the operation's files meanwhile."""
         self.has_company = self._ground.subject.repertoire.others[self._operation.name](self._store)
 
     def _call(self, victim: Session, watch: Watch) -> Outcome:
@@ -293,7 +293,7 @@ class Stage:
         return {"store": str(self._store), "options": self._options}
 
     def pretend(self, shot: Shot, reply: dict[str, Any]) -> Outcome:
-        """As if the victim had been here and had died at this point; the history says so."""
+        """Pretend that the victim was here and died at this point; the history says so."""
         method, watch = self._operation.method, Watch(str(self._store), lambda _: Kill(), is_killed=True)
         watch.struck = shot.struck
         if method not in SESSION_METHODS:
@@ -307,7 +307,7 @@ class Stage:
         return Outcome(watch, answered=shot.is_answered)
 
     def _settle(self, victim: Session) -> None:
-        """A second call: when it is answered, the program has done what it does after its first answer."""
+        """Make a second call: when it is answered, the program has finished its work after the first answer."""
         if victim.retired or self._operation.method == "close":
             return
         try:
@@ -321,16 +321,16 @@ class Stage:
     # -- judging
 
     def judge(self, outcome: Outcome, rehearsal: Rehearsal, *, again: bool = True) -> list[Problem]:
-        """What a survivor finds, and finds after the same call again."""
+        """The problems that a survivor finds, at first and after the same call again."""
         subject = self._ground.subject
         try:
             found, evidence = self.find()
-            # Whatever a retry would heal: a reader may come before it.
+            # Also problems that a retry would heal: a reader may come before it.
             wrong = self._half_done(outcome, rehearsal, found) or subject.truth.problems(evidence)
             is_file = state.tables(rehearsal.before) == state.tables(rehearsal.after)
             is_looked_at = subject.is_export_apart and self._operation.method != subject.export
             if not wrong and is_looked_at and is_file and found == rehearsal.before:
-                # Only a file would show it, and none does: no export may tell of it.
+                # Only a file would show the operation, and none does: no export may tell of it.
                 wrong = subject.truth.problems(self.evidence())
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
@@ -358,7 +358,7 @@ class Stage:
     def _again(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
         """The same call again, by the victim if it lives and else by the survivor, must reach the state after.
 
-        Where twice is not once, it is made only if nothing has happened for certain. New calls work in any case.
+        If twice is not once, it is made only if it is certain that nothing has happened. New calls must work anyway.
         """
         subject = self._ground.subject
         is_undone = outcome.refused is not None and outcome.refused.definite
@@ -375,7 +375,7 @@ class Stage:
         return subject.truth.problems(Evidence(dump, facts, subject.truth.promises(self.events()), exported))
 
     def _wrong_again(self, rehearsal: Rehearsal) -> str:
-        """What the same call again leaves undone, or tells wrongly."""
+        """The part that the same call again leaves undone, or tells wrongly."""
         reply = self._retry()
         found = self.look()
         if found != rehearsal.after:
@@ -391,7 +391,7 @@ class Stage:
                 self._come().call(epilogue.method, **epilogue.params)
 
     def work_on(self) -> None:
-        """The operation by whoever comes, then new calls: what only looks may not meet what is wrong."""
+        """Let the survivor play the operation, then new calls: a mere look may not meet the fault."""
         self._call_again(self._come())
         self.go_on()
 
@@ -424,7 +424,7 @@ class Stage:
         return Problem(self._operation.noun, f"{self._operation.name} {what}")
 
     def events(self) -> list[Event]:
-        """Everything that was recorded, preparation included: the history that is written where there is a problem."""
+        """Everything that was recorded, preparation included: the history that is written if there is a problem."""
         if self._events is None:
             self._close_recorder()
             before = [] if self._operation.empty_store else [self._ground.events]
@@ -434,13 +434,13 @@ class Stage:
     # -- the survivor, and the end
 
     def _come(self) -> Session:
-        """The survivor; where a session is somebody, it comes as the victim did.
+        """The survivor; if a session is somebody, it comes as the victim did.
 
-        Where one must be alone, it is the victim as long as that lives and has the store open.
+        If one must be alone, it is the victim as long as that lives and has the store open.
         """
         if self._ground.subject.is_alone and self._victim is not None:
             if not self._victim.retired and self._victim.door.store == self._store:
-                self._tell_time(self._victim)  # an opening was not told it
+                self._tell_time(self._victim)  # an opening was not told the time
                 return self._victim
             if self._victim.retired:
                 self._victim.door.kill()  # one that cannot answer may still hold the store
@@ -482,7 +482,7 @@ class Stage:
         shutil.copytree(self._store, folder, symlinks=True)
 
     def dismiss(self) -> None:
-        """End the victim in the end, too: images of its run are of a time when it was dead."""
+        """Have the victim killed in the end, too: images of its run show a time when it was dead."""
         if self._victim is not None:
             self._victim.retired = True
 
@@ -501,7 +501,7 @@ class Stage:
 
 
 def _is_undone(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Nothing of it is there. A file that nothing in the tables speaks of may stay, where tables speak of files."""
+    """Nothing of it is there. If tables speak of files, a file of which no table speaks may stay."""
     if state.tables(before) == state.tables(after):
         return found == before
     return state.tables(found) == state.tables(before) and _is_either(found, before, after)

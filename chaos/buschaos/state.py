@@ -1,4 +1,4 @@
-"""Problems, and what is known when they are looked for. Pure: dumps, facts and acknowledgements come in."""
+"""Problems, and the evidence in which they are looked for. Pure: the input is dumps, facts and acknowledgements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Problem:
     why: str
     events: tuple[int, ...] = ()  # of the history, if some show it
     point: str = ""  # where the nemesis struck
-    is_dialect: bool = False  # another choice than the reference's, which RESOLVED rows tell and no other
+    is_dialect: bool = False  # another choice than the reference's, which only RESOLVED rows tell
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -45,7 +45,7 @@ class Shown(dict[str, Any]):
 
 @dataclass
 class Evidence:
-    """All that is known of a store at one moment: what the bus dumps and what its files say."""
+    """All that is known of a store at one moment: the dump of the bus and the facts of its files."""
 
     dump: dict[str, Any] | None  # None: the bus cannot dump
     facts: dict[str, Any]
@@ -59,7 +59,7 @@ class Evidence:
 
 
 def health(evidence: Evidence) -> Iterator[Problem]:
-    """What SQLite says of the database, and what the bus does."""
+    """The problems of the database that SQLite reports, and those that the bus reports."""
     said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
     for who, said in said_by.items():
         if said not in (None, "ok"):
@@ -67,14 +67,14 @@ def health(evidence: Evidence) -> Iterator[Problem]:
 
 
 def tables(state: dict[str, Any]) -> dict[str, Any]:
-    """A comparable state without what stands in files beside the database."""
+    """A comparable state without the files beside the database."""
     return {name: rows for name, rows in state.items() if name != "files"}
 
 
 def cleaned(
     dump: dict[str, Any], clean: Callable[[dict[str, Any], str, Any], Any], is_kept: Callable[[str], bool]
 ) -> dict[str, Any]:
-    """The tables of a dump: in each row the columns that are kept, each value as `clean` says by row and column."""
+    """The tables of a dump: in each row the columns that are kept, each value as `clean` makes it by row and column."""
     return {
         table: [{name: clean(row, name, value) for name, value in row.items() if is_kept(name)} for row in rows]
         for table, rows in dump.items()
@@ -93,7 +93,7 @@ def answered(events: Iterable[Event]) -> Iterator[tuple[Any, Event]]:
 
 
 def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """Where two comparable states differ, for a reader."""
+    """Tell a reader where two comparable states differ."""
     told = []
     for name in sorted(expected.keys() | found.keys()):
         before, after = expected.get(name), found.get(name)
@@ -124,7 +124,7 @@ def _rows(before: list[Any], after: list[Any]) -> str:
 
 
 def _without(rows: list[Any], others: list[Any]) -> list[Any]:
-    """Each row as often as it stands here and not there."""
+    """Each row as often as it stands here without a match there."""
     left = list(others)
     found = []
     for row in rows:
@@ -143,7 +143,7 @@ def _in_common(row: Any, other: Any) -> dict[str, Any]:
 
 
 def _changed(row: dict[str, Any], other: dict[str, Any]) -> str:
-    """One row before and after: what it is known by, and the columns that differ."""
+    """One row before and after: the columns by which it is known, and those that differ."""
     same = _in_common(row, other)
     known = {name: value for name, value in same.items() if _NAMES.search(name) and value is not None}
     columns = [name for name in {**row, **other} if name not in same]
@@ -152,7 +152,7 @@ def _changed(row: dict[str, Any], other: dict[str, Any]) -> str:
 
 
 def decoded(text: Any) -> Any:
-    """The value of a JSON text, or what is a value already; something unlike any value where the text is none."""
+    """The value of a JSON text, or a value as it is; something unlike any value if the text is no JSON."""
     if isinstance(text, (dict, list)):
         return text
     try:

@@ -1,7 +1,7 @@
 """`python -m buschaos.walreset`: a known fault of SQLite, forced on the library of this Python, every time.
 
 Two checkpoints and a commit meet: the second checkpoint stands still after it has looked at the index of the log and
-before it uses what it saw (where the database is mapped, a system call lies between the two). Meanwhile a writer
+before it uses the figure it saw (if the database is mapped, a system call lies between the two). Meanwhile a writer
 commits, and the log begins anew. Then the second checkpoint writes its old figure, the next one believes it, and pages
 that were committed never reach the database. `python -m buschaos.walreset apsw` plays it on the SQLite of that package.
 
@@ -50,7 +50,7 @@ for line in sys.stdin:
 
 
 class _Connection:
-    """A process with the database open: a statement a line in, its rows a line out."""
+    """A process with the database open: one statement per line in, its rows in one line out."""
 
     def __init__(self, household: Household, database: Path, library: str) -> None:
         self.child: Any = household.spawn([sys.executable, "-I", "-S", "-c", _CONNECTION, str(database), library])
@@ -61,7 +61,7 @@ class _Connection:
         self.child.write_line(json.dumps(statement).encode())
 
     def end(self) -> Any:
-        """What the statement told; a text where it failed."""
+        """The result of the statement; a text if it failed."""
         return json.loads(self.child.read_line("SQLite", LIMIT_S))
 
     def __call__(self, statement: str) -> Any:
@@ -100,7 +100,7 @@ def _held(child: Any, folder: Path) -> Iterator[threading.Event]:
 def lost(folder: Path, library: str = "sqlite3") -> tuple[str, list[int] | str]:
     """Play it in an empty folder. The library's version; the rows that were acknowledged and are not there.
 
-    Where the file cannot be read, what SQLite says of it instead.
+    If the file cannot be read, SQLite's words about it instead.
     """
     database = folder / "a.db"
     with _connection(Household(), database, library) as writer:
@@ -129,7 +129,7 @@ def _insert(writer: _Connection, row: int) -> bool:
 
 
 def _missing(database: Path, acknowledged: list[int]) -> list[int] | str:
-    """By a process that was not there."""
+    """The missing rows, by a process that was not there."""
     with contextlib.closing(sqlite3.connect(database)) as db:
         try:
             said = [row[0] for row in db.execute("PRAGMA integrity_check(3)")]

@@ -44,12 +44,12 @@ ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
 AWAY = "UNREACHABLE"
-CHANGES_UNSEEN = 5  # that a call makes, while none of its kind was counted
+CHANGES_UNSEEN = 5  # assumed of a call, while none of its kind was counted
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one driver is to do."""
+    """The job of one driver."""
 
     specs: tuple[str, ...]
     system: str
@@ -60,24 +60,24 @@ class Job:
     header: Any
     agents: tuple[tuple[int, AgentPlan], ...]  # with their numbers in the whole plan
     agents_in_all: int
-    environment: dict[str, str]  # as it is now: the server that drivers are forked from has that of the first run
+    environment: dict[str, str]  # the current one: the server that drivers are forked from has the one of the first run
 
 
 @dataclass
 class Tally:
-    """What happened, in numbers, and what should not have happened, in words."""
+    """The events in numbers, and those that should not have happened in words."""
 
     calls: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     cut_calls: int = 0  # kills that left a call without an answer
-    halfway: list[str] = field(default_factory=list)  # kills that a part of the call's changes had come before
+    halfway: list[str] = field(default_factory=list)  # kills that came after a part of the call's changes
     retries: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     strange: list[str] = field(default_factory=list)
     rounds_left: int = 0  # for which there was no time
 
     def add(self, other: Tally) -> None:
-        """Take another driver's in."""
+        """Take in another driver's."""
         self.calls += other.calls
         self.kills += other.kills
         self.cut_calls += other.cut_calls
@@ -101,7 +101,7 @@ def play(
     limit: Time | None = None,
     meanwhile: Callable[[int], None] = lambda _: None,
 ) -> tuple[Tally, list[Path]]:
-    """Play the plan, or as many of its rounds as there is time for; what happened, and the parts of the history.
+    """Play the plan, or as many of its rounds as there is time for; return the tally and the parts of the history.
 
     `meanwhile` is called in each round, with its number, when all agents are at work.
     """
@@ -233,7 +233,7 @@ def _together(works: list[Callable[[], None]]) -> None:
 
 
 class _Player:
-    """One agent: its session of the moment, what it remembers between sessions, and what it still has to resolve."""
+    """One agent: its session of the moment, its memory between sessions, and the calls that it still has to resolve."""
 
     def __init__(self, job: Job, number: int, plan: AgentPlan, recorder: Recorder) -> None:
         self.tally = Tally()
@@ -245,13 +245,13 @@ class _Player:
         self._is_shut_out = False
         self._plain, self._supervised = Household(), Supervision()
         self._subject = SUBJECTS[job.system]
-        # A server that is dead for now; whoever calls it without an answer calls again.
+        # A server that is dead for now; a call to it that got no answer is made again.
         self._expected = self._subject.expected | ({AWAY} if is_on_a_server(list(job.specs)) else set())
         self._memory = self._subject.memory()
         self._unresolved: deque[Call] = deque()
         self._deaths = deque(call.death for round_ in plan.rounds for call in round_ if call.death is not None)
         self._took_s: dict[str, deque[float]] = defaultdict(lambda: deque([0.001], maxlen=50))
-        self._changed: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=50))  # files, how often in a call
+        self._changed: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=50))  # how often a call changed files
         self._is_watched = False
         self._struck = ""  # the change before which the last session died, if one was seen
         self._is_halfway = False  # with a part of the call written
@@ -267,7 +267,7 @@ class _Player:
             self._attempt(call)
 
     def finish(self) -> None:
-        """Resolve what is left, then leave politely."""
+        """Resolve the calls that are left, then leave politely."""
         self._resolve(RETRIES_MAX)
         if self._unresolved:
             self.tally.strange.append(
@@ -284,7 +284,7 @@ class _Player:
             household.end()
 
     def _resolve(self, attempts: int) -> None:
-        """Call again, under the same ids, what nobody knows of."""
+        """Make again, under the same ids, the calls of which nobody knows."""
         for _ in range(attempts):
             if not self._unresolved:
                 return
@@ -344,7 +344,7 @@ class _Player:
     def _call_and_die(self, session: Session, call: Call, death: Death) -> None:
         """The call, and the session's end in it or right after it, whatever came of it.
 
-        A kill counts for what it struck, not for what was planned: one that came too late is a kill after the answer.
+        A kill counts by the point that it struck, not by the plan: one that came too late is a kill after the answer.
         """
         kind, self._struck, self._is_halfway = death.kind, "", False
         try:
@@ -420,7 +420,7 @@ class _Player:
         return None
 
     def _open(self) -> Session:
-        """Under the supervisor if the death that is planned for this session needs one."""
+        """Open a session, under the supervisor if the death that is planned for it needs one."""
         next_death = self._deaths[0] if self._deaths else None
         self._is_watched = next_death is not None and next_death.kind in ("syscall", "torn")
         door = open_door(self._spec, self._supervised.spawn if self._is_watched else self._plain.spawn)

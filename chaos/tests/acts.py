@@ -1,4 +1,4 @@
-"""How the tests of one system play the acts of chaos, and what they ask of them."""
+"""How the tests of one system play the acts of chaos, and read their results."""
 
 from __future__ import annotations
 

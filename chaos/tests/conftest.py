@@ -1,4 +1,4 @@
-"""What the chaos tests share."""
+"""The fixtures that the chaos tests share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from busproof.mutant import mutants
 
-# An example takes as long as the machine needs for it: which one is wrong is not told by the time.
+# An example takes as long as the machine needs for it: its time does not tell whether it is wrong.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 

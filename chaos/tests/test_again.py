@@ -1,4 +1,4 @@
-"""The line that chaos prints to play an act again does so, as printed: the same rows fail."""
+"""The line that chaos prints to play an act again does so, exactly as printed: the same rows fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = {
 
 
 def _broken(out: Path) -> set[tuple[str, str]]:
-    """The rows that do not hold; a dialect is none that fails."""
+    """The rows that do not hold; a dialect does not fail."""
     rows = lines.load(out / "report.jsonl").rows
     return {(row["requirement"], row["outcome"]) for row in rows if row["outcome"] in ("fail", "warn")}
 

@@ -1,4 +1,4 @@
-"""`busproof chaos`: exit codes, what is told, what is written."""
+"""`busproof chaos`: exit codes, the text it prints, the files it writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_out_may_be_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the default is: every act then still hands the bus an absolute store."""
+    """The default is one: every act then still hands the bus an absolute store."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(["worker", "--kills", "2", "--seed", "5", "--out", "here/chaos"]) == 0
     assert (tmp_path / "here" / "chaos" / "history.jsonl").exists()

@@ -42,7 +42,7 @@ def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
 
 
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
-    """Ten levels, and every change of two operations that write a second file told once that there is no space."""
+    """Ten levels, and every change of two operations that write a second file fails once for lack of space."""
     names = ("write_artifact", "export_audit_trail")
     played = play(reference("comms"), tmp_path, *names, disk_full=True, levels=LEVELS_FEW, errors=(errno.ENOSPC,))
     assert told(played) == []
@@ -66,7 +66,7 @@ def test_a_planted_fault_is_found_at_its_write_point(
 
 
 def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """Two processes of one pool both find the message free: by luck, so in one of a few plans."""
+    """Two processes of one pool both find the message free. That takes luck, so one of a few plans must show it."""
     bus = faulty("comms/claims_in_two_steps")
     plans = (told(play(bus, tmp_path / str(seed), kills=48, seed=seed)) for seed in range(1, 5))
     assert any("lease: " in line for found in plans for line in found)
@@ -81,7 +81,7 @@ def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path
 
 
 def test_a_bus_that_takes_no_ids_is_killed_too(tmp_path: Path, harmless: Callable[[str], str]) -> None:
-    """Nobody sends again what was not answered: it is there or not, and whole. Its dump tells payloads as objects."""
+    """A message that was not answered is not sent again: it is there or not, and whole. Dumped payloads are objects."""
     bus = harmless("comms_sends_once")
     played = play(bus, tmp_path / "kills", kills=8)
     assert told(played) == []
@@ -94,7 +94,7 @@ def test_a_bus_that_takes_no_ids_is_killed_too(tmp_path: Path, harmless: Callabl
 def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
     tmp_path: Path, harmless: Callable[[str], str]
 ) -> None:
-    """Each sender is too quick, says the bus."""
+    """The bus tells each sender that it is too quick."""
     played = play(harmless("comms_takes_nothing"), tmp_path, kills=8)
     assert told(played) == []
     assert outcomes(played)["comms.log.72"] == "inconclusive"
@@ -103,7 +103,7 @@ def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
 
 @pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, False), (0, False)])
 def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> None:
-    """docs/spec/comms.md, What dump holds: the count has it or not. What was claimed just now is in hands."""
+    """docs/spec/comms.md, on dump: the count has it or not. A message that was claimed just now is in hands."""
     said = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"))
     rows = [
         {
@@ -122,7 +122,7 @@ def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> N
 
 
 def test_whose_claim_was_refused_is_no_late_holder() -> None:
-    """Peer and victim may be two processes of one agent: what it completes then is what the peer holds."""
+    """Peer and victim may be two processes of one agent: the victim then completes the message that the peer holds."""
     (peer,) = (one for one in PEERS if one.late)
     theirs = {"claimed": True, "delivery_count": 2}
     for late in peer.late:

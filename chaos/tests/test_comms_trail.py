@@ -1,4 +1,4 @@
-"""The audit trail after a run: any bus's own lines are understood, and what is lost or doubled is found."""
+"""The audit trail after a run: any bus's own lines are understood, and lost or doubled lines are found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRANGERS = {"tool": "Edit"}
 
 
 def told(store: Path, *lines: dict[str, Any], end: str = "\n") -> list[str]:
-    """What is wrong with a store of one message, claimed once, and this trail."""
+    """The problems of a store of one message, claimed once, and this trail."""
     trail = store / ".claude" / "audit-trail.jsonl"
     trail.parent.mkdir()
     trail.write_text("\n".join(map(json.dumps, lines)) + end)
@@ -29,7 +29,7 @@ def told(store: Path, *lines: dict[str, Any], end: str = "\n") -> list[str]:
 
 
 def test_members_may_have_any_name(tmp_path: Path) -> None:
-    """No number, no word of the reference's is asked for; lines of others stand among them."""
+    """No number and no word of the reference's is asked for; lines of others stand among them."""
     assert told(tmp_path, STRANGERS, SENT, STRANGERS, CLAIMED) == []
 
 

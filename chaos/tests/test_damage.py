@@ -1,4 +1,4 @@
-"""A store that was damaged behind the bus's back: what must hold, held against a bus that does not keep it."""
+"""A store that was damaged behind the bus's back: the rules, held against buses that break them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_one_bit_is_flipped_in_a_file_of_the_kind() -> None:
 
 
 def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(tmp_path: Path) -> None:
-    """No process ends of a flipped bit, whatever it was in."""
+    """No process ends of a flipped bit, in any kind of file."""
     with damaging(reference("worker"), "worker", tmp_path) as damage:
         assert damage.bits("blob", 5, seed=1) == {"told": 5}
         assert damage.bits("database", 5, seed=1).total() == damage.bits("log", 5, seed=1).total() == 5
@@ -59,7 +59,7 @@ def test_a_call_that_waited_for_the_lock_of_a_file_that_went_is_not_acknowledged
 def test_who_looks_at_the_database_alone_loses_what_it_writes_into_its_log(
     tmp_path: Path, faulty: Callable[[str], str], system: str, log: str
 ) -> None:
-    """What a pass took up counts as what a call acknowledged; the reference refuses both, and nothing is lost."""
+    """A file that a pass took up counts like an acknowledged call; the reference refuses both, and nothing is lost."""
     with damaging(faulty(f"{system}/looks_at_the_database_alone"), system, tmp_path) as damage:
         damage.under_a_live_one(log, WAYS["removed"])
         assert [", and lost: " in problem for problem, _ in damage.problems] == [True]
@@ -69,7 +69,7 @@ def test_who_looks_at_the_database_alone_loses_what_it_writes_into_its_log(
 
 
 def test_who_believes_its_blobs_hands_out_what_was_never_sent(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """A letter for another one, and nobody is told."""
+    """One letter becomes another, and nobody is told."""
     with damaging(faulty("worker/blobs_are_believed"), "worker", tmp_path) as damage:
         damage.bits("blob", 5, seed=1)
         assert any("another content" in problem for problem, _ in damage.problems)

@@ -1,4 +1,4 @@
-"""What a kill may take from a reader, and what it may not: histories of `topics` written by hand."""
+"""The messages that a kill may take from a reader, and those that it may not: histories of `topics` by hand."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Sync = dict[str, Any]
 
 
 def sync(got: list[int], cursor: int, **how: Any) -> Sync:
-    """Answered: seqs received, and the cursor."""
+    """An answered sync: seqs received, and the cursor."""
     return {"how": how, "got": got, "cursor": cursor}
 
 
 def cut(**how: Any) -> Sync:
-    """Nobody knows."""
+    """A sync whose outcome nobody knows."""
     return {"how": how}
 
 
 def told(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
-    """What is wrong with alice's syncs on a topic where bob sent so many messages."""
+    """The problems of alice's syncs on a topic where bob sent so many messages."""
     recorder = Recorder(folder / "history.jsonl", run="test", system="topics")
 
     def record(type_: Any, value: Any, op: str = "sync") -> None:
@@ -87,7 +87,7 @@ def test_what_an_answered_cursor_passed_is_not_received_again(tmp_path: Path) ->
 
 
 def altered(folder: Path, system: str, events: list[tuple[str, str, Any]]) -> list[str]:
-    """What is wrong with what was shown."""
+    """The problems of the messages that were shown."""
     recorder = Recorder(folder / f"{system}.jsonl", run="test", system=system)
     for type_, op, value in events:
         recorder.record(type_, process=1, op=op, agent="alice", value=value)  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_a_poll_shows_what_was_published_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_an_agent_receives_what_was_sent_to_the_byte(tmp_path: Path) -> None:
-    """A priority that nobody said is five."""
+    """A priority that nobody gave is five."""
     sent = [("invoke", "send_message", {"message_id": "m", "message_type": "note", "payload": {"n": 1}})]
     shown = {"id": "m", "type": "note", "payload": {"n": 1}, "priority": 5, "to_agent": None}
     assert altered(tmp_path, "comms", [*sent, ("ok", "receive_messages", {"messages": [shown]})]) == []

@@ -35,7 +35,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_path: Path) -> None:
-    """The same process; what it refused meanwhile did not happen."""
+    """The same process works; the calls that it refused meanwhile did not happen."""
     (work := tmp_path / "work").mkdir()
     wants: diskfull.Wants = (("descriptors", (0, 1)), ("KiB of memory", (0,)))
     levels = list(diskfull.run([reference("worker")], (), work, tmp_path / "out", system="worker", wants=wants))

@@ -1,4 +1,4 @@
-"""Who stands still, and what another does meanwhile: every schedule with one preemption, and no luck."""
+"""One process stands still, and another works meanwhile: every schedule with one preemption, and no luck."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_neither_order_leaves_keeps_its_evidence(tmp_path: Path, faulty: Ca
 def test_a_lock_that_its_holder_removes_is_found_where_a_waiter_stands_still_twice(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
-    """It has the lock of a file that is gone, and another that of a new one; the reference waits there."""
+    """It has the lock of a file that is gone, and another has the lock of a new file; the reference waits there."""
     peer, place = "an export, a publish, and an export later", parse("2:hold:then:10")
     for bus, is_right in ((reference("worker"), True), (faulty("worker/removes_the_exports_lock"), False)):
         (result,) = play_one(bus, tmp_path, "export_to_jsonl", peer, place)
@@ -95,7 +95,7 @@ def test_a_lock_that_its_holder_removes_is_found_where_a_waiter_stands_still_twi
 def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
-    """Each saw the lock of the dead: with one preemption there are two orders, with two both export at once."""
+    """Each saw the dead one's lock: with one preemption there are two orders, with two of them both export at once."""
     spec, against = faulty("worker/breaks_a_stale_lock"), "the same by another, after a death in it"
     once = play_one(spec, tmp_path / "once", "export_to_jsonl", against, parse("2:hold"))
     both = play_one(spec, tmp_path / "both", "export_to_jsonl", against, parse("2:hold:7"))
@@ -124,7 +124,7 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
 
 @pytest.mark.parametrize("system", HELD)
 def test_every_operation_meets_every_call_that_is_made_meanwhile(system: str) -> None:
-    """By its name among the pairs that somebody thought of, or else among those that nobody did; in one of the two."""
+    """Either by its name among the pairs that somebody thought of, or among those that nobody did; never in both."""
     subject = SUBJECTS[system]
     with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
         playable = [op for op in subject.repertoire.operations if is_playable(subject, op, fleet.hello)]
@@ -154,7 +154,7 @@ def test_pairs_that_nobody_named_are_drawn_by_the_seed_and_end_as_in_one_of_two_
 def test_an_acknowledgement_that_looks_before_it_sets_is_found_by_one_of_less(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
-    """Two processes of one agent: each alone never goes back."""
+    """Two processes of one agent: alone, neither ever goes back."""
     found = play_one(faulty("worker/acks_in_two_steps"), tmp_path, "ack", "an earlier ack", parse("7:hold"))
     assert any("last_acked_seq 7 became 6" in problem for problem in told(found))
 
@@ -194,13 +194,13 @@ def test_a_peer_is_held_against_operations_that_there_are() -> None:
 def test_who_makes_the_same_few_calls_again_and_again_waits(
     calls: list[tuple[str, str, int | None]], is_one: bool
 ) -> None:
-    """However it naps in between, as Node does in a call that no other program sleeps in; who writes goes on."""
+    """However it naps in between, as Node does in a call in which no other program sleeps; a writer is not waiting."""
     assert duet._goes_in_a_circle([Change(n, *call) for n, call in enumerate(calls, 1)]) is is_one
 
 
 @pytest.mark.parametrize("attempt", ["A", "AB", "AAB", "BAA", "AAA", "ABCA"])
 def test_how_often_a_peer_tried_makes_no_other_places(attempt: str) -> None:
-    """On a machine with more to do it tries less often until it is seen to wait."""
+    """On a busier machine it tries less often until it is seen to wait."""
 
     def reached(times: int) -> list[str]:
         calls = [Change(n, name, "log", None) for n, name in enumerate("PQ" + attempt * times, 1)]

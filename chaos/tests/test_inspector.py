@@ -1,4 +1,4 @@
-"""The second pair of eyes: what the files say, in a process that may die of it."""
+"""The second pair of eyes: the facts of the files, read in a process that may die of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def store(folder: Path) -> Path:
 
 
 def test_it_tells_the_log_and_its_health(tmp_path: Path) -> None:
-    """Seq and id, and what SQLite thinks."""
+    """Seq and id, and SQLite's judgement."""
     with Inspector("worker") as eyes:
         facts = eyes.look(store(tmp_path))
     assert (facts["integrity"], facts["log"]) == ("ok", [[1, "a"], [3, "b"]])

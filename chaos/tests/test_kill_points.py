@@ -50,7 +50,7 @@ def named(*names: str) -> list[Operation]:
 
 
 def three_messages(_: Prepared) -> dict[str, Any]:
-    """A batch: it shows what thirty do."""
+    """A batch: it shows as much as thirty do."""
     return {"agent_id": "alice", "messages": [{"id": f"new-{n}", "to": "bob", "type": "note"} for n in range(3)]}
 
 
@@ -86,7 +86,7 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
 
 
 def test_the_reference_goes_on_after_a_short_write(tmp_path: Path) -> None:
-    """At each place that writes: with the rest where there is room, and else with a refusal that is true."""
+    """At each place that writes: with the rest if there is room, and else with a refusal that is true."""
     names = ("publish", "publish with blob", "transition, the first", "export_to_jsonl", "save_blob")
     results = play(reference("worker"), tmp_path, *named(*names), kills=False, shorts=True)
     assert told(results) == []
@@ -132,7 +132,7 @@ def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[
 
 
 def test_a_mixed_fleet_has_its_first_bus_killed(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """The survivor is the second: a healthy one finds what a faulty one left."""
+    """The survivor is the second: a healthy one finds the damage that a faulty one left."""
     fleet = Fleet([faulty("worker/exports_then_records"), reference("worker")], system="worker")
     try:
         (result,) = CrashPoints(fleet, tmp_path, operations=tuple(named("publish")), torn=in_the_middle).run()

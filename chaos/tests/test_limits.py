@@ -128,7 +128,7 @@ def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[
 def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
 ) -> None:
-    """Exit 1, the finding on stderr while it runs, and what was not played beside the verdict."""
+    """Exit 1, the finding on stderr while it runs, and the acts that were not played beside the verdict."""
     bus = faulty("worker/writes_blobs_in_place")
     argv = ["worker", "--points", "--only", "save_blob", "--stop-after", "1", "--bus", bus, "--out", str(tmp_path)]
     assert cli.main(argv) == 1
@@ -146,7 +146,7 @@ def test_no_minutes_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 class Terminal(io.StringIO):
-    """Where a person looks."""
+    """A stream at which a person looks."""
 
     def isatty(self) -> bool:
         return True
@@ -168,7 +168,7 @@ def test_a_terminal_shows_problems_and_where_the_run_is() -> None:
 
 
 def test_a_pipe_gets_a_line_for_each_step() -> None:
-    """No control characters, whatever a bus calls itself."""
+    """No control characters, even if a bus has them in its name."""
     out = io.StringIO()
     with Live(Time(), out=out) as live:
         live.say("kill points: \x1b[31mpublish")

@@ -1,4 +1,4 @@
-"""Nothing that writes is left unplayed: what each protocol lists is an operation, or shown to change nothing."""
+"""Nothing that writes is left unplayed: each method of a protocol is an operation, or shown to change nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from busproof.history import read
 from busproof.protocol import CONTRACTS
 
 OF_THE_KIT = {"hello", "clock.set"}
-# What doctor does not try, with something to find.
+# Methods that doctor does not try, with something to find.
 TRIED: dict[str, dict[str, Any]] = {
     "load_blob": {"ref": "blobs/sha256-" + "0" * 64},
     "read_artifact": {"artifact_path": ".claude/artifacts/old.json"},
@@ -43,7 +43,7 @@ def test_every_method_of_the_protocol_is_played_or_said_why_not(system: str) -> 
 def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> None:
     """Each is called under the supervisor, on a store with something of everything, about everybody who is there.
 
-    At the time of the operations: what was due only then is a write that a look at an earlier time would not make.
+    The calls come at the time of the operations, since a write that is due only then would not show earlier.
     """
     subject, contract = SUBJECTS[system], CONTRACTS[system]
     supervision = Supervision()
@@ -77,7 +77,7 @@ def test_what_is_said_to_read_changes_no_file(tmp_path: Path, system: str) -> No
 
 
 def values_by_name(history: Path) -> dict[str, set[str]]:
-    """Of each parameter that is a word: all that it was in the preparation. An agent is named by its calls, too."""
+    """For each parameter that is a word, all its values in the preparation. An agent is named by its calls, too."""
     known = defaultdict[str, set[str]](set)
     for event in read(history):
         if event.type == "invoke":
@@ -88,7 +88,7 @@ def values_by_name(history: Path) -> dict[str, set[str]]:
 
 
 def about_each(params: dict[str, Any], known: dict[str, set[str]]) -> Iterator[dict[str, Any]]:
-    """The call as it is, and about everybody else who was named in the place of one of its words."""
+    """The call as it is, and about everybody else who was named in place of one of its words."""
     yield params
     for name, value in params.items():
         if isinstance(value, str):
@@ -97,13 +97,13 @@ def about_each(params: dict[str, Any], known: dict[str, set[str]]) -> Iterator[d
 
 @pytest.mark.parametrize("system", sorted(SUBJECTS))
 def test_a_session_begins_and_ends_as_operations(system: str) -> None:
-    """What they write nothing else does: a lock, a folded log. Only a server that ends with its client has none."""
+    """Nothing else writes a lock or folds a log. Only a server that ends with its client has no such operations."""
     if system != "topics":
         assert {"open", "close"} <= {operation.method for operation in SUBJECTS[system].repertoire.operations}
 
 
 def test_every_operation_is_applicable_to_a_bus(harmless: Callable[[str], str]) -> None:
-    """An operation that no bus plays is none: those for buses that take no ids have such a bus."""
+    """An operation that no bus plays is useless: those for buses that take no ids have such a bus."""
     for system, subject in SUBJECTS.items():
         played = set()
         for bus in (reference(system), *([harmless("comms_sends_once")] if system == "comms" else [])):

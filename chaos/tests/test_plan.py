@@ -84,7 +84,7 @@ def test_only_what_is_declared_is_called() -> None:
 
 
 def test_everything_that_writes_is_called() -> None:
-    """Of a bus that declares everything."""
+    """On a bus that declares everything."""
     assert {call.method for call in calls(draw(1, 200, EVERYTHING))} == {
         "publish",
         "publish_many",

@@ -66,7 +66,7 @@ def test_an_error_that_stays_meets_what_can_meet_it() -> None:
 
 
 def test_an_error_that_stays_never_meets_the_answer() -> None:
-    """A pipe is no disk: the bus must be able to say what it met."""
+    """A pipe is no disk: the bus must be able to report the error."""
     point = Point(1, Fail(errno.EIO), is_sticky=True)
     assert [point.decide(Change(n, "write", path, 9)) for n, path in enumerate(("f", ANSWER, "f"), 1)] == [
         Fail(errno.EIO),
@@ -84,7 +84,7 @@ def test_after_a_short_write_that_stays_nothing_finds_room() -> None:
 
 
 def test_an_error_that_stays_is_over_with_the_answer() -> None:
-    """What comes behind it is another call's, which may mend what this one could not."""
+    """Later changes belong to another call, which may mend the damage that this one could not."""
     decide = Point(1, Fail(errno.EIO), is_sticky=True).decide_call()
     paths = ("f", "f", ANSWER, "f")
     assert [decide(Change(n, "write", path, 9)) for n, path in enumerate(paths, 1)] == [

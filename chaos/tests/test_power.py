@@ -42,7 +42,7 @@ TEMPORARY_AND_RENAME = [
 
 
 def test_what_was_synced_is_in_every_image() -> None:
-    """And what was not may be missing, by half or whole."""
+    """And unsynced data may be missing, in part or whole."""
     tape = [Step("write", "a", data=b"new"), Step("sync", "a"), Step("write", "a", offset=3, data=b"er")]
     left = images({"a": b"old"}, tape, "ext4")
     assert {image["a"] for image in left} == {b"new", b"new\0\0", b"newer"}
@@ -76,7 +76,7 @@ def test_names_go_in_the_order_of_the_journal() -> None:
 
 
 def test_all_kept_is_the_replay() -> None:
-    """The image of a cut from which nothing is missing is what stands on the disk."""
+    """The image of a cut from which nothing is missing equals the disk."""
     tape = [*TEMPORARY_AND_RENAME, Step("write", "a", offset=2, data=b"zz"), Step("cut", "a", offset=3)]
     base = Image({"a": b"0123456"}, frozenset({"d"}))
     assert replay(base, tape).files in images(base.files, tape, "ext4")
@@ -89,7 +89,7 @@ def test_a_failed_sync_drops_what_it_should_have_written() -> None:
 
 
 def test_a_name_in_a_folder_that_is_not_there_leads_nowhere() -> None:
-    """Folder and file may reach the disk in any order, where nothing was synced."""
+    """Folder and file may reach the disk in any order if nothing was synced."""
     left = images({"a": b"old"}, [Step("mkdir", "e"), Step("rename", "e/a", source="a")], "weak")
     assert {tuple(one) for one in left} == {(), ("a",), ("e/a",)}
 
@@ -163,7 +163,7 @@ def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Calla
 @pytest.mark.nightly
 @pytest.mark.parametrize("system", sorted(SUBJECTS))
 def test_every_operation_dies_before_each_sync_and_then_the_power_goes(tmp_path: Path, system: str) -> None:
-    """At the level that is declared, and at power-loss where an option brings it."""
+    """At the level that is declared, and at power-loss if an option brings it."""
     full: dict[str, Any] = {"options": {"synchronous": "FULL"}, "durability": "power-loss"}
     for number, how in enumerate([{}, full] if system != "topics" else [{}]):
         (out := tmp_path / str(number)).mkdir()

@@ -18,7 +18,7 @@ from busproof.fleet import reference
 from busproof.history import read
 from busproof.runner import RowResult
 
-PLANS = 4  # of which one at least strikes where a fault is
+PLANS = 4  # of these, one at least strikes a fault
 
 
 def play(out: Path, specs: list[str], kills: int, seed: int = 1) -> tuple[Run, RowResult]:
@@ -56,7 +56,7 @@ def test_the_history_tells_what_happened(tmp_path: Path) -> None:
 
 
 def test_clocks_that_the_plan_has_right_never_run_backwards(tmp_path: Path) -> None:
-    """Rounds are played in step: what is invoked later has no earlier time."""
+    """Rounds are played in step: a later invocation has no earlier time."""
     play(tmp_path, [reference("worker")], 16)
     plan = json.loads((tmp_path / "plan.json").read_text())
     wrong = {agent["name"] for agent in plan["agents"] if any(agent["offsets_ms"])}
@@ -74,7 +74,7 @@ def test_clocks_that_the_plan_has_right_never_run_backwards(tmp_path: Path) -> N
 def test_a_planted_fault_is_found(
     tmp_path: Path, faulty: Callable[[str], str], fault: str, kills: int, says: str
 ) -> None:
-    """The row fails, and a problem says what: random kills find by luck, so a few plans may miss the place."""
+    """The row fails, and a problem names the fault: random kills find by luck, so a few plans may miss the place."""
     for seed in range(1, PLANS + 1):
         result, row = play(tmp_path / str(seed), [faulty(fault)], kills, seed)
         if any(says in problem.why for problem, _ in result.acts[0].problems):
@@ -84,7 +84,7 @@ def test_a_planted_fault_is_found(
 
 
 def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """Though it answers everything before."""
+    """Even if it answers everything before."""
     result, row = play(tmp_path, [faulty("worker/ends_by_itself")], 8)
     assert row.outcome == "fail"
     assert any("without being killed" in problem.why for problem, _ in result.acts[0].problems)

@@ -38,7 +38,7 @@ def topics(session: Session) -> None:
 
 
 def read_it(spec: str, folder: Path, fill: Fill) -> Evidence:
-    """What the last reading of bob's messages says."""
+    """The evidence of the last reading of bob's messages."""
     store, part = folder / "store", folder / "part-0.jsonl"
     store.mkdir()
     with contextlib.closing(Fleet([spec], system=fill.__name__)) as fleet:
@@ -66,7 +66,7 @@ def test_a_reading_that_takes_everything_ends(tmp_path: Path, fill: Fill) -> Non
 def test_a_reading_that_cannot_end_is_a_problem(
     tmp_path: Path, faulty: Callable[[str], str], fill: Fill, fault: str, noun: str
 ) -> None:
-    """What is shown and never taken, acknowledged and still there, read and there again."""
+    """Messages that are shown and never taken, acknowledged and still there, read and there again."""
     (problem,) = read_it(faulty(f"{fill.__name__}/{fault}"), tmp_path, fill).endless
     assert problem.noun == noun
     assert "cannot end" in problem.why

@@ -1,4 +1,4 @@
-"""`relay` under chaos: whatever is killed, each file is delivered once and archived once."""
+"""`relay` under chaos: after any kill, each file is delivered once and archived once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> N
 
 
 def test_a_second_run_in_the_same_folder_knows_nothing_of_the_first(tmp_path: Path) -> None:
-    """What its agents had sent and read is not missed (a stranger's report: the reference was INVALID)."""
+    """Files sent and read by the first one's agents are not missed (a stranger's report: the reference was INVALID)."""
     for seed in (1, 2):
         assert told(play(tmp_path, kills=2, seed=seed)) == []
 
@@ -92,14 +92,14 @@ def test_the_orchestrator_survives_every_write_point(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    """What could not be processed is processed when there is room."""
+    """Files that could not be processed are processed when there is room."""
     played = play(tmp_path, disk_full=True, levels=(0, 1, 2, 3, 5, 8, 13, 21, 34, 60), errors=(errno.ENOSPC, errno.EIO))
     assert told(played) == []
 
 
 @pytest.mark.parametrize(("bus", "ends"), [("", []), ("relay/removes_its_lock_first", ["a third opens it, too"])])
 def test_who_closes_lets_one_other_in(tmp_path: Path, faulty: Callable[[str], str], bus: str, ends: list[str]) -> None:
-    """Another has opened the lock file and asks for the lock when who holds it has gone; then a third comes."""
+    """Another has opened the lock file and asks for the lock when its holder has gone; then a third comes."""
     close = tuple(operation for operation in OPERATIONS if operation.method == "close")
     place = parse("1:hold:2")
     assert isinstance(place, Place)

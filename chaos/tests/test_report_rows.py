@@ -22,7 +22,7 @@ ACTS = [
 
 
 def _hello(system: str) -> HelloReply:
-    """Of a bus that has everything."""
+    """The hello of a bus that has everything."""
     contract = CONTRACTS[system]
     return HelloReply.model_validate(
         {
@@ -40,7 +40,7 @@ def _hello(system: str) -> HelloReply:
 
 @pytest.mark.parametrize(("system", "name", "noun"), ACTS)
 def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str, name: str, noun: str) -> None:
-    """Also where no row of that act is of that noun."""
+    """Even if no row of that act is of that noun."""
     act = Act(name)  # type: ignore[arg-type]
     is_dialect = not any(row.level == "MUST" for row in catalogue(system).values() if row.check == name)
     act.problems.append((Problem(noun, "something that must not be", is_dialect=is_dialect), Path("/nowhere")))
@@ -49,7 +49,7 @@ def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str
 
 
 def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() -> None:
-    """Who opens a folder twice takes nobody's copy."""
+    """A folder that is opened twice loses nobody's copy."""
     act = Act("chaos.holds")
     act.problems.append((Problem("lease", "two have it"), Path("/nowhere")))
     act.counts["points held"] = 9
@@ -61,7 +61,7 @@ def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() 
 
 
 def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
-    """Of an act without a row of the log the others do: a lost count is no lost line of the trail."""
+    """In an act without a row of the log the other rows do: a lost count is no lost line of the trail."""
     act = Act("chaos.holds")
     act.problems.append((Problem("presence", "a message is counted twice"), Path("/nowhere")))
     act.counts[WITH_OTHERS] = 9
@@ -71,13 +71,13 @@ def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
 
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))
 def test_an_act_that_did_nothing_passes_no_row(system: str, name: str) -> None:
-    """As with --only OP, where OP has no part in it."""
+    """As with --only OP, if OP has no part in it."""
     rows = report.rows(Run(_hello(system), [Act(name)]), system)  # type: ignore[arg-type]
     assert {row.outcome for row in rows} == {"inconclusive"}
 
 
 def test_an_act_that_broke_off_passes_no_row_and_forgets_no_problem() -> None:
-    """What it had found by then fails its rows."""
+    """The problems found by then fail its rows."""
     act = Act("chaos.kill_points", could_not_run="it broke off: a call was refused")
     act.counts["points killed"] = 9
     told = {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}

@@ -19,7 +19,7 @@ MUTANTS = planted()
 HARMLESS = {"topics": "topics_again"}
 # A minute each: a pass of relay has 400 changes, errors meet every change of every operation, and a schedule of topics
 # starts two servers. Or another test has the same fault at one place.
-PLANS = 4  # of random kills, which find by luck: none of the first three may strike where the fault is
+PLANS = 4  # of random kills, which find by luck: the first three may all miss the fault
 DEAR = {
     "worker/believes_a_second_sync",
     "relay/a_copy_has_two_names",
@@ -49,9 +49,9 @@ def cheap_to_dear() -> list[Any]:
 
 
 def each_run_once() -> list[Any]:
-    """The runs that mutants are found by. Those that the reference plays itself, in another file, are nightly.
+    """The runs by which mutants are found. Those that the reference plays itself, in another file, are nightly.
 
-    Of `relay`, where one takes half a minute, it plays some of the points by day.
+    It plays some of the points of `relay` by day: there a run takes half a minute.
     """
     runs: dict[tuple[str, str], list[Mutant]] = {}
     marks: dict[tuple[str, str], set[Any]] = {}
@@ -68,11 +68,11 @@ def each_run_once() -> list[Any]:
 
 
 def test_every_chaos_row_has_a_mutant() -> None:
-    """None is believed that was never seen failing; and what chaos kills says how."""
+    """No row is believed that was never seen failing; and each mutant that chaos kills says how."""
     rows = [row.id for system in SUBJECTS for row in catalogue(system).values() if row.kind == "chaos"]
     killed = {row for mutant in MUTANTS for row in mutant.killed_by}
     assert killed == set(rows)
-    # Who names an item is killed by that: two calls at once that the corpus sends break a row of schedules, too.
+    # A mutant that names an item is killed by that: two calls at once from the corpus break a row of schedules, too.
     others = [m for system in SUBJECTS for m in mutants(system).values() if not (m.chaos or m.item)]
     assert [mutant.name for mutant in others if set(mutant.killed_by) & set(rows)] == []
 
@@ -102,7 +102,7 @@ def test_the_mutant_fails_its_rows(tmp_path: Path, mutant: Mutant) -> None:
 def test_a_harmless_bus_passes_the_same_run(
     tmp_path: Path, harmless: Callable[[str], str], mutants: list[Mutant]
 ) -> None:
-    """One that is started as mutants are, and has no fault: what fails them is their fault."""
+    """It is started as mutants are, and has no fault: so the mutants fail by their faults alone."""
     takes_no_ids = str(mutants[0].chaos.get("only")).endswith(", once")
     bus = harmless("comms_sends_once" if takes_no_ids else HARMLESS.get(mutants[0].system, "refbus_again"))
     good = outcomes(bus, tmp_path, mutants[0].system, mutants[0].chaos, 1)
@@ -118,7 +118,7 @@ def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(tmp_path: Path, fau
 
 
 def test_a_page_of_the_matrix_is_read_as_it_was_written() -> None:
-    """So a part of it can be played anew: what was found, what was not, and in how many seconds."""
+    """So a part of it can be played anew: faults found, faults missed, and the seconds of each."""
     mutant, other = MUTANTS[:2]
     found = {(mutant.system, mutant.name): (True, 7.0), (other.system, other.name): (False, 61.0)}
     assert known(page(found)) == found

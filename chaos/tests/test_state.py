@@ -1,4 +1,4 @@
-"""What must be true of a store: each kind of damage is found, and a whole store shows none."""
+"""The rules that hold for a store: each kind of damage is found, and a whole store shows none."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_export_that_lags_is_no_damage() -> None:
 
 
 def test_without_a_dump_the_files_still_speak() -> None:
-    """A torn blob is torn whatever the bus can tell."""
+    """A torn blob is torn even if the bus can tell nothing."""
     evidence = whole()
     evidence.dump = None
     assert problems(evidence) == []
@@ -131,13 +131,13 @@ def test_times_count_only_on_a_manual_clock() -> None:
 
 
 def test_a_difference_is_told_by_table() -> None:
-    """What is missing and what is there instead."""
+    """The missing rows, and those that are there instead."""
     told = difference({"t": [1, 2], "n": 1}, {"t": [2, 3], "n": 1})
     assert told == "t: missing [1], unexpected [3]"
 
 
 def test_a_row_that_changed_is_told_by_its_columns() -> None:
-    """A reader sees which row it is and what is other in it; not two rows of twenty columns."""
+    """A reader sees which row it is and which columns differ, not two rows of twenty columns."""
     before = [{"message_id": "ann/1", "status": "archived", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
     after = [{"message_id": "ann/1", "status": "processing", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
     told = difference({"messages": before}, {"messages": after})
@@ -145,12 +145,12 @@ def test_a_row_that_changed_is_told_by_its_columns() -> None:
 
 
 def test_a_row_that_stands_once_more_is_told() -> None:
-    """As often as it is more, and no other."""
+    """As often as it is in excess, and no other row."""
     copy_ = {"agent": "bob", "id": "ann/1"}
     told = difference({"copies": [copy_]}, {"copies": [copy_, copy_, copy_]})
     assert told == f"copies: unexpected {json.dumps([copy_, copy_])}"
 
 
 def test_rows_in_another_order_are_told_as_such() -> None:
-    """Where order is part of what is compared."""
+    """If the comparison includes their order."""
     assert difference({"t": [1, 2]}, {"t": [2, 1]}) == "t: the rows stand in another order"

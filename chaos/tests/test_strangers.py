@@ -29,7 +29,7 @@ SMALL = Path(__file__).parent / "strangers" / "small_bus.py"
 
 
 def outcomes(kind: str, out: Path, errors: tuple[int, ...] = (errno.ENOSPC, errno.EIO)) -> dict[str, tuple[str, str]]:
-    """Row → outcome and why, of a small run of all three acts, with two of the errors of a disk, or these."""
+    """Row → outcome and why, of a small run of all three acts, with two errors of a disk, or with these."""
     settings = Settings(
         specs=[f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(SMALL))} {kind}"],
         out=out,
@@ -47,7 +47,7 @@ def outcomes(kind: str, out: Path, errors: tuple[int, ...] = (errno.ENOSPC, errn
 
 
 def test_a_correct_bus_on_the_seeds_tables_passes_what_it_declares(tmp_path: Path) -> None:
-    """A wall clock, no dump: the kit reads the file itself. What is not declared is not applicable."""
+    """A wall clock, no dump: the kit reads the file itself. Rows that are not declared are not applicable."""
     assert {row: outcome for row, (outcome, _) in outcomes("sqlite", tmp_path).items()} == {
         "worker.log.03": "pass",
         "worker.log.54": "pass",
@@ -57,7 +57,7 @@ def test_a_correct_bus_on_the_seeds_tables_passes_what_it_declares(tmp_path: Pat
 
 
 def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Path) -> None:
-    """No dump and no table that the kit knows. Random kills decide nothing: what is acknowledged is out of sight."""
+    """No dump and no table that the kit knows. Random kills decide nothing: acknowledged messages are out of sight."""
     found = outcomes("plain", tmp_path)
     assert {row: outcome for row, (outcome, _) in found.items()} == {
         "worker.log.03": "pass",
@@ -98,7 +98,7 @@ def test_what_a_bus_shows_tells_states_apart(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where what it shows does not tell states apart: could-not-run and inconclusive, with the reason."""
+    """If its answers do not tell states apart: could-not-run and inconclusive, with the reason."""
     monkeypatch.setitem(SUBJECTS, "worker", replace(SUBJECTS["worker"], shown=None))
     found = outcomes("plain", tmp_path)
     assert {row: outcome for row, (outcome, _) in found.items()} == {

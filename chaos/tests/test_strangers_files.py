@@ -21,7 +21,7 @@ HOLDS: dict[str, Any] = {"holds": True}
 
 
 def outcome(fault: str, out: Path, how: dict[str, Any]) -> tuple[str, str]:
-    """Of the row that an act decides: outcome and why."""
+    """Outcome and why of the row that an act decides."""
     program = Path(__file__).parent / "strangers" / "jsonl_bus.py"
     operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name in ("publish", "ack"))
     settings = Settings(

@@ -1,4 +1,4 @@
-"""The system-call nemesis stops every change to a folder, and does to it what it is told."""
+"""The system-call nemesis stops every change to a folder, and carries out its verdict on it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def program(argv: list[str]) -> Iterator[WatchedChild]:
 def play(
     folder: Path, code: str, verdicts: dict[int, Verdict], argv: list[str] | None = None
 ) -> tuple[str, list[Change]]:
-    """Run the code with these verdicts; what it said (or `died`) and the changes that it made."""
+    """Run the code with these verdicts; return its output (or `died`) and the changes that it made."""
     with program(argv or PYTHON) as door, door.watched(folder, lambda c: verdicts.get(c.ordinal, Continue())) as watch:
         door.write_line(code.encode())
         try:
@@ -61,7 +61,7 @@ def writes(path: Path) -> str:
 
 
 def test_the_nemesis_works_on_this_machine() -> None:
-    """No reason against it; where there is one, this test fails rather than being skipped."""
+    """No reason against it; if there is one, this test fails rather than being skipped."""
     assert why_unavailable() is None
 
 

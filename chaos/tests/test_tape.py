@@ -1,4 +1,4 @@
-"""A tape holds all that was told to the disk: its replay is what stands there, and what is not on it is noticed."""
+"""A tape holds all that was told to the disk: its replay equals the disk, and anything not on it is noticed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def child() -> Iterator[WatchedChild]:
 
 
 def recorded(child: WatchedChild, folder: Path, code: str) -> tuple[image.Image, list[Step], list[str]]:
-    """What stood there, the tape of the code, and what the tape missed."""
+    """The folder before, the tape of the code, and the files that the tape missed."""
     before = image.of(folder)
     with child.watched(folder, lambda _: Continue(), records=True) as watch:
         child.write_line(f"os.chdir({str(folder)!r}); {code}".encode())
@@ -77,7 +77,7 @@ OPS = st.one_of(
 def test_the_replay_of_a_tape_is_what_stands_on_the_disk(
     tmp_path_factory: pytest.TempPathFactory, child: WatchedChild, codes: list[str]
 ) -> None:
-    """Whatever a program does to its files by system calls."""
+    """For anything that a program does to its files by system calls."""
     folder = tmp_path_factory.mktemp("tape")
     (folder / "sub").mkdir()
     (folder / "a").write_bytes(b"already here")
@@ -100,7 +100,7 @@ def test_what_no_call_shows_is_missed_and_named(tmp_path: Path, child: WatchedCh
 
 
 def test_a_symbolic_link_in_the_path_hides_nothing(tmp_path: Path, child: WatchedChild) -> None:
-    """The store is told by its link; what is done by path is seen all the same."""
+    """The store is named by its link; changes by path are seen all the same."""
     (real := tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(real)
     code = f"open({str(tmp_path / 'link' / 'x')!r}, 'wb').write(b'1'); os.rename('x', 'y')"

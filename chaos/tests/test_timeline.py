@@ -35,7 +35,7 @@ def test_the_reference_survives_the_write_points_of_each_verb(tmp_path: Path) ->
 
 
 def test_the_reference_survives_random_kills(tmp_path: Path) -> None:
-    """Callers, and pools of two workers: what was sent comes to a worker, and each chain is whole."""
+    """Callers, and pools of two workers: each sent request comes to a worker, and each chain is whole."""
     played = play(reference("timeline"), tmp_path, kills=16)
     assert told(played) == []
     assert set(outcomes(played).values()) == {"pass"}

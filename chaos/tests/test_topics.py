@@ -61,7 +61,7 @@ def side_by_side(history: Path) -> int:
 
 
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
-    """No page, some, and all that is needed; each change of two operations told once ENOSPC, and once EIO."""
+    """No page, some, and all that is needed; each change of two operations gets ENOSPC once, and EIO once."""
     names = ("sync that acknowledges", "cursor_reset")
     played = play(reference("topics"), tmp_path, *names, disk_full=True, levels=(0, 13, 55))
     assert told(played) == []
@@ -75,7 +75,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
 def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
-    """DB_BUSY is a dialect for a full disk; said of what happened, it is false."""
+    """DB_BUSY is a dialect for a full disk; for a call that happened, it is false."""
     played = play(
         faulty("topics/says_busy_of_what_it_did"),
         tmp_path,
@@ -113,7 +113,7 @@ def test_a_server_that_was_started_ahead_serves_the_store(
 
 
 def test_what_is_not_known_for_a_system_is_never_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit 2: it cannot be asked for."""
+    """Exit 2: such an act cannot be asked for."""
     assert cli.main(["comms", "--gone", "--out", str(tmp_path)]) == 2
     assert "is not known for" in capsys.readouterr().err
 
@@ -132,14 +132,14 @@ def test_the_reference_survives_every_point(tmp_path: Path) -> None:
 def test_a_bus_whose_file_nobody_can_read_is_judged_by_what_it_shows(
     tmp_path: Path, faulty: Callable[[str], str], bus: str, outcome: str
 ) -> None:
-    """What it lists, who has synced, and what a stranger reads from the beginning."""
+    """By its lists, the agents that have synced, and all that a stranger reads from the beginning."""
     played = play(elsewhere(tmp_path, faulty(bus) if bus else reference("topics")), tmp_path, SENDS, points=True)
     assert outcomes(played)["topics.log.73"] == outcome
     assert bool(told(played)) is (outcome == "fail")
 
 
 def test_what_only_a_file_can_tell_says_so(tmp_path: Path) -> None:
-    """One point is judged; damage does not apply, and who reads on for callers that went needs the tables."""
+    """One point is judged; damage does not apply, and reading on for callers that went needs the tables."""
     played = play(elsewhere(tmp_path, reference("topics")), tmp_path, SENDS, points=True, at=parse("3:kill"), gone=True)
     assert told(played) == []
     found = outcomes(played)
@@ -153,7 +153,7 @@ SENDS = "sync that sends"
 
 
 def elsewhere(folder: Path, bus: str) -> str:
-    """The same server, whose database has another name than it was told."""
+    """The same server, but its database has another name than it was told."""
     script = folder / "serve.sh"
     script.write_text(f'AGENT_BUS_DB="$AGENT_BUS_DB.elsewhere" exec {bus.removeprefix("mcp:")}\n')
     return f"mcp:sh {script}"

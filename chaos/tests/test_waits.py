@@ -1,4 +1,4 @@
-"""A reader that waits stands still in its looks, until what it waits for is there. It must be woken."""
+"""A reader that waits stands still in its looks, until its news is there. It must be woken."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def play(spec: str, system: str, out: Path, only: Place | None = None) -> PairRe
 
 @pytest.mark.parametrize("system", WAITERS)
 def test_the_reference_is_woken_wherever_it_stands(system: str, tmp_path: Path) -> None:
-    """Also where it sleeps already; no place is left out."""
+    """Even if it sleeps already; no place is left out."""
     result = play(reference(system), system, tmp_path)
     assert [problem.why for problem, _ in result.problems] == []
     assert result.points > 5
@@ -57,7 +57,7 @@ def test_the_reference_is_woken_wherever_it_stands(system: str, tmp_path: Path) 
 
 
 def test_who_was_not_woken_once_is_not_asked_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """It would wait as long at every place; a line plays the place alone, in the act that has the row."""
+    """It would wait as long at every place; the printed line plays the place alone, in the act that has the row."""
     result = play(faulty("worker/sleeps_on_what_came_while_it_looked"), "worker", tmp_path)
     ((problem, history),) = result.problems
     assert "went on waiting for 2" in problem.why and "--at" in problem.point
@@ -76,7 +76,7 @@ def test_a_reader_that_is_always_refused_is_no_pass(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_where_the_sender_is_refused_nobody_must_be_woken(tmp_path: Path, faulty: Callable[[str], str]) -> None:
-    """The reader holds the lock, and who waits for it is told BUSY: nothing came."""
+    """The reader holds the lock, and the sender that waits for it is told BUSY: nothing came."""
     spec = faulty("worker/reads_under_the_write_lock")
     for place in (Place(2), Place(3)):
         assert [problem.why for problem, _ in play(spec, "worker", tmp_path, place).problems] == []

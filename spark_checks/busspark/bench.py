@@ -73,7 +73,7 @@ def _duckdb(streams: Path) -> None:
 
 @contextmanager
 def _measured(name: str, spark: SparkSession | None = None) -> Iterator[list[float]]:
-    """Tells; and what it yields holds the CPU seconds in the end."""
+    """Print the figures; in the end, the list that it yields holds the CPU seconds."""
     wall, cpu = time.monotonic(), _cpu_s(spark)
     kept: list[float] = []
     yield kept
@@ -84,7 +84,7 @@ def _measured(name: str, spark: SparkSession | None = None) -> Iterator[list[flo
 
 
 def _cpu_s(spark: SparkSession | None) -> float:
-    """Of this process, and of the JVM, which is another."""
+    """The CPU seconds of this process, and of the JVM, which is another."""
     own = time.process_time()
     if spark is None:
         return own

@@ -1,4 +1,4 @@
-"""`busproof audit PATH…`: verify recorded histories, with Spark or in Python; and what a bus left, by itself."""
+"""`busproof audit PATH…`: verify recorded histories, with Spark or in Python; and the state of a bus, by itself."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _follow(args: argparse.Namespace) -> int:
 
 
 def _state(path: str) -> Findings | None:
-    """Compact streams and histories are none."""
+    """The findings on a state; compact streams and histories are none."""
     return None if IS_URI not in path and is_compact(Path(path)) else state_of(path)
 
 

@@ -1,8 +1,8 @@
-"""A closer look at what is suspect: its facts come to this process, and the check itself says what they are.
+"""A closer look at the suspects: their facts come to this process, and the check itself judges them.
 
-Small runs come together, so that hundreds of them cost one query a stream. Of a large one's leases the suspect keys
-come. Of other checks only what can matter comes (`narrow`), where its streams are files of this machine; where they are
-not, the streams that they look at.
+Small runs come together, so that hundreds of them cost one query per stream. For the leases of a large run, its suspect
+keys come. For other checks, only the rows that can matter come (`narrow`) if the streams are files of this machine; if
+they are not, the streams that the checks look at.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALL = tuple(name for name in FACTS if name not in ("about", "malformed"))
 
 
 class Closer:
-    """Looks at runs, each with what is known and suspected of it."""
+    """Looks at runs, each with the facts about it and the suspicion against it."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Closer:
 
     @cached_property
     def _facts(self) -> dict[str, Facts]:
-        """All facts of the small runs that anything is suspect in."""
+        """All facts of the small runs in which anything is suspect."""
         is_blind = any(check not in KNOWN for check in self._checks.values())
         runs = [run for run in self._small if is_blind or self._runs[run][1].bits]
         wanted = {name for check in self._checks.values() for name in _looks_at(check)}
         return _by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
 
     def look(self, run: str, check: Check) -> Verdict:
-        """What the check says."""
+        """The verdict of the check."""
         about, suspicion = self._runs[run]
         of_keys = check in (lease.check, lease.check_deliveries) and suspicion.knows(r.HOLD, r.ADDRESSEE)
         if run in self._small:
@@ -74,7 +74,7 @@ def _looks_at(check: Check) -> tuple[str, ...]:
 
 
 def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str, DataFrame]:
-    """Only what is of a suspect key: no other has to do with it."""
+    """Only the facts of suspect keys: no other key has to do with them."""
     held, to = suspicion.keys[r.HOLD], suspicion.keys[r.ADDRESSEE]
     found = dict(streams)
     found["holds"] = streams["holds"].where(f"{_among(r.HOLD, 'lane, key', held)} OR {_among(r.ADDRESSEE, 'key', to)}")

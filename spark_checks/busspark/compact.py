@@ -107,7 +107,7 @@ class Streams:
             (folder / name).mkdir(parents=True, exist_ok=True)
 
     def take(self, run: str, parts: list[Path]) -> About:
-        """All facts of one run."""
+        """Take all facts of one run."""
         self._run, self._counts, self._of_state = run, Counter(), defaultdict(list)
         watched = [Integrity() for _ in parts]
         lines = [one.watch(scan(part)) for one, part in zip(watched, parts, strict=True)]
@@ -124,14 +124,14 @@ class Streams:
         return about
 
     def add(self, fact: Fact, /) -> None:
-        """One row."""
+        """Add one row."""
         rows = self._rows[type(fact)]
         rows.append(fact)
         if len(rows) >= ROWS_HELD:
             self._flush(STREAM[type(fact)])
 
     def restart(self, *streams: str) -> None:
-        """A state comes, and what was written of the one before it goes."""
+        """A state comes, and the rows written of the one before it go."""
         for name in streams:
             for path in self._of_state.pop(name, []):
                 self._counts[name] -= pq.read_metadata(path).num_rows
@@ -149,7 +149,7 @@ class Streams:
             pq.write_table(_table("about", run, [about]), self._new_file("about"))
 
     def close(self) -> None:
-        """Files end."""
+        """End the files."""
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()
@@ -184,7 +184,7 @@ class Streams:
 
 
 def _special(name: str, table: pa.Table) -> dict[str, int]:
-    """Of these the checks tell how many they looked at."""
+    """The rows of which the checks tell how many they looked at."""
     if name == "appended":
         is_told = (pc.field("name").is_valid() | pc.field("id").is_valid()) & pc.field("seq").is_valid()
         return {"acknowledged": len(table.filter((pc.field("outcome") == "ok") & is_told))}
@@ -201,7 +201,7 @@ def _table(name: str, run: str, rows: list[Fact]) -> pa.Table:
 
 
 def _column(told: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
-    """Many columns say one thing: each system uses only some of them."""
+    """Many columns hold one value alone: each system uses only some of them."""
     first = told[0]
     if first is told[-1] and told.count(first) == len(told):
         return pa.nulls(len(told), kind) if first is None else pa.repeat(pa.scalar(first, kind), len(told))
@@ -209,23 +209,23 @@ def _column(told: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
 
 
 def is_compact(folder: Path) -> bool:
-    """Has it streams?"""
+    """Does it have streams?"""
     return any(folder.glob("*/about/*.parquet"))
 
 
 def systems_of(folder: Path) -> list[str]:
-    """Whose streams it has."""
+    """The systems whose streams it has."""
     return sorted({path.parent.parent.name for path in folder.glob("*/about/*.parquet")})
 
 
 def runs_of(folder: Path, system: str) -> dict[str, About]:
-    """What is known of each run."""
+    """The row about each run."""
     rows = pq.read_table(folder / system / "about").to_pylist()
     return current({row.pop("run"): About(**row) for row in rows})
 
 
 def current(runs: dict[str, About]) -> dict[str, About]:
-    """These, if they hold all that the checks look at. HistoryError if not."""
+    """Return these if they hold all that the checks look at. HistoryError if not."""
     for run, about in runs.items():
         if about.format != FORMAT:
             raise HistoryError(f"the streams of {run} were made by another version: `busproof compact` makes them anew")

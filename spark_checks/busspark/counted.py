@@ -1,4 +1,4 @@
-"""What a check says of all when it was shown only what is odd: it looked at more than it saw."""
+"""A check's verdict on all rows when it was shown only the odd ones: it looked at more than it saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an engine, and not the history, gave no verdict. Importable without Spark."""
+"""The reason why an engine, and not the history, gave no verdict. Importable without Spark."""
 
 
 class EngineError(RuntimeError):

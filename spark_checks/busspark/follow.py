@@ -1,7 +1,7 @@
 """`busproof audit --follow FILE`: a history that is still being written is judged again whenever it has grown.
 
-What is found is told once, when it is found. The history itself is the checkpoint: whoever starts anew reads it anew,
-and loses nothing (decision 0027).
+A finding is told once, when it is found. The history itself is the checkpoint: a new start reads it anew, and loses
+nothing (decision 0027).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from busspark.compact import compact
 from busspark.twin import judge
 
 PAUSE_S = 1.0
-Found = set[tuple[str, Witness]]  # check, and what it found
+Found = set[tuple[str, Witness]]  # check, and its finding
 Judged = list[Verdict]
 
 
 def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Judged:
-    """Until its footer comes, or it is damaged, or Ctrl-C: the last verdicts."""
+    """Follow it until its footer comes, or it is damaged, or Ctrl-C; return the last verdicts."""
     known: Found = set()
     size, took_s = 0, 0.0
     verdicts: Judged = []
@@ -43,7 +43,7 @@ def follow(path: Path, wait: Callable[[float], None] = time.sleep) -> Judged:
 
 
 def _has_begun(path: Path) -> bool:
-    """Its first line is whole."""
+    """Is its first line whole?"""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -51,7 +51,7 @@ def _has_begun(path: Path) -> bool:
 
 
 def _look(path: Path, known: Found) -> tuple[Judged, bool]:
-    """Judge it as far as it goes, and tell what is new; True if nothing can come any more."""
+    """Judge it as far as it goes, and tell the new findings; True if nothing can come any more."""
     with tempfile.TemporaryDirectory(prefix="busproof-streams-") as scratch:
         (about,) = compact([path], Path(scratch))
         ((_, verdicts),) = judge(Path(scratch))

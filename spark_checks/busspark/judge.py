@@ -1,4 +1,4 @@
-"""The Spark engine: Spark finds what is suspect in all runs at once; of that the checks themselves say what it is."""
+"""The Spark engine: Spark finds the suspects in all runs at once, and the checks themselves judge these."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda 
 
 
 def _of_our_own(spark: SparkSession) -> SparkSession:
-    """On the same cluster; sums of hashes wrap here, which ANSI would forbid."""
+    """A session on the same cluster; sums of hashes wrap here, which ANSI would forbid."""
     ours = spark.newSession()
     ours.conf.set("spark.sql.ansi.enabled", "false")
     ours.conf.set("spark.sql.caseSensitive", "true")
@@ -48,13 +48,13 @@ def _of_our_own(spark: SparkSession) -> SparkSession:
 
 
 def cut(spark: SparkSession, events: int) -> None:
-    """A task a core, and one more for every million events, unless somebody chose another number than Spark's own."""
+    """One task per core, and one more for every million events, unless somebody chose a number other than Spark's."""
     if spark.conf.get(PARTITIONS) == "200":
         spark.conf.set(PARTITIONS, str(spark.sparkContext.defaultParallelism + events // EVENTS_OF_A_PARTITION))
 
 
 def systems_in(spark: SparkSession, folder: str) -> list[str]:
-    """Whose streams there are, wherever that is."""
+    """The systems whose streams are there, wherever the folder is."""
     there = spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
     files = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     return sorted(one.getPath().getName() for one in files.listStatus(there) if one.getPath().getName() in SYSTEMS)
@@ -95,7 +95,7 @@ def _judge_system(
             continue
         verdicts = [whole]
         for name, check in checks.items():
-            if check not in KNOWN:  # of this the screen knows nothing
+            if check not in KNOWN:  # the screen knows nothing of it
                 verdicts.append(closer.look(run, check))
                 continue
             # Without an export there is nothing to compare.
@@ -110,7 +110,7 @@ def _judge_system(
 
 
 def screen_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
-    """What Spark is asked; None if the screen knows none of these checks."""
+    """The question to Spark; None if the screen knows none of these checks."""
     rows = rows_of(streams, checks)
     if rows is None:
         return None
@@ -119,7 +119,7 @@ def screen_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 
 def screened(streams: Streams, checks: set[Check]) -> Mapping[int, Suspicion]:
-    """What is suspect, by the hash of the run."""
+    """The suspicions, by the hash of the run."""
     frame = screen_of(streams, checks)
     if frame is None:
         return defaultdict(Suspicion)

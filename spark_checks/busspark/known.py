@@ -1,4 +1,4 @@
-"""What both engines know of each check: a new one is a row here."""
+"""The knowledge of both engines about each check: a new check is a row here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from busspark.narrow import polls as narrow_polls
 from busspark.narrow import receives as narrow_receives
 from busspark.narrow.database import Database
 
-# What the screen suspects: one bit a group of checks.
+# The suspicions of the screen: one bit per group of checks.
 ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED = (1 << n for n in range(8))
 _OF_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
 
@@ -22,11 +22,11 @@ _OF_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
 class Known(NamedTuple):
     """One check."""
 
-    counts: str  # what it counts, of the counts of streams
+    counts: str  # its own count, among the counts of streams
     called_by: int  # the suspicions that call for it
     looks_at: tuple[str, ...]  # streams
-    # What a large run shows it, which is less than everything: the rows that can matter, by a query a stream; or all,
-    # part by part, where it looks at each key, or lane, alone: stream → the column that holds that.
+    # The part of a large run that it is shown: the rows that can matter, by one query per stream; or all rows, part by
+    # part, if it looks at each key, or lane, alone: stream → the column that holds that.
     shown: Callable[[Database], dict[str, str]] | dict[str, str]
 
 

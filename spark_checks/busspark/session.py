@@ -1,4 +1,4 @@
-"""A Spark session: what runs already, the cluster that a master names, or this machine with a JVM found or brought."""
+"""A Spark session: the running one, the cluster that a master names, or this machine with a JVM found or brought."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def spark_session(*, master: str = "", conf: Mapping[str, str] | None = None, is
         "spark.driver.memory": f"{_heap_mb()}m",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j} {jit}",
         "spark.sql.adaptive.enabled": str(not is_short).lower(),
-        "spark.driver.maxResultSize": "0",  # what is suspect comes to the driver, however much it is
+        "spark.driver.maxResultSize": "0",  # all suspects come to the driver, however many they are
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -112,7 +112,7 @@ def stopped(spark: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def told_in_a_sentence() -> Iterator[None]:
-    """What Spark and its JVM raise becomes an EngineError."""
+    """Errors of Spark and its JVM become an EngineError."""
     try:
         yield
     except (Py4JError, PySparkException, OSError) as error:

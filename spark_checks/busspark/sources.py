@@ -1,4 +1,4 @@
-"""What the paths of `audit` and `compact` are: histories, folders or patterns of them, or compact streams."""
+"""The paths of `audit` and `compact`: histories, folders or patterns of them, or compact streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _files(path: Path) -> list[Path]:
 
 @contextmanager
 def as_streams(paths: list[str]) -> Iterator[str]:
-    """A folder, or a URI, of compact streams: what was given, or, as long as this lasts, what was made of it."""
+    """A folder, or a URI, of compact streams: the given one, or one made of the histories, as long as this lasts."""
     if len(paths) == 1 and (IS_URI in paths[0] or is_compact(Path(paths[0]))):
         yield paths[0]
         return

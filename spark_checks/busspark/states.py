@@ -1,8 +1,8 @@
-"""What a bus left, without a history: its database, live or a copy, agents' folders, an export, a JetStream.
+"""The state that a bus left, without a history: its database, live or a copy, agents' folders, an export, a JetStream.
 
-Only what a state shows by itself can be judged: numbers unique, dense where that is promised, cursors and exports not
-beyond them, references that lead somewhere (`busproof.oddities`, which `busproof doctor` asks, too). Whether a message
-was lost, delivered in order or given to two at once, only a history tells.
+Only facts that a state shows by itself can be judged: numbers unique, dense if that is promised, cursors and exports
+not beyond them, references that lead somewhere (`busproof.oddities`, which `busproof doctor` asks, too). Only a history
+tells whether a message was lost, delivered in order or given to two at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NUMBERS = {"seq": "as an export of a worker bus", "audit_seq": "as the audit tra
 
 
 def state_of(place: str) -> Findings | None:
-    """What is odd there; None if it is no state of a bus. Raises jetstream.Unreachable."""
+    """The oddities there; None if it is no state of a bus. Raises jetstream.Unreachable."""
     if (server := jetstream.server_of(place)) is not None:
         return in_server(*server)
     return None if "://" in place else _state_at(Path(place))
@@ -45,7 +45,7 @@ def _state_at(path: Path) -> Findings | None:
 
 
 def _first_line(path: Path) -> dict[str, object]:
-    """Of a file of JSON Lines that is no history."""
+    """The first line of a file of JSON Lines that is no history."""
     try:
         with path.open("rb") as file:
             told = json.loads(file.readline())

@@ -28,7 +28,7 @@ VIOLATIONS = pa.schema(
 
 
 def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
-    """Print what is worth a line; True if events were shown."""
+    """Print everything worth a line; True if events were shown."""
     found = False
     bad = [run for run, verdicts in judged.items() if any(one.verdict == "invalid" for one in verdicts)]
     told = bad or list(judged)
@@ -47,7 +47,7 @@ def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
 
 
 def tell_verdict(one: Verdict) -> None:
-    """A line."""
+    """Print a verdict in one line."""
     reason = f": {one.reason}" if one.reason else ""
     say(f"{one.verdict:<8} {one.check:<18} {one.counted} operations{one_line(reason)}")
 
@@ -62,7 +62,7 @@ def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
 
 
 def tell_new(found: list[tuple[str, Witness]], about: About) -> None:
-    """What checks found since they were last asked, each kind's first few with their events."""
+    """Print the findings of checks since they were last asked, each kind's first few with their events."""
     shown = list(_first([witness for _, witness in found], SHOWN))
     events = _events(about, {index for witness in shown for index in witness.events}) if shown else {}
     for witness in shown:
@@ -78,7 +78,7 @@ def _tell_witness(witness: Witness, events: dict[int, Event]) -> None:
 
 
 def _events(about: About, wanted: set[int]) -> dict[int, Event]:
-    """Out of the files that the run was taken from, if they are still there."""
+    """The wanted events, out of the files that the run was taken from, if they are still there."""
     parts = [Path(part) for part in json.loads(about.source or "[]")]
     if not parts or not all(part.exists() for part in parts):
         return {}
@@ -111,7 +111,7 @@ def _first(witnesses: list[Witness], most: int = WRITTEN) -> Iterator[Witness]:
 
 
 def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Verdict]], states: list[Findings]) -> None:
-    """As JSON: every verdict and count, the first witnesses of each kind, and what is odd in states."""
+    """Write as JSON every verdict and count, the first witnesses of each kind, and the oddities of states."""
     runs = [
         {
             "system": system,
@@ -137,7 +137,7 @@ def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Ver
 
 
 def write_violations(path: Path, judged: dict[Run, list[Verdict]]) -> None:
-    """All of them as rows of Parquet, a row group a check: a fleet's are for a query, not for eyes."""
+    """All of them as rows of Parquet, one row group per check: a fleet's are for a query, not for eyes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with pq.ParquetWriter(path, VIOLATIONS, compression="zstd") as into:
         for (system, run), verdicts in judged.items():

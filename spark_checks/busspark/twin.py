@@ -1,6 +1,6 @@
 """The Python engine: the checks of `busproof.checks` on compact streams, one run after the other.
 
-A small run is judged in memory. Of a large one the checks are shown only what can matter (`narrow`).
+A small run is judged in memory. In a large one the checks are shown only the rows that can matter (`narrow`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Damage to real histories: to what a bus answered, and to the file. Drawn at random, by seed."""
+"""Damage to real histories: to the answers of a bus, and to the file. Drawn at random, by seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(events: Events, path: Path) -> Path:
     return path
 
 
-# -- damage to what was answered
+# -- damage to the answers
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -92,7 +92,7 @@ class Damage:
             self.rng.choice((lambda: rows.pop(row), lambda: rows.append(rows[row]), rows.reverse))()
 
     def outcome(self) -> None:
-        """What was answered was refused, or nobody knows."""
+        """An answered call was refused, or nobody knows."""
         self.rng.choice(self.answers)["type"] = self.rng.choice(("fail", "info"))
 
     def exchange(self) -> None:
@@ -127,7 +127,7 @@ def malformed(events: Events) -> Events:
     rows("messages")[0]["value"].pop("id")
     rows("lines")[0]["value"] = None
     answered("ack")[0]["value"]["last_acked_seq"] = [1]
-    answered("try_claim_task")[0]["code"] = "MALFORMED"  # as the kit records what its models refuse
+    answered("try_claim_task")[0]["code"] = "MALFORMED"  # as the kit records answers that its models refuse
     return events
 
 

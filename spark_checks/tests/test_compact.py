@@ -23,7 +23,7 @@ Recorded = Callable[[str], Path]
 
 
 def facts_in(folder: Path, system: str) -> Facts:
-    """Those of the one run, without what is known of the files."""
+    """The facts of the one run, without those about the files."""
     (run,) = runs_of(folder, system)
     facts = facts_of(folder, system, run)
     facts.about = []
@@ -31,7 +31,7 @@ def facts_in(folder: Path, system: str) -> Facts:
 
 
 def parts_of(path: Path, folder: Path) -> list[Path]:
-    """As it was recorded: a file a process, each whole, one of them packed by gzip and one by zstd."""
+    """The run as it was recorded: one file per process, each whole, one of them packed by gzip and one by zstd."""
     events = events_of(path)
     header, footer = events[0], events[-1]
     found = []
@@ -96,7 +96,7 @@ def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:
 def test_streams_of_another_format_are_made_anew(
     recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What they lack would be missed."""
+    """Facts that they lack would be missed."""
     monkeypatch.setattr(compacting, "FORMAT", 1)
     compact([recorded("topics")], tmp_path)
     monkeypatch.undo()

@@ -60,7 +60,7 @@ def test_a_sound_history_is_valid_when_its_last_line_has_come(recorded: Callable
 
 
 def test_whoever_stops_it_is_told_what_is_known(recorded: Callable[[str], Path], tmp_path: Path) -> None:
-    """Of a part no more than unknown."""
+    """On a part, the verdict is no more than unknown."""
     path = tmp_path / "part.jsonl"
     path.write_text("".join(recorded("worker").read_text().splitlines(keepends=True)[:100]))
 

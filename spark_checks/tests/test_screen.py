@@ -1,4 +1,4 @@
-"""What the screen suspects: never too little, and of a sound bus hardly anything."""
+"""The suspicions of the screen: never too few, and against a sound bus hardly any."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ABOUT = About(is_whole=True, dump_at=None, newest_ms=None)
 
 
 def _suspicion(streams: Mapping[str, DataFrame], checks: set[Check]) -> Suspicion:
-    """Of their only run."""
+    """The suspicion against their only run."""
     return next(iter(screened(streams, checks).values()), Suspicion())
 
 
@@ -47,7 +47,7 @@ def _suspicion(streams: Mapping[str, DataFrame], checks: set[Check]) -> Suspicio
 def test_one_send_that_stands_too_low_is_all_that_is_suspect_of_an_order(
     spark: SparkSession, tmp_path: Path, make: type[Logs | Topics | Worker]
 ) -> None:
-    """Nobody answered it, as others of the same history, which stand where they may."""
+    """Nobody answered it, like others of the same history, which stand where they may."""
     system = make.system
     checks = set(SYSTEMS[system].checks.values())
     bits = []
@@ -125,7 +125,7 @@ def _altered(rng: random.Random, holds: list[Hold]) -> list[Hold]:
 
 
 def _held_before(key: str) -> list[Hold]:
-    """A fault too rare for chance: who renewed while another was granted the key claims it again, and is granted it.
+    """A fault too rare for chance: a holder renews while another is granted the key, claims it again, and gets it.
 
     The renewal is answered last.
     """
@@ -155,7 +155,7 @@ def _hashes(spark: SparkSession, keys: Iterable[str]) -> dict[str, int]:
 
 @pytest.mark.parametrize("check", [lease.check, lease.check_deliveries])
 def test_every_key_that_the_check_blames_is_suspect(spark: SparkSession, check: Check) -> None:
-    """Of thousands of small histories, sound and altered; and of the sound ones hardly any is suspect."""
+    """In thousands of small histories, sound and altered; and hardly any of the sound ones is suspect."""
     rng = random.Random(1)
     of_key = {f"key-{n}": _calls(rng, f"key-{n}") for n in range(KEYS)}
     altered = {key: _altered(rng, holds) for key, holds in of_key.items() if rng.random() < ALTERED}

@@ -1,4 +1,4 @@
-"""`busproof audit` of what a bus left: its database, live or a copy, its folder, its export."""
+"""`busproof audit` of the state that a bus left: its database, live or a copy, its folder, its export."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_server_that_is_not_there_is_told_in_a_sentence(capsys: pytest.Capture
 def test_states_and_histories_are_audited_together(
     door: Door, tmp_path: Path, told: Told, recorded: Callable[[str], Path]
 ) -> None:
-    """What is worst decides; the JSON has both."""
+    """The worst verdict decides; the JSON has both."""
     out = tmp_path / "verdict.json"
     altered(tmp_path / "store" / "bus.db", "UPDATE cursors SET last_acked_seq = 99")
     assert told(recorded("worker"), tmp_path / "store", "--out", out)[0] == 1

@@ -36,7 +36,7 @@ def test_what_was_planted_is_found_and_nothing_else(
 ) -> None:
     """Sixty faults in 60,000 events, one call in a hundred unanswered, slices so small that all meet their edges.
 
-    Spark looks at what is suspect as it would in a run of any size, and the Python engine at all, in memory.
+    Spark looks at the suspects as it would in a run of any size, and the Python engine at everything, in memory.
     """
     monkeypatch.setattr(closer, "EVENTS_AT_ONCE", 0)
     for name in ("SLICE_OF_LOG", "SLICE_OF_VIEW"):
@@ -65,7 +65,7 @@ def test_so_it_is_in_python_of_the_others(tmp_path: Path, bus: type[Bus]) -> Non
 
 
 def test_spark_finds_each_kind_by_itself(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One fault a history, every call answered: nothing else in it makes the screen look there."""
+    """One fault per history, every call answered: nothing else in it makes the screen look there."""
     monkeypatch.setattr(stage, "UNANSWERED", 0)
     truth: dict[Run, list[Fault]] = {}
     for make in (Worker, *OTHERS):

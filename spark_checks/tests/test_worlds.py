@@ -1,4 +1,4 @@
-"""Spark and Python say the same of hundreds of histories, real, of mutants, and damaged: as the runs of one pass."""
+"""Spark and Python say the same of hundreds of histories, real, of mutants, and damaged, as the runs of one pass."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Said = dict[str, list[Verdict]]
 
 @pytest.fixture(scope="session")
 def untold(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Fault]]:
-    """Histories in which sends that nobody answered stand below what had returned before they began."""
+    """Histories in which sends that nobody answered stand below sends that had returned before they began."""
     found = {}
     for make in BUSES:
         bus = make()
@@ -84,7 +84,7 @@ def worlds(
 
 @pytest.fixture(scope="session")
 def in_python(worlds: dict[str, Path]) -> Said:
-    """What the Python checks say, from the histories themselves."""
+    """The verdicts of the Python checks, from the histories themselves."""
     return {name: run_in_python(scan(path)) for name, path in worlds.items()}
 
 
@@ -97,7 +97,7 @@ def streams(worlds: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 def by_name(worlds: dict[str, Path], judged: dict[twin.Run, list[Verdict]]) -> Said:
-    """As the worlds are called."""
+    """The verdicts by the names of the worlds."""
     names = {path.stem: name for name, path in worlds.items()}
     return {names[run]: verdicts for (_, run), verdicts in judged.items()}
 
@@ -112,7 +112,7 @@ def test_spark_says_of_every_world_what_python_says(
 
 
 def test_the_twin_says_the_same_from_compact_streams(worlds: dict[str, Path], in_python: Said, streams: Path) -> None:
-    """What is compact lacks nothing."""
+    """Compact streams lack nothing."""
     twins = by_name(worlds, dict(twin.judge(streams)))
     assert [name for name, said in in_python.items() if twins[name] != said] == []
 
@@ -124,7 +124,7 @@ def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As of a run that is too large for memory. Every fifth world: each costs a hundred queries."""
+    """As in a run that is too large for memory. Only every fifth world: each costs a hundred queries."""
     monkeypatch.setattr(twin, "EVENTS_IN_MEMORY", 0)
     monkeypatch.setattr(parts, "ROWS_OF_A_PART", 50)
     compact({*list(worlds.values())[::5], *untold}, tmp_path)
@@ -151,14 +151,14 @@ def test_malformed_answers_are_violations_and_never_a_crash(in_python: Said) -> 
 
 
 def test_messages_of_a_malformed_answer_are_not_looked_at(in_python: Said) -> None:
-    """The answer is a violation, and no crash; what comes after it is not blamed for it."""
+    """The answer is a violation, and no crash; later events are not blamed for it."""
     integrity, *others = in_python["without-cursor"]
     assert [witness.kind for witness in integrity.witnesses] == ["malformed_answer"]
     assert {verdict.verdict for verdict in others} == {"valid"}
 
 
 def test_a_reader_that_lost_an_answer_is_followed_on(recorded: Callable[[str], Path], in_python: Said) -> None:
-    """What is left out long afterwards is found."""
+    """A message that is left out long afterwards is found."""
     _, event = damage.left_out_after_a_lost_answer(events_of(recorded("topics")))
     syncs = in_python["left-out"][-1]
     assert event in {index for witness in syncs.witnesses for index in witness.events}

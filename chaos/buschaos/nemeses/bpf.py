@@ -1,13 +1,13 @@
 """The filter: which system calls of a bus stop and wait for a verdict.
 
 A seccomp filter is a program of the kernel's small virtual machine. It sees the call's number and its arguments as
-numbers, never what they point at, so it stops every call that may change a file; the supervisor then looks at the
-path and lets strangers' files through. Calls that only read, lock or send a signal stop where a nemesis asks for them
-(READS, LOCKS, SIGNALS).
+numbers, never the memory that they point at, so it stops every call that may change a file; the supervisor then looks
+at the path and lets strangers' files through. Calls that only read, lock or send a signal stop if a nemesis asks for
+them (READS, LOCKS, SIGNALS).
 
 `io_uring` and the kernel's other queue (`io_setup`) would pass by any filter, so they are answered ENOSYS: programs
-fall back to ordinary calls. Stores through a memory mapping (SQLite's `-shm` file) are no calls and are not seen, nor
-is what a 32-bit program does: whether all was seen is found out afterwards (`tape.image`).
+fall back to ordinary calls. Stores through a memory mapping (SQLite's `-shm` file) are no calls and are not seen;
+neither are the calls of a 32-bit program. Whether all was seen is found out afterwards (`tape.image`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """What differs between processors."""
+    """The numbers that differ between processors."""
 
     audit_arch: int
     seccomp: int  # number of the system call `seccomp`
@@ -146,7 +146,7 @@ def machine() -> Machine | None:
 
 
 def program(of: Machine, also: Iterable[str] = ()) -> bytes:
-    """The filter, assembled: every change, and what `also` names. A 32-bit program's calls pass."""
+    """The filter, assembled: it stops every change, and the calls that `also` names. A 32-bit program's calls pass."""
     wanted = {*also}
     code: list[Instruction] = [
         (_LOAD, 0, 0, _AT_ARCH),
@@ -163,13 +163,13 @@ def program(of: Machine, also: Iterable[str] = ()) -> bytes:
 
 
 def _stop(name: str, *, reads: bool) -> list[Instruction]:
-    """What becomes of a call of this name."""
+    """The instructions for a call of this name."""
     if name in _QUEUES:
         return [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
     if name in _FLAGS_ARGUMENT and not reads:  # only an open that may create or cut a file
         at_flags = _AT_ARGS + 8 * _FLAGS_ARGUMENT[name]
         return [(_LOAD, 0, 0, at_flags), (_ANY_BIT, 0, 1, _CREATES), (_RETURN, 0, 0, _NOTIFY), (_RETURN, 0, 0, _ALLOW)]
-    if name == "fcntl":  # only what takes or gives back a lock
+    if name == "fcntl":  # only commands that take or give back a lock
         tests = [(_EQUAL, 0, 1, command) for command in _LOCK_COMMANDS]
         code: list[Instruction] = [(_LOAD, 0, 0, _AT_ARGS + 8)]
         for test in tests:

@@ -1,8 +1,8 @@
 """A full disk: a small file system of our own, and a file that fills it.
 
 The file system is a tmpfs in a mount namespace of a child process, so it takes no privilege where user namespaces are
-allowed, touches nobody else, and goes when the child goes. Where they are not (Docker's default), give the run a
-small mounted folder: `docker run --tmpfs /small:size=8m …` and `--disk /small`.
+allowed, touches nobody else, and goes when the child goes. Where they are not allowed (Docker's default), give the run
+a small mounted folder: `docker run --tmpfs /small:size=8m …` and `--disk /small`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def filled(folder: Path, free_pages: int) -> Iterator[None]:
     filler = folder / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
-            # What the file system keeps for itself is not known: take all, then give back.
+            # The space that the file system keeps for itself is not known: take all, then give back.
             size = _free(folder)
             while size > 0:
                 with contextlib.suppress(OSError):

@@ -25,7 +25,7 @@ _NOTIFICATION = struct.Struct("QIIiIQ6Q")
 _ANSWER = struct.Struct("QqiI")
 _VECTORED = ("writev", "pwritev", "pwritev2")
 AT_FDCWD = -100
-_SETTLE_S = 0.05  # who has not gone to sleep by then computes
+_SETTLE_S = 0.05  # a thread that has not gone to sleep by then computes
 _SHORT_LIMIT_S = 1.0  # a write that has not ended by then met an error of the real disk
 
 
@@ -68,7 +68,7 @@ class Stopped:
         return _real(os.path.join(folder, name))
 
     def path_of(self, fd: int) -> str:
-        """What an open descriptor stands for."""
+        """The path that an open descriptor stands for."""
         return os.readlink(f"/proc/{self.tid}/fd/{fd & 0xFFFFFFFF}")
 
     def paths(self) -> list[str]:
@@ -118,7 +118,7 @@ class Stopped:
         return pieces[:size]
 
     def open_file(self, fd: int) -> tuple[int, int]:
-        """Of an open descriptor: its flags and its position."""
+        """The flags and the position of an open descriptor."""
         with open(f"/proc/{self.tid}/fdinfo/{fd & 0xFFFFFFFF}", encoding="ascii") as lines:
             info = dict(line.rstrip("\n").split(":\t", 1) for line in lines if ":\t" in line)
         return int(info["flags"], 8), int(info["pos"])
@@ -132,7 +132,7 @@ class Stopped:
             return False
 
     def others_sleep(self) -> bool:
-        """Do all other threads of its process sleep? Who stands at a call of its own that is not let go yet does."""
+        """Do all other threads of its process sleep? One that stands at a call of its own, not let go yet, does."""
         for task in os.listdir(f"/proc/{self.tid}/task"):
             with contextlib.suppress(FileNotFoundError), open(f"/proc/{self.tid}/task/{task}/stat", "rb") as stat:
                 if int(task) != self.tid and stat.read().rpartition(b")")[2].split()[0] != b"S":
@@ -144,14 +144,14 @@ class Stopped:
         return list(struct.iter_unpack("QQ", packed))
 
     def end(self, size: int) -> int:
-        """Where the file's position stands when a writing call without a place of its own has written so much."""
+        """The file's position after a writing call without a place of its own has written so much."""
         flags, position = self.open_file(self.args[0])
         if flags & os.O_APPEND:
             position = os.stat(f"/proc/{self.tid}/fd/{self.args[0] & 0xFFFFFFFF}").st_size
         return position + size
 
     def write(self, data: bytes) -> None:
-        """Do to the file what a writing call with this data would have done.
+        """Do the same to the file as a writing call with this data would have done.
 
         The file is opened anew through /proc: taking the descriptor itself (pidfd_getfd) is a privilege in Docker.
         """
@@ -169,13 +169,13 @@ class Stopped:
 
 
 def _real(path: str) -> str:
-    """The path without symbolic links, but for its last part: that is what the call names."""
+    """The path without symbolic links, but for its last part, which the call itself names."""
     folder, name = os.path.split(os.path.normpath(path))
     return os.path.join(os.path.realpath(folder), name)
 
 
 def _wait(is_so: Callable[[], bool], limit_s: float) -> None:
-    """Until it is so, or for so long."""
+    """Wait until it is so, but no longer than the limit."""
     deadline = time.monotonic() + limit_s
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.0002)
@@ -199,7 +199,7 @@ class Listener:
             (_, ready), *_rest = self._poll.poll()
             if not ready & select.POLLIN:
                 return None
-            self._has_one = True  # before it is taken: at no moment does it seem that nobody stands here
+            self._has_one = True  # before it is taken, so that at no moment nobody seems to stand here
             buffer = bytearray(_NOTIFICATION.size)
             try:
                 fcntl.ioctl(self._fd, _RECEIVE, buffer)
@@ -212,13 +212,13 @@ class Listener:
 
     @property
     def is_idle(self) -> bool:
-        """Does no call stand here, nor wait to be announced?"""
+        """Is there no call that stands here or waits to be announced?"""
         poll = select.poll()  # one of its own: two threads must not share one
         poll.register(self._fd, select.POLLIN)
         return not poll.poll(0) and not self._has_one
 
     def is_alive(self, call: Stopped) -> bool:
-        """Does the thread still stand there? What was read before counts only if so (ids of the dead are reused)."""
+        """Does the thread still stand there? If not, nothing read before counts (ids of the dead are reused)."""
         try:
             fcntl.ioctl(self._fd, _IS_ALIVE, struct.pack("Q", call.id))
         except OSError:
@@ -234,10 +234,10 @@ class Listener:
         self._send(call, 0, -number, 0)
 
     def shorten(self, call: Stopped, size: int) -> None:
-        """Let a writing call take its first bytes alone, and answer how many.
+        """Let a writing call take only its first bytes, and answer how many.
 
-        Only the kernel can move the position of the caller's descriptor. So it is made to write less itself: until that
-        has moved, no file of the process may become longer. Another thread's write that was let go is ended first.
+        Only the kernel can move the position of the caller's descriptor. So the kernel is made to write less: until the
+        position has moved, no file of the process may become longer. Another thread's write that was let go ends first.
         """
         if call.name.startswith("p"):
             call.write(call.data(size))

@@ -16,11 +16,11 @@ _LIMITS = {"descriptors": resource.RLIMIT_NOFILE, "KiB of memory": resource.RLIM
 
 @contextlib.contextmanager
 def scarce(pid: int, what: Scarce, left: int) -> Iterator[None]:
-    """Leave a process and its children so much more than they have now, while the block runs."""
+    """Leave a process and its children only so much more than they have now, while the block runs."""
     before = {}
     try:
         for process in _tree(pid):
-            # No privilege is needed for processes of our own; what a limit was is known before it is changed.
+            # No privilege is needed for processes of our own; the old limit is noted before it is changed.
             soft, hard = resource.prlimit(process, _LIMITS[what])
             before[process] = (soft, hard)
             resource.prlimit(process, _LIMITS[what], (_limit(process, what, left), hard))

@@ -1,7 +1,7 @@
 """The server under a bus, killed while its clients work: `nats:` alone has one.
 
-What is on its disk is what it had written: a process that dies takes no page cache with it. A message that it never had
-is lost with the client that said it was there.
+Its disk holds all that it had written: a process that dies takes no page cache with it. A message that it never had is
+lost with the client that said it was there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOBODY = -1  # the process of an event that is no session's
 
 
 def is_on_a_server(specs: list[str]) -> bool:
-    """Is what this fleet stores not in its folder?"""
+    """Is this fleet's store outside of its folder, on a server?"""
     return any(spec.startswith(SCHEME) for spec in specs)
 
 
@@ -50,7 +50,7 @@ class ServerKills:
 
 @contextlib.contextmanager
 def under(store: Path, part: Path, *, run: str) -> Iterator[ServerKills]:
-    """The store is on a server that can be killed; its deaths go to a part of the history."""
+    """Keep the store on a server that can be killed; its deaths go to a part of the history."""
     with contextlib.closing(NatsServer()) as server:
         server.put_under(store)
         yield ServerKills(server, Recorder(part, run=run, system="timeline"))

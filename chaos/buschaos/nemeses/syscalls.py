@@ -2,8 +2,8 @@
 
     Continue    let it happen
     Kill        SIGKILL before it happens
-    Torn        only the first bytes reach the file, then SIGKILL: what a kill in the middle of a big write leaves
-    Fail        it does not happen, and the program is told this errno
+    Torn        only the first bytes reach the file, then SIGKILL, as after a kill in the middle of a big write
+    Fail        it does not happen, and the program gets this errno
     Short       only the first bytes reach the file, and the program is told how many
     Delay       let it happen later
     Hold        let it happen when somebody else says so
@@ -12,7 +12,7 @@
 Calls are counted by one ordinal over the whole process tree, and only those under the watched folder count. They are
 announced one at a time, so "before event 7" is exact: all that came earlier has happened, nothing later has begun.
 
-A watch can record what it sees as a tape (`tape.step`), and always counts what it could not read.
+A watch can record the calls that it sees as a tape (`tape.step`), and always counts those that it could not read.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Short:
-    """Write the first `size` bytes, and say so: a success that is none of the whole."""
+    """Write the first `size` bytes, and say so: a success, but not of the whole."""
 
     size: int
 
@@ -122,7 +122,7 @@ Decide = Callable[[Change], Verdict]
 
 @dataclass
 class Watch:
-    """What happened under one watched folder."""
+    """The events under one watched folder."""
 
     folder: str
     decide: Decide
@@ -186,7 +186,7 @@ class WatchedChild(Child):
     def sleeps_in(self) -> set[int] | None:
         """The calls in which all threads of all its processes sleep; None while one works, or stands before us.
 
-        Nor where all wait for a request: on a machine with much to do that may be on its way to them for long.
+        None, too, if all wait for a request: on a machine with much to do that may be on its way to them for long.
         """
         calls: set[int] = set()
         are_idle = True
@@ -204,9 +204,9 @@ class WatchedChild(Child):
         return calls if self._listener.is_idle and not are_idle else None
 
     def has_settled(self) -> bool:
-        """Has every thread of its processes done all that it had to do, but the one that stands before us?
+        """Has every thread of its processes, but the one that stands before us, done all that it had to do?
 
-        All sleep, or are dead, and still are at a second look, and none has run in between: so none was about to wake
+        All sleep, or are dead, and still are at a second look, and none has run in between; so none was about to wake
         another.
         """
         first = self._runs()
@@ -228,7 +228,7 @@ class WatchedChild(Child):
     def _reap(self) -> None:
         super()._reap()
         if hasattr(self, "_judge"):
-            # Who was spared lives on, and his calls are let go as long as he does.
+            # A process that was spared lives on, and its calls are let go as long as it does.
             self._judge.join(2 if self._spares is None else 0.1)
 
     def _receive_listener(self, ours: socket.socket, program: bytes) -> int:
@@ -300,7 +300,7 @@ class WatchedChild(Child):
             time.sleep(0.0002)
 
     def _kill_at(self, call: Stopped, watch: Watch) -> None:
-        """The caller first, so that it is dead before anything else of its session can move; then who left it."""
+        """Kill the caller first, so that it is dead before the rest of its session can move; then those who left it."""
         watch.is_killed = True
         if self._is_spared(caller := call.process()):
             self._listener.let_go(call)
@@ -323,7 +323,7 @@ class WatchedChild(Child):
         return False
 
     def mapped(self, folder: Path) -> list[str]:
-        """Files under the folder that a process here has mapped to write: what it stores there is no call."""
+        """Files under the folder that a process here has mapped to write: a store into them is no call."""
         found: set[str] = set()
         root = os.path.realpath(folder) + "/"
         for process in {self.pid, *(self._watch.processes if self._watch else ())}:
@@ -355,9 +355,10 @@ def _steps(call: Stopped, path: str, watch: Watch) -> tuple[Step, ...]:
 
 
 class Supervision(Household):
-    """Starts every process under the supervisor; `also` says which calls stop that change nothing.
+    """Starts every process under the supervisor; `also` names the calls that stop although they change nothing.
 
-    Who carries the variable `spares` outlives a kill: another kind of process, which the bus was asked to start.
+    A process that carries the variable `spares` outlives a kill: it is of another kind, and the bus was asked to start
+    it.
     """
 
     def __init__(self, also: Iterable[str] = (), spares: str | None = None) -> None:

@@ -1,9 +1,9 @@
 """Power cuts: every disk that may be left when the power goes at some step of a tape.
 
-A tape is split into atoms: a name that appears or goes, a size, one block of data. What was synced before the cut is
-there; of the rest, a model says what may be:
+A tape is split into atoms: a name that appears or goes, a size, one block of data. All that was synced before the cut
+is there; a model says how much of the rest may be there:
 
-    lazy   nothing of the data that was not synced, all names (what LazyFS does)
+    lazy   nothing of the data that was not synced, all names (as LazyFS does)
     ext4   names and sizes in the order of the journal, up to some point; any subset of the blocks of data
     weak   POSIX: any subset of everything. Only this one misses a folder that was not synced
 
@@ -29,12 +29,12 @@ MODELS: tuple[Model, ...] = ("lazy", "ext4", "weak")
 BLOCKS = (4096, 512)
 TIERS = (1, 2, 3, 4, 5)
 RANDOM_SUBSETS = 6
-CONTENTS = 256  # of a file, that are remembered: most images differ from the last one in a single file
+CONTENTS = 256  # contents of files that are remembered: most images differ from the last one in a single file
 
 
 @dataclass(frozen=True)
 class Atom:
-    """What reaches the disk whole or not at all. `file`: its number; names of folders and links have none."""
+    """A change that reaches the disk whole or not at all. `file`: its number; names of folders and links have none."""
 
     at: int  # the place of its step in the tape
     kind: Literal["name", "size", "data"]
@@ -68,7 +68,7 @@ class PowerCuts:
         self._sizes = {number: len(data) for number, data in enumerate(base.files.values())}
         self._parted: dict[tuple[int, Model], tuple[list[int], list[int]]] = {}
         self._atoms = [atom for at, step in enumerate(tape) for atom in self._split(at, step)]
-        # Sets of atoms are bits of a number: what is asked of one is asked again for thousands of images.
+        # Sets of atoms are bits of a number: each question about one is asked again for thousands of images.
         self._before = [_bits(n for n, atom in enumerate(self._atoms) if atom.at < at) for at in range(len(tape) + 1)]
         self._names_of_all = _bits(n for n, atom in enumerate(self._atoms) if atom.kind == "name")
         self._data_of = [0] * self._files
@@ -131,7 +131,7 @@ class PowerCuts:
             )
             start += length
 
-    # -- what is synced
+    # -- the synced part
 
     def _unsynced(self, at: int, model: Model) -> tuple[list[int], list[int]]:
         """The atoms before a cut that may be missing, by their places: those that go in order, those that go freely."""
@@ -145,10 +145,10 @@ class PowerCuts:
             self._parted[at, model] = parted
         return self._parted[at, model]
 
-    # -- recipes, and what they make
+    # -- recipes, and the disks that they make
 
     def cuts(self, at: int, model: Model, tier: int) -> Iterator[Cut]:
-        """Recipes of a tier: 1 what breaks most, 2 the same with a shorter journal, to 5 what is left to chance."""
+        """Recipes of a tier: 1 those that break most, 2 the same with a shorter journal, to 5 those left to chance."""
         ordered, free = self._unsynced(at, model)
         if not ordered and not free:
             return
@@ -185,7 +185,7 @@ class PowerCuts:
         """The atoms that are there after this cut. Other cuts may leave the same."""
         ordered, free = self._unsynced(cut.at, cut.model)
         gone = {*ordered[cut.names :], *self._missing(cut, free)}
-        # Where the last data of a write is there, its size is, too.
+        # If the last data of a write is there, so is its size.
         return self._before[cut.at] & ~_bits(n for n in gone if self._ends.get(n, n) in gone)
 
     def _missing(self, cut: Cut, free: list[int]) -> list[int]:
@@ -208,7 +208,7 @@ class PowerCuts:
                 return []
 
     def after_failed_sync(self, place: int) -> Image:
-        """The disk when the sync at this place failed, and the system dropped what it could not write: fsyncgate."""
+        """The disk when the sync at this place failed, and the system dropped the unwritten data: fsyncgate."""
         failed = next((what for at, what in self._synced if at == place), None)
         earlier = [at for at, what in self._synced if what == failed and at < place]
         since = max(earlier, default=-1)

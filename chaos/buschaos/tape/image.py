@@ -1,7 +1,7 @@
-"""Images: what stands in a folder, and what a tape makes of it.
+"""Images: the content of a folder, and how a tape changes it.
 
 Every image of a run can be built from the folder as it was and the tape. That is also how we know that the tape is
-whole: what its replay leaves must be what stands in the folder (`difference`).
+whole: its replay must leave the same as the folder holds (`difference`).
 
 `-shm` files are not in an image: SQLite maps them, derives them from the log, and makes them anew when nobody is left.
 """
@@ -33,8 +33,8 @@ class Image:
     files: dict[str, bytes]
     folders: frozenset[str] = frozenset()
     links: dict[str, str] = field(default_factory=dict)
-    modes: dict[str, int] = field(default_factory=dict)  # of what is not MODE
-    times: dict[str, float] = field(default_factory=dict)  # when a file was changed, where that was before the tape
+    modes: dict[str, int] = field(default_factory=dict)  # the modes other than MODE
+    times: dict[str, float] = field(default_factory=dict)  # when a file was changed, if that was before the tape
 
     def digest(self) -> bytes:
         """The same for the same content."""
@@ -87,7 +87,7 @@ def change(data: bytearray, step: Step) -> None:
 
 
 def of(folder: Path) -> Image:
-    """What stands there now."""
+    """The content of the folder now."""
     files, folders, links, modes, times = {}, set(), {}, {}, {}
     for here, below, names in os.walk(folder):
         for name in (*below, *names):
@@ -107,7 +107,7 @@ def of(folder: Path) -> Image:
 
 
 class Disk:
-    """A folder in memory, to which steps are done. What is impossible (a name that is not there) does nothing."""
+    """A folder in memory, to which steps are done. An impossible step (a name that is not there) does nothing."""
 
     def __init__(self, base: Image) -> None:
         self._base = base
@@ -129,7 +129,7 @@ class Disk:
         return Tree(names, folders, {path: target for path, target in self._links.items() if self._leads_to(path)})
 
     def _leads_to(self, path: str) -> bool:
-        """Are the folders there in which it lies?"""
+        """Are all the folders there in which it lies?"""
         return all(str(folder) in self._folders for folder in PurePosixPath(path).parents if folder.name)
 
     def play(self, steps: Iterable[Step]) -> Disk:
@@ -189,12 +189,12 @@ class Disk:
 
 
 def replay(base: Image, tape: Iterable[Step]) -> Image:
-    """What the whole tape leaves."""
+    """The image that the whole tape leaves."""
     return Disk(base).play(tape).image()
 
 
 def difference(replayed: Image, real: Image) -> list[str]:
-    """The paths at which a replay is not what stands there: what changed them was not seen."""
+    """The paths at which a replay differs from the folder: their change was not seen."""
     paths = replayed.files.keys() | real.files.keys()
     differ = {path for path in paths if replayed.files.get(path) != real.files.get(path)}
     return sorted(differ | (replayed.folders ^ real.folders) | (replayed.links.keys() ^ real.links.keys()))

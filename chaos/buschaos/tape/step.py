@@ -1,7 +1,7 @@
-"""Steps: what a program told the disk, one system call each, with every byte. A tape is a list of them.
+"""Steps: the changes that a program told the disk, one system call each, with every byte. A tape is a list of them.
 
-A step is read at the entry of its call, before it happens. What cannot be read (a splice from a pipe) is a `gap`: the
-replay of the tape will then not be what stands on the disk, and the run says so instead of judging it.
+A step is read at the entry of its call, before it happens. If it cannot be read (a splice from a pipe), it is a `gap`:
+the replay of the tape will then differ from the disk, and the run says so instead of judging it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _read(call: Stopped, path: str, folder: str) -> Iterator[Step]:
         else:
             offset = args[3] if name.startswith("p") else position
         is_synced = bool(flags & (os.O_SYNC | os.O_DSYNC))
-        if size:  # nothing written behind the end makes no file longer
+        if size:  # writing nothing behind the end makes no file longer
             yield Step("write", path, offset=offset, data=call.data(size), is_synced=is_synced)
     elif name in ("fsync", "fdatasync"):
         yield Step("sync", path)
@@ -98,7 +98,7 @@ def _open(call: Stopped, path: str, real: str) -> Iterator[Step]:
 
 
 def _name(call: Stopped, folder: str) -> Iterator[Step]:
-    """A rename or a link; what comes from outside comes with its bytes, what goes outside is gone."""
+    """A rename or a link; a file from outside comes with its bytes, a file that goes outside is gone."""
     new, old = (os.path.relpath(path, folder) for path in call.paths())
     kind: Kind = "rename" if call.name in _RENAMES else "link"
     if new.startswith(".."):
@@ -121,7 +121,7 @@ def _allocate(path: str, mode: int, offset: int, length: int, size: int) -> Iter
 
 
 def _copy(call: Stopped, path: str) -> Iterator[Step]:
-    """From one file to another without the program's memory."""
+    """A copy from one file to another without the program's memory."""
     args = call.args
     if call.name == "sendfile":
         (target, source, at_source), at_target, count = args[:3], 0, args[3]

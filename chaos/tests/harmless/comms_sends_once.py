@@ -8,7 +8,7 @@ from refbus.driver import serve
 
 
 class SendsOnce(CommsBus):
-    """A sender that was not answered does not know."""
+    """A sender that was not answered does not know whether its message was sent."""
 
     FEATURES = tuple(name for name in CommsBus.FEATURES if name != "idempotent_send")
 

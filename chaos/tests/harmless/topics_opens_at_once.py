@@ -7,7 +7,7 @@ from refbus.topics.mcp.server import main
 
 
 class OpensAtOnce(TopicsBus):
-    """As a server may that reads its tables at its start."""
+    """A server may do so to read its tables at its start."""
 
     def __init__(self, store: Any, **options: Any) -> None:
         super().__init__(store, **options)

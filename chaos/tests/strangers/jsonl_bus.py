@@ -2,9 +2,9 @@
 
 `jsonl_bus.py` is correct and survives power cuts. With a word it has one fault:
 
-    joined   appends behind a torn line, so that two half lines become one that is none
-    reset    begins anew where the log does not end with a whole line
-    counter  numbers by what this process has counted
+    joined   appends behind a torn line, so that two half lines become one broken line
+    reset    begins anew if the log does not end with a whole line
+    counter  numbers by this process's own count
     unsynced does not sync
     mapped   stores through a memory mapping
 """

@@ -40,7 +40,7 @@ class _Message:
 
 
 class Comms:
-    """Its lies change one answer, or what one send leaves."""
+    """Its lies change one answer, or the result of one send."""
 
     system = "comms"
     lies = (
@@ -63,15 +63,15 @@ class Comms:
     def __init__(self) -> None:
         self._messages: dict[str, _Message] = {}  # those that agents may still name
         self._pending: dict[str, dict[str, _Message]] = defaultdict(dict)  # agent → its messages, by id
-        self._claimed: dict[str, str] = {}  # agent → what it works on
-        self._over: dict[str, str] = {}  # agent → what it was told to be done
+        self._claimed: dict[str, str] = {}  # agent → the message it works on
+        self._over: dict[str, str] = {}  # agent → the message it was told is done
         self._ids: list[str] = []  # of the final state
-        self._dead: list[tuple[str, bool]] = []  # and whether all its failures were told
+        self._dead: list[tuple[str, bool]] = []  # id, and whether all its failures were told
         self._unsure: set[str] = set()  # named by calls that nobody answered
         self._sent = 0
 
     def draw(self, agent: str, rng: random.Random) -> Call:
-        """Agents do what they claimed, and look for more; some ask for what is not theirs, or over."""
+        """Agents do the claimed work, and look for more; some ask for messages that are not theirs, or are over."""
         choice, pending = rng.random(), self._pending[agent]
         if agent in self._claimed and choice < 0.6:
             failed = {"error": "it broke"} if rng.random() < 0.3 else {}
@@ -92,12 +92,12 @@ class Comms:
         return "send_message", told
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
-        """As the contract of the system has them."""
+        """The columns that the contract of the system has."""
         found = {} if call[0] == "receive_messages" else {"key": call[1]["message_id"]}
         until = (reply or {}).get("lease_until_ms")
         return found if until is None else {**found, "lease_until_ms": until}
 
-    # -- what the bus does
+    # -- the work of the bus
 
     def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
         """One call."""
@@ -149,10 +149,10 @@ class Comms:
             if oldest.status != "pending":
                 del self._messages[oldest.id]
 
-    # -- what it can lie about
+    # -- its lies
 
     def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
-        """Remembered for lies that must be certain to show."""
+        """Remember it for lies that must be certain to show."""
         id_ = call[1].get("message_id", "")
         if reply is None:
             self._unsure.add(id_)
@@ -160,7 +160,7 @@ class Comms:
             self._over[self._messages[id_].to] = id_
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
-        """Of a send, of what was received, or of a claim."""
+        """Lie about a send, about received messages, or about a claim."""
         op, params = call
         id_ = params.get("message_id", "")
         if op == "send_message":

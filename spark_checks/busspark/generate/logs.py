@@ -15,7 +15,7 @@ OVER = 300  # calls later, all that were open are over
 
 
 class Logs(ABC):
-    """Its lies change one answer, or what one send leaves. What a call and a row look like, each system says."""
+    """Its lies change one answer, or the result of one send. Each system says what a call and a row look like."""
 
     lies: tuple[str, ...] = (
         *("seq_doubled", "lost", "order_reversed", "phantom", "row_doubled"),
@@ -23,14 +23,14 @@ class Logs(ABC):
     )
     last_lies: tuple[str, ...] = ()
     system: str
-    told_as: str  # what an answer calls the seq
+    told_as: str  # the name of the seq in an answer
     may_repeat: bool  # a message may be sent again though its sender was answered
 
     def __init__(self) -> None:
         self._logs: dict[str, list[tuple[int | None, str]]] = defaultdict(list)
         self._given: dict[str, int] = {}  # the last ids and their seqs, for retries
         self._told: dict[str, int] = {}  # log → the last seq that a sender was told
-        self._done: dict[str, Call] = {}  # id → what was answered, and truly
+        self._done: dict[str, Call] = {}  # id → the call that was answered, and truly
         self._holes: dict[str, tuple[int, int]] = {}  # log → a seq that was left out, and when
         self._seq = self._calls = self._ids = 0
 
@@ -44,10 +44,10 @@ class Logs(ABC):
 
     @abstractmethod
     def _row(self, log: str, seq: int | None, id_: str) -> dict[str, Any]:
-        """Of the final state."""
+        """Its row in the final state."""
 
     def draw(self, agent: str, rng: random.Random) -> Call:
-        """Some send again what was answered."""
+        """Some send again a message that was answered."""
         if self.may_repeat and self._done and rng.random() < 0.1:
             return next(reversed(self._done.values()))
         self._ids += 1
@@ -73,7 +73,7 @@ class Logs(ABC):
         self._logs[log].append((self._seq, id_))
 
     def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
-        """Remembered for lies, and to be sent again."""
+        """Remember it for lies, and to be sent again."""
         log, id_ = self._place(call[1])
         if reply is not None:
             self._told[log] = reply[self.told_as]
@@ -83,7 +83,7 @@ class Logs(ABC):
                 self._done.pop(next(iter(self._done)))
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
-        """Of the last message of a log, or of one that was sent again."""
+        """Lie about the last message of a log, or about one that was sent again."""
         log, id_ = self._place(call[1])
         seq = reply[self.told_as]
         if kind == "id_moved" and id_ in self._done:
@@ -110,7 +110,7 @@ class Logs(ABC):
         return Fault("lost", 0, seq or 0)
 
     def _fill_hole(self, log: str, id_: str, reply: dict[str, Any]) -> Fault | None:
-        """It stands where a seq was left out long ago. To leave one out is no fault."""
+        """Put it where a seq was left out long ago. To leave one out is no fault."""
         if log not in self._holes:
             self._seq += 1
             self._holes[log] = self._seq, self._calls

@@ -10,7 +10,7 @@ from busspark.generate.stage import AGENTS, Fault
 
 
 class Relay(Logs):
-    """What is lost is missing in an inbox, or in the outbox."""
+    """A lost message is missing in an inbox, or in the outbox."""
 
     system = "relay"
     told_as = "seq"

@@ -13,17 +13,17 @@ import msgspec
 AGENTS = 8
 UNANSWERED = 0.01
 START_MS = 1_768_053_600_000
-UNTOLD = " untold"  # at the end of a lie about what nobody was answered; it shows in the final state alone
+UNTOLD = " untold"  # at the end of a lie about an unanswered call; it shows in the final state alone
 Call = tuple[str, dict[str, Any]]  # op, params
 
 
 @dataclass
 class Fault:
-    """One planted violation: its kind, where it shows, and what else it may show as."""
+    """One planted violation: its kind, the place where it shows, and other kinds that it may show as."""
 
     kind: str
     event: int  # the answer that lies; of the final state, -1
-    seq: int  # what it lies about, or 0
+    seq: int  # the seq it lies about, or 0
     also: tuple[str, ...] = ()
     is_of_the_end: bool = False  # it shows in the final state alone
 
@@ -45,7 +45,7 @@ class Bus(Protocol):
 
     @property
     def system(self) -> str:
-        """Of which system."""
+        """The name of its system."""
 
     @property
     def lies(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Bus(Protocol):
         """Those of the final state."""
 
     def draw(self, agent: str, rng: random.Random) -> Call:
-        """What the agent does next."""
+        """The next call of the agent."""
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
         """The typed columns of an event."""
@@ -71,7 +71,7 @@ class Bus(Protocol):
         """Alter this answer so, or the bus, if that is certain to show in spite of the calls beside it; None if not."""
 
     def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
-        """Final states: op, the rest of its answer, its rows, and what is wrong in them."""
+        """Final states: op, the rest of its answer, its rows, and the faults in them."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class _Agent:
     call: Call | None = None
     beside: list[Call] = field(default_factory=list)  # of others, open while this one was
     reply: dict[str, Any] | None = None  # it has happened already
-    again: Call | None = None  # what nobody answered
+    again: Call | None = None  # a call that nobody answered
     invoked: dict[str, Any] = field(default_factory=dict)
 
 
@@ -153,7 +153,7 @@ class Stage:
         self._write(agent.process, "ok", op=call[0], agent=agent.name, value=reply, **columns)
 
     def _lie(self, agent: _Agent, call: Call, reply: dict[str, Any], kinds: list[str], waiting: list[str]) -> None:
-        """The first of these that it can tell here."""
+        """Tell the first of these lies that can be told here."""
         for kind in dict.fromkeys(kinds):
             fault = self._bus.lie(kind.removesuffix(UNTOLD), agent.name, call, reply, agent.beside)
             if fault is not None:
@@ -192,7 +192,7 @@ class Stage:
 
 
 def generate(bus: Bus, events: int, path: Path, *, faults: int = 0, seed: int = 0) -> list[Fault]:
-    """Write the history; returns what was planted."""
+    """Write the history; return the planted faults."""
     with path.open("wb", buffering=1 << 20) as into:
         stage = Stage(bus, into, path.name.partition(".")[0], seed)
         stage.play(events, faults)

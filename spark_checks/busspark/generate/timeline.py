@@ -1,4 +1,4 @@
-"""A correct bus of `timeline` in memory: a log a timeline, and keys that may be sent again."""
+"""A correct bus of `timeline` in memory: one log per timeline, and keys that may be sent again."""
 
 from __future__ import annotations
 

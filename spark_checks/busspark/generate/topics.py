@@ -1,4 +1,4 @@
-"""A correct bus of `topics` in memory: a dense log a topic, and syncs that send, receive and move a cursor."""
+"""A correct bus of `topics` in memory: one dense log per topic, and syncs that send, receive and move a cursor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Row:
 
 
 class Topics:
-    """Its lies change one answer, or what one sync sends."""
+    """Its lies change one answer, or the messages that one sync sends."""
 
     system = "topics"
     lies: tuple[str, ...] = (
@@ -55,7 +55,7 @@ class Topics:
         self._was: dict[tuple[str, str], int] = {}  # the same before its last sync
         self._given: dict[str, _Row] = {}  # the last thousand keys, for retries
         self._told: dict[str, int] = {}  # topic → the last seq that a sender was told
-        self._lost: set[tuple[str, str]] = set()  # topic, agent: its last answer was
+        self._lost: set[tuple[str, str]] = set()  # topic, agent: its last answer was lost
         self._unsure: set[str] = set()  # ids of messages of which no sender was told the truth
         self._holes: dict[str, tuple[int, int]] = {}  # topic → a seq that was left out, and when
         self._ids = self._calls = 0
@@ -73,7 +73,7 @@ class Topics:
         return {}
 
     def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
-        """Send, then receive what others sent."""
+        """Send, then receive the messages of others."""
         self._calls += 1
         topic = call[1]["topic_id"]
         sent = [{"message": self._append(topic, agent, item["client_message_id"]).told()} for item in call[1]["outbox"]]
@@ -97,7 +97,7 @@ class Topics:
         return self._given[key]
 
     def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
-        """Remembered for lies that must be certain to show."""
+        """Remember it for lies that must be certain to show."""
         self._lost.discard((call[1]["topic_id"], agent))
         if reply is None:
             self._unsure |= _sent_by(call)
@@ -106,7 +106,7 @@ class Topics:
             self._told[call[1]["topic_id"]] = reply["sent"][-1]["message"]["seq"]
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
-        """About what was sent, or what was received."""
+        """Lie about sent messages, or about received ones."""
         topic = call[1]["topic_id"]
         if kind in ("seq_doubled", "lost", "gap", "phantom", "row_doubled", "order_reversed"):
             fault = self._lie_of_sent(kind, topic, reply)
@@ -142,7 +142,7 @@ class Topics:
         return None
 
     def _fill_hole(self, topic: str) -> Fault | None:
-        """The last message stands where a seq was left out long ago; who had read that far was not shown it."""
+        """Put the last message where a seq was left out long ago; readers who had read that far were not shown it."""
         if topic not in self._holes:
             self._tops[topic] += 1
             self._holes[topic] = self._tops[topic], self._calls
@@ -183,7 +183,7 @@ class Topics:
             middle["message_id"] = "another"
         elif kind == "redelivered" and len(rows) < LIMIT and self._was[topic, agent] > 3:
             if (topic, agent) in self._lost:
-                return None  # it may have been shown nothing of what it passed
+                return None  # it may have been shown nothing of the rows it passed
             place = self._was[topic, agent] - 1
             while place > 0 and self._logs[topic][place].sender == agent:
                 place -= 1
@@ -197,7 +197,7 @@ class Topics:
         return Fault(kind, 0, seq)
 
     def _lie_of_nothing_new(self, agent: str, topic: str, reply: dict[str, Any], unsure: set[str]) -> Fault | None:
-        """Though there was room, and a sender had been told of something before this sync began."""
+        """Show nothing, though there was room, and a sender had been told of a message before this sync began."""
         rows = reply["received"]
         if len(rows) == LIMIT or all(row["message_id"] in unsure for row in rows):
             return None

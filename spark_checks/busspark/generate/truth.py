@@ -1,4 +1,4 @@
-"""`python -m busspark.generate.truth FILE`: is what was planted in a generated history found, and nothing else?"""
+"""`python -m busspark.generate.truth FILE`: are the faults planted in a generated history found, and nothing else?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from busspark.generate.stage import Fault
 def unexplained(verdicts: list[Verdict], truth: list[Fault]) -> list[str]:
     """Violations that nobody planted.
 
-    All that the final state shows is of one event: there a fault that has a number explains what is of that number.
+    All that the final state shows is of one event: there a fault that has a number explains violations of that number.
     """
     told = [fault for fault in truth if not (fault.is_of_the_end and fault.seq)]
     events = {(kind, fault.event) for fault in told for kind in (fault.kind, *fault.also)}
@@ -40,12 +40,12 @@ def missed(verdicts: list[Verdict], truth: list[Fault]) -> list[Fault]:
 
 
 def planted(path: Path) -> list[Fault]:
-    """What the generator wrote beside the history."""
+    """The faults that the generator wrote beside the history."""
     return [Fault(**json.loads(line)) for line in path.with_suffix(".truth").read_text().splitlines()]
 
 
 def main() -> int:
-    """Exit 1 if anything was missed, or found that nobody planted."""
+    """Exit 1 if a fault was missed, or a violation found that nobody planted."""
     parser = argparse.ArgumentParser(prog="python -m busspark.generate.truth", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--engine", choices=("python", "spark"), default="python")

@@ -16,7 +16,7 @@ Row = tuple[int, str, str | None]  # seq, id, addressee
 
 
 class Worker:
-    """Its lies change one answer, or what one call does."""
+    """Its lies change one answer, or the effect of one call."""
 
     system = "worker"
     lies: tuple[str, ...] = (
@@ -60,10 +60,10 @@ class Worker:
         self._unsure: set[str] = set()  # tasks of calls that nobody answered, or that a lie was told of
         self._hole = self._hole_age = 0  # a seq that was left out
 
-    # -- what agents do
+    # -- the calls of agents
 
     def draw(self, agent: str, rng: random.Random) -> Call:
-        """Readers acknowledge what they have seen; holders renew and release."""
+        """Readers acknowledge the messages they have seen; holders renew and release."""
         choice = rng.random()
         if self._delivered[agent] > self._cursors[agent] and choice < 0.6:
             return "ack", {"agent_id": agent, "seq": self._delivered[agent]}
@@ -84,7 +84,7 @@ class Worker:
         return "publish", {"message": {"id": f"m{self._ids}", "from_agent": agent, "to_agent": to}}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
-        """As the contract of the system has them."""
+        """The columns that the contract of the system has."""
         op, params = call
         if op == "publish":
             found = {"key": params["message"]["id"]}
@@ -103,7 +103,7 @@ class Worker:
         }
         return {**found, **{name: value for name, value in granted.items() if value is not None}}
 
-    # -- what the bus does
+    # -- the work of the bus
 
     def apply(self, agent: str, call: Call, now_ms: int) -> dict[str, Any]:
         """One call."""
@@ -168,10 +168,10 @@ class Worker:
             reply["token"] = self._tokens[task]
         return reply
 
-    # -- what it can lie about
+    # -- its lies
 
     def told(self, agent: str, call: Call, reply: dict[str, Any] | None) -> None:
-        """Remembered for lies that must be certain to show."""
+        """Remember it for lies that must be certain to show."""
         op, params = call
         if reply is None:
             self._unsure.add(params.get("task_id", ""))
@@ -179,7 +179,7 @@ class Worker:
             self._told = reply["seq"]
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
-        """Each of its own method below."""
+        """Tell each lie by its own method below."""
         op, params = call
         if op == "publish":
             return self._lie_of_publish(kind, reply)
@@ -218,11 +218,11 @@ class Worker:
         return None
 
     def _fill_hole(self, reply: dict[str, Any]) -> Fault | None:
-        """This answer's message stands where a seq was left out long ago. To leave one out is no fault."""
+        """Put this answer's message where a seq was left out long ago. To leave one out is no fault."""
         if not self._hole:
             self._seq += 1
             self._hole, self._hole_age = self._seq, 0
-        if self._hole_age <= 100:  # calls of then may not be over
+        if self._hole_age <= 100:  # calls from then may not be over
             return None
         (_, id_, to), seq = self._log[-1], self._hole
         self._log[-1] = (seq, id_, "nobody")

@@ -1,4 +1,4 @@
-"""acks: odd ones and reads, with the acknowledgements that were the furthest by then; each reader's last."""
+"""acks: odd acknowledgements and reads, with those that were the furthest by then; and each reader's last one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def narrowed(db: Database) -> dict[str, str]:
     }
 
 
-# Those that raised the maximum of what a reader had acknowledged.
+# The acknowledgements that raised the maximum of their reader.
 _FURTHEST = """
     SELECT * FROM (
         SELECT lane, reader, "begin", "end", seq, max(seq) OVER (PARTITION BY lane, reader ORDER BY "end"

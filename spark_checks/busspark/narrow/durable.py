@@ -10,7 +10,7 @@ _OF_ODD = "(lane, id) IN (FROM odd) OR (lane, message) IN (FROM odd)"
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """By id and by the name that a sender gave: what is odd in one may stand under the other."""
+    """By id and by the name that a sender gave: a message that is odd by one may stand under the other."""
     db.make(
         "odd",
         """SELECT lane, id AS message FROM appended WHERE outcome = 'ok' AND id IS NOT NULL
@@ -40,7 +40,7 @@ _LOST = f"""
         ON s.lane = a.lane AND s.id = a.id
     WHERE s.stands IS NULL OR s.least <> a.seq OR s.most <> a.seq"""
 _DOUBLED = "SELECT lane, message FROM stored WHERE NOT is_dead GROUP BY lane, message HAVING count(*) > 1"
-# One a lane: where anybody sent without a name, any row without one may be theirs.
+# One per lane: if anybody sent without a name, any row without one may be theirs.
 _NAMELESS = "SELECT DISTINCT ON (lane) * FROM appended WHERE message IS NULL AND outcome <> 'fail'"
 _UNINVITED = f"""
     SELECT lane, message FROM stored WHERE NOT is_own

@@ -6,7 +6,7 @@ from busspark.narrow.database import Database
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """Between two lines that are left nothing falls, so no two that were apart look as if they did."""
+    """Nothing falls between two of the lines that are left, so no two that were apart look as if they did."""
     db.make(
         "odd",
         """SELECT seq FROM exported GROUP BY seq HAVING count(*) > 1

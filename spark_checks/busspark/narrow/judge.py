@@ -1,4 +1,4 @@
-"""What the checks say of one run of any size."""
+"""The verdicts of the checks on one run of any size."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from busspark.narrow.parts import parts
 
 
 def can_judge(checks: Iterable[Check]) -> bool:
-    """Does it know how to show all of them less than everything?"""
+    """Is it known how to show each of them less than everything?"""
     return all(check in KNOWN for check in checks)
 
 
 def judge(folder: Path, run: str, about: About, checks: Mapping[str, Check]) -> list[Verdict]:
-    """Integrity and these checks; the folder is the run's system's."""
+    """Integrity and these checks; the folder is that of the run's system."""
     with opened(folder, run, about) as db:
         malformed = _facts(db, {"malformed": "FROM malformed"})
         return [integrity.check(malformed), *(look(db, check) for check in checks.values())]

@@ -1,4 +1,4 @@
-"""order: messages of which a seq or a neighbour in it is odd, each with all its attempts."""
+"""order: messages with an odd seq, or with an odd neighbour in seq, each with all its attempts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BELOW = '(PARTITION BY lane ORDER BY seq, "end", "begin" ROWS BETWEEN UNBOUNDED
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """As the check does: by seq, by message, and against the latest beginning below."""
+    """Look as the check does: by seq, by message, and against the latest beginning below."""
     db.make(
         "tries",
         f"""SELECT lane, message, min("begin") FILTER (WHERE outcome <> 'fail') AS "begin",
@@ -50,7 +50,7 @@ def narrowed(db: Database) -> dict[str, str]:
 
 
 def narrowed_dense(db: Database) -> dict[str, str]:
-    """And the whole log of each lane that leaves a seq out, or of which a row is odd: part of a log has gaps."""
+    """The same, and the whole log of each lane that leaves a seq out or has an odd row: part of a log has gaps."""
     db.make(
         "torn",
         """SELECT DISTINCT lane FROM (

@@ -11,7 +11,7 @@ ROWS_OF_A_PART = 100_000
 
 
 def parts(db: Database, by: Mapping[str, str]) -> Iterator[Facts]:
-    """The facts of these streams, by stream the column that says which part a row is of."""
+    """The facts of these streams in parts; `by` has for each stream the column that says which part a row is of."""
     largest = max(map(db.count, by))
     count = 1 + largest // ROWS_OF_A_PART
     for stream, key in by.items():

@@ -6,7 +6,7 @@ from busspark.narrow.database import Database
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """An answer shows what lies in a span of its reader's view, so it is enough to count what lies there."""
+    """An answer shows the messages in a span of its reader's view, so it is enough to count those that lie there."""
     db.make("odd", _IN_ITSELF)
     of_odd = 'WHERE "end" IN (SELECT "end" FROM odd)'
     reads, delivered = f"SELECT * FROM reads {of_odd}", f"SELECT * FROM delivered {of_odd}"
@@ -46,11 +46,11 @@ _CURSORS = """
 _VIEW = """
     SELECT addressee, seq, row_number() OVER (PARTITION BY addressee ORDER BY seq) AS place
     FROM (SELECT DISTINCT addressee, coalesce(seq, 0) AS seq FROM stored)"""
-# What had been acknowledged to senders by a time: the latest to all, or to its addressee.
+# The messages that had been acknowledged to senders by a time: the latest to all, or to its addressee.
 _PUBLISHED = """
     SELECT s.addressee, a."end", max(a.seq) OVER (PARTITION BY s.addressee ORDER BY a."end") AS latest
     FROM appended a JOIN stored s ON a.seq = s.seq WHERE a.outcome = 'ok'"""
-# Of each read how far its cursor can have been (low), how far it reached (most), how many it got, how many lay there.
+# For each read: how far its cursor can have been (low), how far it reached (most), how many it got, how many lay there.
 _READS = """
     SELECT reads."begin", reads."end", reads.reader, "rows" < "limit" AS has_room, coalesce(got, 0) AS got,
         coalesce(cursor, 0) AS cursor, coalesce(most, 0) AS most, least(coalesce(cursor, 0), least - 1) AS low,

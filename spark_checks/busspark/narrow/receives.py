@@ -1,4 +1,4 @@
-"""receives: answers in which anything is odd, with the sends of what they hold."""
+"""receives: answers in which anything is odd, with the sends of the messages that they hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SENT = "outcome <> 'fail'"
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """An answer is looked at alone, but for who sent what is in it."""
+    """An answer is looked at alone, but for the sends of its messages."""
     db.make(
         "odd",
         f"""SELECT "end" FROM reads WHERE "rows" > "limit"

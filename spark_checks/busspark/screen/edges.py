@@ -1,4 +1,4 @@
-"""What one slice hands to the next: small rows, stitched in order on the driver. Nothing here grows with the events."""
+"""The edges of slices: small rows, stitched in order on the driver. Nothing here grows with the events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS_MAX = 100_000  # suspect keys of a kind that are kept apart; if there are m
 
 @dataclass
 class Suspicion:
-    """What of a run is suspect: bits, and the keys of those that can be looked at alone."""
+    """The suspicion against a run: bits, and the keys of those that can be looked at alone."""
 
     bits: int = 0
     keys: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # kind → keys
@@ -28,17 +28,17 @@ class Suspicion:
         return all(len(self.keys[kind]) <= KEYS_MAX for kind in kinds)
 
     def suspect(self, row: Row, bits: int) -> None:
-        """This row's key, of these bits."""
+        """Suspect this row's key, of these bits."""
         self.bits |= bits
         if bits and len(self.keys[row.k]) <= KEYS_MAX:
             self.keys[row.k].add(row.g)
 
 
 def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
-    """By the hash of the run."""
+    """The suspicion against each run, by its hash."""
     of_run: dict[int, list[Row]] = defaultdict(list)
     found: dict[int, Suspicion] = defaultdict(Suspicion)
-    sums: dict[tuple[int, int], int] = defaultdict(int)  # run, what → how much there is too little of it
+    sums: dict[tuple[int, int], int] = defaultdict(int)  # run, suspicion → the sum that is missing
     newest: dict[int, int] = defaultdict(int)  # run → the largest seq that stands
     readers: dict[tuple[int, int], list[Row]] = defaultdict(list)  # run, reader
     uninvited: list[Row] = []
@@ -70,7 +70,7 @@ def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
 
 
 def _place(row: Row) -> tuple[int, int, int]:
-    """A log is walked from its end."""
+    """The order of slices: a log is walked from its end."""
     return row.k, row.g, -row.s
 
 
@@ -90,10 +90,10 @@ def _gaps(slices: list[Row]) -> int:
 
 
 def _covered(slices: list[Row]) -> int:
-    """The hashes of what the reads of a run covered, each as often as it was covered."""
+    """The hashes of all that the reads of a run covered, each as often as it was covered."""
     found = 0
     for of_view in _of_kind(r.VIEW, slices):
-        reads = 0  # that have begun to cover above this slice and go on
+        reads = 0  # those that have begun to cover above this slice and go on
         for one in of_view:
             found += (one.w or 0) + (one.hs or 0) * reads
             reads += one.n or 0
@@ -101,7 +101,7 @@ def _covered(slices: list[Row]) -> int:
 
 
 def _of_reader(told: list[Row], newest: int) -> int:
-    """All that a reader acknowledged, was told, and stands at in the end."""
+    """Judge a reader's acknowledgements, the answers to them, and its place in the end."""
 
     def most(name: str) -> int:
         return max([getattr(one, name) or 0 for one in told], default=0)

@@ -1,20 +1,20 @@
-"""What each fact tells to the others of its key, and what it asks them: rows of longs.
+"""The statements of each fact to the others of its key, and its questions to them: rows of longs.
 
 Every row has its run (a hash), a kind of key (`k`), the key (`g`), its slice (`s`) and its place there (`o`). Rows of a
-key meet in one window, in the order of their places; a log is walked from its end. The other columns, null where a row
-has nothing to say:
+key meet in one window, in the order of their places; a log is walked from its end. The other columns, null if a row has
+nothing to say:
 
     f    bits
-    n    a count; in a view, how many reads begin (-1) or end (+1) to cover what follows; in a log, when it was told
-    h    what a stored message is, as a hash; in a dense log, its seq; of a message the seq under which it stands, above
-         STANDING, and what had been told before each attempt, below it
+    n    a count; in a view, how many reads begin (-1) or end (+1) to cover later rows; in a log, when it was told
+    h    a stored message, as a hash; in a dense log, its seq; of a message the seq under which it stands, above
+         STANDING, and the newest seq told before each attempt, below it
     u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
-    hold of a hold the bus's time (ms), when it began (b, negated), when a granted release began (released), what it is:
+    hold of a hold the bus's time (ms), when it began (b, negated), when a granted release began (released), its kind:
         (at, who, until) of a lease (held), of a claim (claimed), of a release that may have happened (freed), of a
         claim that nobody answered (unsure), of a lease from when it was asked for (coming)
 
-What came before a fact in time it knows itself (`busproof.checks.extract.following`): that is asked row by row.
-What was read is compared with what there is by sums of hashes, not message by message: a read covers a span of its
+A fact itself knows the facts before it in time (`busproof.checks.extract.following`): they are asked row by row.
+Messages read are compared with those that are there by sums of hashes, not one by one: a read covers a span of its
 reader's view, so all that was delivered must sum up to all that stands there, each as often as it is covered (`edges`).
 An answer whose messages rise within its span cannot give one back that another left out, so nothing cancels.
 """
@@ -95,7 +95,7 @@ def _bits(conditions: Mapping[int, str]) -> str:
 
 
 def _unnamed(said: str) -> str:
-    """Of a message that its id is known by."""
+    """`said`, for a message that is known by its id alone."""
     return f"CASE WHEN name IS NULL THEN {said} END"
 
 
@@ -131,10 +131,10 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
 
 
 def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
-    """Each log from its end: whose its seqs are and, if none may be left out, what stands there."""
+    """Each log from its end: whose its seqs are and, if none may be left out, the seqs that stand there."""
     told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL AND coalesce(name, id) IS NOT NULL")
     where = ("lane", f"seq DIV {SLICE_OF_LOG}", "-seq")
-    # What had been told before a message was sent stands below it.
+    # Seqs that had been told before a message was sent stand below it.
     late = f"CASE WHEN newest > seq THEN {LATE} ELSE 0 END"
     found = [_rows(told, SEQ, *where, f=late, n="end", u="xxhash64(coalesce(name, id))", v="seq")]
     return [*found, _rows(streams["stored"].where("seq IS NOT NULL"), SEQ, *where, h="seq")] if is_dense else found
@@ -150,7 +150,7 @@ def _polls(streams: Streams) -> list[DataFrame]:
 
 
 def _syncs(streams: Streams) -> list[DataFrame]:
-    """A topic is a view, and what its reader may leave out, its own messages, is another, to be subtracted."""
+    """A topic is a view; a reader's own messages, which it may leave out, are another, to be subtracted."""
     reads = streams["reads"]
     own = streams["stored"].where("seq IS NOT NULL AND sender IS NOT NULL")
     return [
@@ -167,14 +167,14 @@ def _in_view(frame: DataFrame, view: str, seq: str, phase: int, **columns: str) 
 
 
 def _viewed(streams: Streams, of: str) -> DataFrame:
-    """What there is to read."""
+    """The messages that there are to read."""
     return _in_view(streams["stored"].where("seq IS NOT NULL"), of, "seq", 1, h=IS_IT)
 
 
 def _spans(reads: DataFrame, view: str) -> list[DataFrame]:
-    """From the end of the log a read begins to cover at its end, and ends where it started.
+    """Seen from the end of the log, a read begins to cover at its end, and ends where it started.
 
-    Most start where the reader's last one ended; that needs no row.
+    Most reads start where the reader's last one ended; that needs no row.
     """
     shown = reads.where("start IS NOT NULL")
     broken = shown.where("joined IS NULL OR joined <> start")
@@ -187,7 +187,7 @@ def _spans(reads: DataFrame, view: str) -> list[DataFrame]:
 
 
 def _receives(streams: Streams) -> list[DataFrame]:
-    """What an answer holds: each message once, and sent by somebody."""
+    """The messages of an answer: each is there once, and sent by somebody."""
     got = streams["delivered"]
     return [
         _rows(got, MESSAGE, "'', id", "xxhash64('')", "0", f=str(RECEIVED)),
@@ -199,11 +199,11 @@ def _receives(streams: Streams) -> list[DataFrame]:
 
 
 def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
-    """Each key's claims in the order in which they were answered, held against what may have come before.
+    """Each key's claims in the order in which they were answered, held against the calls that may have come before.
 
-    Where a holder may claim again and give back (`may_repeat`), renewals and releases are asked when they begin, for a
-    key may be given to the next one before its last holder reads the answer; and a refusal means that somebody holds
-    the key, who may be answered later.
+    If a holder may claim again and give back (`may_repeat`), renewals and releases are asked when they begin, as a key
+    may be given to the next one before its last holder reads the answer; and a refusal means that somebody holds the
+    key, perhaps one that is answered later.
     """
     is_ok = "outcome = 'ok' AND granted"
     held = f"{is_ok} AND op <> 'release'"
@@ -243,7 +243,7 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
 
 
 def _addressees(streams: Streams) -> list[DataFrame]:
-    """Who claims a message is who it was sent to."""
+    """The claimer of a message is its addressee."""
     sent = streams["appended"].where("outcome <> 'fail' AND id IS NOT NULL")
     taken = streams["holds"].where("op = 'claim' AND outcome = 'ok' AND granted")
     to_all = f"CASE WHEN addressee IS NULL THEN {TO_ALL} ELSE {SENT} END"
@@ -261,13 +261,13 @@ def _letters(streams: Streams) -> list[DataFrame]:
     ]
 
 
-# -- what facts show alone, or summed up
+# -- facts alone, or summed up
 
 
 def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
-    """A row a stream and run: what is odd in itself, and the sum of what was delivered, exported and stored.
+    """One row per stream and run: facts odd in themselves, and the sum of all delivered, exported and stored.
 
-    And a row a reader: all that it acknowledged, was told, and stands at in the end.
+    And one row per reader: its acknowledgements, the answers to them, and its place in the end.
     """
     of_reads, of_delivered = "rows > `limit`", ""
     if polls.check in checks:
@@ -299,7 +299,7 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 
 def _readers(streams: Streams) -> list[DataFrame]:
-    """`n` what it was told to have acknowledged, `u` what it asked to, `v` the furthest answer, `h` where it stands."""
+    """`n`: the seq it was told it acknowledged; `u`: the one it asked to; `v`: the furthest answer; `h`: its place."""
     ok = "CASE WHEN outcome = 'ok' THEN {} END"
     odd = f"CASE WHEN outcome = 'ok' AND answer < acked THEN {ACKS} ELSE 0 END"
     acked = streams["acked"].where("outcome <> 'fail'")
@@ -311,7 +311,7 @@ def _readers(streams: Streams) -> list[DataFrame]:
 
 
 def _sum(frame: DataFrame, suspicion: int, odd: str, summed: str = "0", most: str = "NULL") -> DataFrame:
-    """`s` is of what, `w` how much, `bits` what is odd, and `v` the most of something."""
+    """`s` is the suspicion, `w` the amount, `bits` the oddities, and `v` the most of something."""
     bits = f"CASE WHEN {odd} THEN {suspicion} ELSE 0 END"
     return _summed(frame, SUM, "0", str(suspicion), bits=bits, w=summed, v=most)
 

@@ -1,4 +1,4 @@
-"""One window over all rows: what came before a row in its key; then a row for each key, or for each slice of one."""
+"""One window over all rows: those before a row in its key; then a row for each key, or for each slice of one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from busspark.screen.rows import HALF, HANDS
 
 # Kinds whose slices are stitched, so each comes back as one small row.
 SLICED = (r.SEQ, r.VIEW)
-# What is summed up of a key: column → how
+# The columns that are summed up for a key: column → how
 OF_KEY = {
     "bits": "bit_or(bits)",
     "f": "bit_or(f)",
@@ -47,7 +47,7 @@ def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
             **{f"b_{name}": last(f"hold.{name}") for name in HANDS},
         }
     )
-    # A message that was acknowledged under this seq already is the same, and was appended then.
+    # A message that was acknowledged under this seq already must be the same, and was appended then.
     of_log = f"CASE WHEN b_v = v THEN b_u <> u ELSE {_has('f', r.LATE)} OR b_h <> h + 1 END"
     bits = (
         f"CASE WHEN k = {r.HOLD} THEN CASE WHEN {_of_holds(may_repeat)} THEN {LEASE} ELSE 0 END"
@@ -89,7 +89,7 @@ def _has(bits: str, bit: int) -> str:
 
 
 def _of_keys() -> str:
-    """Of a key whose rows have no order."""
+    """The suspicions against a key whose rows have no order."""
     low, high = f"(n % {HALF})", f"(n DIV {HALF})"
     lost = f"{_has('f', r.DUE)} AND NOT {_has('f', r.STANDS)}"
     moved = "coalesce(u0 <> v0 OR u <> v0, FALSE)"
@@ -99,7 +99,7 @@ def _of_keys() -> str:
         f"{_has('f', r.TAKEN)} AND {_has('f', r.SENT)} AND NOT {_has('f', r.TO_ALL)}"
         " AND NOT coalesce(u0 = v0 AND u = v AND u0 = u, FALSE)"
     )
-    # Nobody was told where it stands, and that is below what had been told before its first attempt.
+    # Nobody was told where it stands, and that is below a seq that had been told before its first attempt.
     stands_low = f"h >= {r.STANDING} AND h - {r.STANDING} < h0"
     below = f"{_has('f', r.POSSIBLE)} AND NOT {_has('f', r.TOLD)} AND {stands_low}"
     of_message = _sum_of(
@@ -123,12 +123,13 @@ def _sum_of(suspicions: dict[int, str]) -> str:
 
 
 def _of_holds(may_repeat: bool) -> str:
-    """Of a claim, renewal or release, against the last one that returned before it.
+    """Is a claim, renewal or release suspect, against the last one that returned before it?
 
     That is enough for claims that overlap: if each may follow the one answered before it, each may follow all of them,
-    as long as the bus's time rises and no holder's second claim makes its lease shorter. Where either does, it is
-    suspect. The last claim is asked as well as what held the key last, which may be a renewal that came before it; in
-    few words, for a method of more than 8,000 bytes is not compiled: who gave back what another had claimed is suspect.
+    as long as the bus's time rises and no holder's second claim makes its lease shorter. If either fails, it is
+    suspect. The last claim is asked as well as the last lease of the key, which may be a renewal that came before it.
+    The text is short, as a method of more than 8,000 bytes is not compiled: so every release of a key that another had
+    claimed is suspect.
     """
     released = "coalesce(b_released, -1)"
     held_by, claimed_by = ("b_held.who <> u AND", "b_claimed.who <> u AND") if may_repeat else ("", "")

@@ -1,4 +1,4 @@
-"""What was received on a `comms` bus, held against what was sent."""
+"""The messages received on a `comms` bus, held against those that were sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = {"type": "message_type", "to_agent": "to_agent", "payload": "payload"
 
 
 def deliveries(events: Iterable[Event]) -> Iterator[Problem]:
-    """Messages that an agent receives otherwise than they were sent."""
+    """Messages that an agent receives in another form than they were sent."""
     sent: dict[str, Sent] = {}
     received: list[tuple[int, str, dict[str, Any]]] = []
     for event in events:

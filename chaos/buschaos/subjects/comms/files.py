@@ -1,4 +1,4 @@
-"""What the files of a `comms` project say: the database's health, torn artifacts, the lines of the audit trail."""
+"""The facts of a `comms` project's files: the database's health, torn artifacts, the lines of the audit trail."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from busproof.protocol import HelloReply
 
 TRAIL = Path(".claude") / "audit-trail.jsonl"
 ARTIFACTS = Path(".claude") / "artifacts"
-HOOKED = "hooked.jsonl"  # beside the store: what hooks have added
+HOOKED = "hooked.jsonl"  # beside the store: the lines that hooks have added
 _HOOKS = b'{"tool": "Edit", "file": "notes.md"}\n'  # it names no message
 
 
 def append_as_a_hook(store: Path) -> bool:
-    """The trail is not the bus's alone: a hook of the agent's adds its line, where the last one is ended. Did it?"""
+    """The trail is not the bus's alone: a hook of the agent's adds its line if the last one is ended. Did it?"""
     with contextlib.suppress(OSError), open(store / TRAIL, "r+b", buffering=0) as trail:
         if trail.read().endswith(b"\n"):
             trail.write(_HOOKS)
@@ -59,7 +59,7 @@ def _short(data: bytes) -> str:
 
 
 def _trail(path: Path) -> dict[str, Any]:
-    """What each whole line of the audit trail names, whatever its members are called; and what is no whole line."""
+    """The names in each whole line of the audit trail, whatever its members are called; and the lines not whole."""
     lines: list[tuple[str, list[str]]] = []
     whole, _, rest = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
     bad = [f"the last line is not ended: {rest[:80]!r}"] if rest else []

@@ -22,9 +22,9 @@ _VOTE = {"topic": "which", "options": ["this", "that"], "deadline": "2100-01-01T
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the operations must know of the project that was prepared."""
+    """The facts that the operations must know of the project that was prepared."""
 
-    ids: dict[str, str]  # of the messages, by what was done with them
+    ids: dict[str, str]  # the ids of the messages, by their state
     envelope: dict[str, Any]  # of the one that awaits a response
     letter: str | None = None  # the dead letter
 
@@ -60,7 +60,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     if "votes" in hello.features:
         sent["vote"] = alice.call("send_message", message_type="vote.initiate", payload=_VOTE)["message_id"]
     if applicable(Operation("", "", "", lambda _: {}, ("retry",)), hello):
-        # Its event tells why, and is the last line of the trail: longer than what is read of a file at a time.
+        # Its event tells why, and is the last line of the trail: longer than the part of a file that is read at a time.
         bob.call("claim_message", message_id=sent["long"])
         bob.call("complete_message", message_id=sent["long"], error=_LONG)
     letter = None
@@ -109,7 +109,7 @@ _SEND = ("idempotent_send",)
 
 
 def _once(operation: Operation) -> Operation:
-    """The same by a sender who can give no id, on a bus that takes none."""
+    """The same by a sender that can give no id, on a bus that takes none."""
 
     def params(prepared: Prepared) -> dict[str, Any]:
         return {name: value for name, value in operation.params(prepared).items() if name != "message_id"}
@@ -206,7 +206,7 @@ _OPERATIONS = (
     Operation("export_audit_trail", "export", "export_audit_trail", lambda _: {}, ("audit",)),
     Operation("close", "log", "close", lambda _: {}),
 )
-# But for send_with_retry: without an id its own retries would be other messages.
+# Except send_with_retry: without an id its own retries would be other messages.
 _SENDS = [one for one in _OPERATIONS if {*_SEND} <= {*one.needs} and one.method != "send_with_retry"]
 OPERATIONS = (*_OPERATIONS[:-1], *map(_once, _SENDS), _OPERATIONS[-1])
 

@@ -1,4 +1,4 @@
-"""Who does what on a `comms` bus: senders, and pools of two processes each that work under one agent's name."""
+"""The roles on a `comms` bus: senders, and pools of two processes each that work under one agent's name."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class SenderOnce(Sender):
     lacks = Sender.needs
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
-        """What the other one draws, without its id."""
+        """The same call as the other one draws, without its id."""
         call = super().draw(dice, id_, has)
         params = {name: value for name, value in call.params.items() if name != "message_id"}
         return replace(call, params=params, is_once=call.method == "send_message")
 
 
 class Pool(Role):
-    """Receives, claims what it received, completes what it claimed: mostly well."""
+    """Receives messages, claims the received ones, completes the claimed ones: mostly well."""
 
     name = "pool"
     processes = 2

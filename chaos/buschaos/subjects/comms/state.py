@@ -1,4 +1,4 @@
-"""The state of a `comms` project as a value that can be compared, and what must be true of it whatever happened."""
+"""The state of a `comms` project as a value that can be compared, and all that must be true of it in any case."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ TIMES = (
 
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
-    """A dump without what may differ between two runs of the same calls.
+    """A dump without the values that may differ between two runs of the same calls.
 
     An id that the bus chose itself becomes `*`, as does a retry delay, which is spread by jitter; on a wall clock
-    times go.
+    times are left out.
     """
 
     def clean(row: dict[str, Any], name: str, value: Any) -> Any:
@@ -60,7 +60,7 @@ def promises(events: Iterable[Event]) -> list[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What is wrong with a project."""
+    """The problems of a project."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = [*health(evidence)]
@@ -91,7 +91,7 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
 
 
 def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
-    """messages_pending equals the rows that are pending (C12), and those due again, however a bus tells them."""
+    """messages_pending equals the rows that are pending (C12) and those due again, however a bus tells them."""
     rows = [row for row in dump["messages"] if row["to_agent"]]
     pending = Counter(row["to_agent"] for row in rows if row["status"] == "pending")
     times = [_seconds(row.get(name)) for row in rows for name in ("created_at", "last_delivered_at")]
@@ -110,7 +110,7 @@ def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
 
 
 def _seconds(text: Any) -> float:
-    """Of a time as it is told; 0 where it is none."""
+    """The seconds of a time as it is told; 0 if it is none."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _seconds(text: Any) -> float:
 def _trail(evidence: Evidence) -> Iterable[Problem]:
     """The form of a line is the bus's own: a change has a line that names its message (docs/spec/comms.md).
 
-    And no line tells of what did not happen (C23): no run removes an artifact.
+    And no line tells of an event that did not happen (C23): no run removes an artifact.
     """
     for bad in evidence.facts["bad_lines"]:
         yield Problem("export", f"torn: {bad}")

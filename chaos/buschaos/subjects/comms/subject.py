@@ -21,14 +21,14 @@ _PAGE = 200
 
 
 class CommsMemory(Memory):
-    """What was received last, and what is in hand."""
+    """The messages received last, and those in hand."""
 
     def __init__(self) -> None:
         self._received: list[str] = []
         self._held: list[tuple[str, int | None]] = []
 
     def fill(self, call: Call) -> dict[str, Any]:
-        """A claim is of what was received, a completion of what was claimed; of nothing else than nobody's message."""
+        """A claim is of a received message, a completion of a claimed one; without one, of nobody's message."""
         params = dict(call.params)
         pick = params.pop("pick", 0)
         if call.method == "claim_message":

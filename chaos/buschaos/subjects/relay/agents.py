@@ -1,4 +1,4 @@
-"""The agents of a `relay` folder: they only write files, and tell beside the folder what they are about to write."""
+"""The agents of a `relay` folder: they only write files, and note beside the folder what they are about to write."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from busproof.suite import T0_MS
 NAMES = ("ann", "bob", "cid")
 _OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled
 SENT = "sent.jsonl"
-TAKEN = "taken"  # beside the store: what agents have read
-LINKED = "dan"  # whose inbox becomes a link, and of whose copies nothing is compared
+TAKEN = "taken"  # beside the store: the files that agents have read
+LINKED = "dan"  # the agent whose inbox becomes a link, and of whose copies nothing is compared
 NAME = "AGENT_RELAY_NAME"  # the variable by which an agent knows who it is
 Running = list[dict[str, Any]]  # agent and pid of each
 LONG_S = 5.0
-BEGUN = "begun"  # beside the store: a line of each program that was started, and its pid
+BEGUN = "begun"  # beside the store: a line of each program that was started, with its pid
 ANEW = b"TO: no address\n\nwritten anew"
-ELSEWHERE = "elsewhere"  # beside the store: what that link points to
+ELSEWHERE = "elsewhere"  # beside the store: the target of that link
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ def message(agent: str, number: int, to: str, body: str, *headers: str) -> File:
 
 
 def join(store: Path, *more: str) -> None:
-    """All of them."""
+    """Make the folders of all agents."""
     for name in (*NAMES, *more):
         (store / "agents" / name / "outbox" / ".pending").mkdir(parents=True, exist_ok=True)
 
 
 def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
-    """Write them whole into .pending, make them durable and rename them; `told` writes down first what will come."""
+    """Write them whole into .pending, make them durable and rename them; `told` notes their ids first."""
     for file in files:
         outbox = store / "agents" / file.agent / "outbox"
         written = outbox / ".pending" / file.name
@@ -68,12 +68,12 @@ def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
             opened.flush()
             os.fsync(opened.fileno())
         written.rename(outbox / file.name)
-        # From the future until now, it waited; made old in .pending it would have been rubbish.
+        # Until now it came from the future, so it waited; made old in .pending, it would have been rubbish.
         os.utime(outbox / file.name, ns=(_OLD_NS, _OLD_NS))
 
 
 def allow(store: Path) -> None:
-    """config.json: what a spawn may start. It says that it has begun, and waits for its end with a child."""
+    """config.json: the program that spawns may start. It says that it has begun, and waits for its end with a child."""
     config = store / "config.json"
     program = f'echo "${NAME} $$" >> "$AGENT_RELAY_DIR/../{BEGUN}"; sleep 1000 & wait'
     config.write_text(json.dumps({"clis": {"waits": ["/bin/sh", "-c", program]}, "grace_ms": 50}))
@@ -81,13 +81,13 @@ def allow(store: Path) -> None:
 
 
 def running(store: Path) -> Running:
-    """The agents whose processes live, and the pid of each, of those alone whose parent is none: one that was started.
+    """The agents whose processes live, and the pid of each: of the process that was started, not of its children.
 
     An agent's environment says who it is and where (R21).
     """
     found: dict[int, tuple[str, int]] = {}
     here, name = os.path.realpath(store), f"{NAME}=".encode()
-    for pid in filter(str.isdecimal, os.listdir("/proc")):  # asked so often that a Path of each would tell
+    for pid in filter(str.isdecimal, os.listdir("/proc")):  # asked so often that a Path for each would cost time
         with contextlib.suppress(OSError, ValueError):
             with open(f"/proc/{pid}/environ", "rb", buffering=0) as opened:
                 environment = opened.read()
@@ -113,7 +113,7 @@ def begun(store: Path) -> Running:
 
 
 def until(look: Callable[[], Running], holds: Callable[[Running], bool]) -> Running:
-    """What is seen once it is so, or when there was time for it: who was killed needs a moment to be gone."""
+    """The last look, once it is so or there was time for it: a process that was killed needs a moment to be gone."""
     deadline = time.monotonic() + LONG_S
     while not holds(found := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -121,7 +121,7 @@ def until(look: Callable[[], Running], holds: Callable[[Running], bool]) -> Runn
 
 
 def end_agents(store: Path) -> None:
-    """All that were started there, and what they have started."""
+    """End all that were started there, and all that they have started."""
 
     def killed() -> Running:
         for one in (found := running(store)):
@@ -133,7 +133,7 @@ def end_agents(store: Path) -> None:
 
 
 def take(store: Path) -> None:
-    """Each reads its inbox, and what it has read is gone from there."""
+    """Each agent reads its inbox, and the files that it has read are gone from there."""
     for path in inboxes(store):
         taken = store.parent / TAKEN / path.parts[-3]
         taken.mkdir(parents=True, exist_ok=True)
@@ -141,19 +141,19 @@ def take(store: Path) -> None:
 
 
 def inboxes(store: Path) -> list[Path]:
-    """What lies in inboxes; a link is none."""
+    """The files in inboxes; a link is none."""
     return [path for path in sorted(store.glob("agents/*/inbox/*")) if not path.parent.is_symlink()]
 
 
 def take_and_link(store: Path) -> None:
-    """Then one makes its inbox a link. Who was started works by then."""
+    """Take, and then one agent makes its inbox a link. Those that were started work by then."""
     begun(store)
     take(store)
     link(store)
 
 
 def link(store: Path) -> None:
-    """One agent's inbox leads out of the folder: what is on its way there must not be written through it."""
+    """One agent's inbox leads out of the folder: a message on its way there must not be written through it."""
     inbox = store / "agents" / LINKED / "inbox"
     if inbox.parent.is_dir() and not inbox.is_symlink():
         (store.parent / ELSEWHERE).mkdir(exist_ok=True)
@@ -163,7 +163,7 @@ def link(store: Path) -> None:
 
 
 def be_rude(store: Path) -> bool:
-    """The same agent has nothing to read, and removes its inbox, and writes a file anew that it has sent.
+    """The same agent removes its inbox if it has nothing to read, and writes anew a file that it has sent.
 
     Did it do one of the two?
     """

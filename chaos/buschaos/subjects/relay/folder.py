@@ -1,4 +1,4 @@
-"""What a `relay` folder and its ledger say, read from outside and left as they are."""
+"""The content of a `relay` folder and its ledger, read from outside and left as it is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(store: Path) -> dict[str, Any]:
 
 
 def _ledger(store: Path) -> dict[str, Any]:
-    """From a copy: to open a database is to write beside it."""
+    """The ledger, read from a copy: to open a database is to write beside it."""
     if not (store / "ledger.db").exists():
         return {table: [] for table in TABLES}
     with tempfile.TemporaryDirectory(prefix="busproof-ledger-") as folder:
@@ -67,7 +67,7 @@ def _ledger(store: Path) -> dict[str, Any]:
 
 
 def _copy(agent: str, path: Path) -> dict[str, Any]:
-    """A file of an inbox, or one taken from there: whose, what it says, all of it; torn without an empty line."""
+    """A file of an inbox, or one taken from there: its owner, its id, its whole text; torn without an empty line."""
     text = path.read_bytes().decode("utf-8", "replace")
     head, line, _ = text.partition("\n\n")
     said = dict(item.split(": ", 1) for item in head.split("\n") if ": " in item)
@@ -75,7 +75,7 @@ def _copy(agent: str, path: Path) -> dict[str, Any]:
 
 
 def _archived(path: Path) -> dict[str, str]:
-    """The id of an archived file, and what it holds; one whose place was taken carries a number after its suffix."""
+    """The id of an archived file, and its digest; one whose place was taken carries a number after its suffix."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {"file": f"{path.parts[-2]}/{path.name.partition('.')[0]}", "sha256": digest}
 

@@ -16,7 +16,7 @@ from busproof.suite import T0_MS
 _BIG = b"x" * 9000
 _HASH = hashlib.sha256(_BIG).hexdigest()
 
-# What waits for the pass that is killed: every way of a message, and what is no message.
+# The files that wait for the pass that is killed: every way of a message, and files that are no message.
 FILES = (
     message("ann", 10, "bob", "to one"),
     message("bob", 11, "*", "to all"),
@@ -36,7 +36,7 @@ FILES = (
 
 
 def prepare(alice: Session, _bob: Session, hello: HelloReply) -> None:
-    """A folder that has worked: agents, a subscription, an archive; then what the operations find."""
+    """A folder that has worked: agents, a subscription, an archive; then the files that the operations find."""
     store = alice.door.store
     assert store is not None
     tell_time(alice, hello, T0_MS)
@@ -60,13 +60,13 @@ def ids(method: str, _params: dict[str, Any]) -> set[str]:
 
 
 def asked_to_spawn(session: Session) -> None:
-    """All else is done; a request waits that an agent be started."""
+    """All else is done; a request to start an agent waits."""
     session.call("scan")
     put(_store(session), [_request(30, "spawn", "NAME: w\nCLI: waits")])
 
 
 def asked_to_release(session: Session) -> None:
-    """An agent has been started, and a request waits that it be ended."""
+    """An agent has been started, and a request to end it waits."""
     asked_to_spawn(session)
     session.call("scan")
     begun(_store(session))
@@ -74,7 +74,7 @@ def asked_to_release(session: Session) -> None:
 
 
 def released(session: Session, _params: dict[str, Any], _reply: dict[str, Any]) -> str:
-    """Whoever came after a death can end all that lives: then nothing is left."""
+    """The one that came after a death can end all that lives: then nothing is left."""
     store = _store(session)
     alive = sorted({one["agent"] for one in running(store)})
     put(store, [_request(number, "release", f"NAME: {agent}") for number, agent in enumerate(alive, 40)])
@@ -105,7 +105,7 @@ OPERATIONS = (
 # One at a time: another that comes is refused, or has the folder to itself.
 PEERS = (PeerCall("another orchestrator", "open", lambda _: {}, ("open again", "close")),)
 
-# One agent is rude: of its own files and copies nothing is compared, of the others' everything.
+# One agent is rude: its own files and copies are not compared, the others' all are.
 OTHERS = {"scan": be_rude}
 
 READS = frozenset({"audit", "dump", "metrics", "status"})

@@ -1,4 +1,4 @@
-"""Who plays on a `relay` folder: one orchestrator that dies again and again, while three agents write."""
+"""The players on a `relay` folder: one orchestrator that dies again and again, while three agents write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Orchestrator(Role):
 
 
 class RelayMemory(Memory):
-    """The agents, who outlive every orchestrator."""
+    """The agents, which outlive every orchestrator."""
 
     def __init__(self) -> None:
         self._writer = Writer()

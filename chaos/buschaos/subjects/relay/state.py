@@ -1,4 +1,4 @@
-"""The state of a `relay` folder as a value that can be compared, and what must be true of it whatever happened."""
+"""The state of a `relay` folder as a value that can be compared, and all that must be true of it in any case."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from buschaos.state import Evidence, Problem, Promise, health, short
 from buschaos.subjects.relay.agents import LINKED, NAMES
 from busproof.history import Event
 
-# What the disk decides, numbers that may be skipped, and a time that the opening takes before it is told one. In an
-# image each file has another inode: a message that waits for its next attempt counts as changed, and has it at once.
+# Values that the disk decides, numbers that may be skipped, and a time that the opening takes before it is told one. In
+# an image each file has another inode: a message that waits for its next attempt counts as changed, and has it at once.
 _NOT_COMPARED = {"id", "file_inode", "file_mtime_ns", "processed_at", "retry_count"}
 
 
 def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[str, Any]:
     """Messages with their copies, and every file's place.
 
-    The names of copies are free, and what a recovery delivers it may deliver in `open`, before it is told the time: of
-    their rows neither names nor times are compared; of others, times on a clock that is set.
+    The names of copies are free, and a recovery may deliver in `open`, before it is told the time. So copies' rows are
+    compared without names and times; other rows with times, on a clock that is set.
     """
 
     def clean(row: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def promises(_events: Iterable[Event]) -> list[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What is wrong with a folder, once a pass has gone over it."""
+    """The problems of a folder, once a pass has gone over it."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = list(health(evidence))
@@ -68,7 +68,7 @@ def problems(evidence: Evidence) -> list[Problem]:
 
 
 def pieces(evidence: Evidence) -> list[Problem]:
-    """What is wrong with each file by itself: when the power goes, ledger and folders may be of different moments."""
+    """The problems of each file by itself: when the power goes, ledger and folders may be of different moments."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     torn = [] if evidence.dump is None else [one for one in _copies(evidence.dump) if one.why.startswith("torn")]
@@ -91,7 +91,7 @@ def _rows(dump: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _copies(dump: dict[str, Any]) -> Iterator[Problem]:
-    """Each done message once in each inbox that it was for."""
+    """Each done message lies once in each inbox that it was for."""
     found: Counter[tuple[str, str]] = Counter()
     for copy in dump.get("copies", []):
         found[copy["agent"], copy["id"]] += 1
@@ -119,7 +119,7 @@ def _recipients(sender: str, target: str) -> tuple[str, ...]:
 
 
 def _files(dump: dict[str, Any]) -> Iterator[Problem]:
-    """Each file in one place; what was sent is in the ledger, and over."""
+    """Each file is in one place; each sent one is in the ledger, and over."""
     places = Counter([*_names(dump, "outboxes"), *_names(dump, "archived")])
     sent = set(_names(dump, "sent"))
     ended = {row["message_id"] for row in dump["ledger"] if row["status"] in ("completed", "failed", "archived")}

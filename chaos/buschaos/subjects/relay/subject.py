@@ -1,8 +1,8 @@
 """`relay`, as chaos sees it: one orchestrator over a folder into which agents write.
 
-A pass has many steps, and each may be the last that a process makes. What must hold is that whoever comes next ends
-what was begun: so a survivor makes a pass before it is asked what there is (`catch_up`), and everything must then be
-as if nobody had died.
+A pass has many steps, and each may be the last that a process makes. The next process must finish the work that was
+begun: so a survivor makes a pass before it is asked what there is (`catch_up`), and everything must then be as if
+nobody had died.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from busproof.adapters.base import Refused
 
 
 def says_full(error: Refused) -> bool:
-    """By its code. A pass that met a full disk may have done a part before: it promises nothing."""
+    """Judge by its code alone: a pass that met a full disk may have done a part before, so it promises nothing."""
     return error.code == "DISK_FULL"
 
 

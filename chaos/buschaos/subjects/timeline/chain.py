@@ -1,6 +1,6 @@
-"""The chain of a record, computed from what the bus dumps: each message follows the one before it, or its fork point.
+"""The chain of a record, computed from the dump of the bus: each message follows the one before it, or its fork point.
 
-The hash is the one of decision T21, written down once more: what a bus computes is not asked from the bus.
+The hash is the one of decision T21, written down once more: the bus is not asked for its own computation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def broken(messages: Rows, timelines: Rows) -> Iterator[Problem]:
-    """Where numbers, hashes or heads do not follow."""
+    """The places where numbers, hashes or heads do not follow."""
     own: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for message in messages:
         own[message["key"]["timeline"]].append(message)

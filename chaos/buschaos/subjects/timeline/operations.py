@@ -11,7 +11,7 @@ from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
 
-# Tokens of subjects, and what stands where in them; the names of a run need no percent sign.
+# Tokens of subjects, and the order of the fields in them; the names of a run need no percent sign.
 _WIRE = {
     "invoke": ("invoke", ("harness", "runtime", "agent")),
     "request": ("req", ("agent", "service", "backend", "operation", "sequence")),
@@ -34,7 +34,7 @@ def request(service: str, operation: str = "o", **said: Any) -> dict[str, Any]:
 
 
 def subject(key: dict[str, Any]) -> str:
-    """How the key stands on the wire."""
+    """The form of the key on the wire."""
     token, rest = _WIRE[key["type"]]
     return ".".join(("vlinder", key["timeline"], key["submission"], token, *(str(key[name]) for name in rest)))
 

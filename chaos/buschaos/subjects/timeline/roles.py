@@ -1,4 +1,4 @@
-"""Who does what on a `timeline` bus: callers who send requests and fork, and pools of two workers of one service."""
+"""The roles on a `timeline` bus: callers that send requests and fork, and pools of two workers of one service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Caller(Role):
 
 
 class Worker(Role):
-    """Fetches, answers what it fetched, acknowledges what it answered: mostly in that order."""
+    """Fetches requests, answers the fetched ones, acknowledges the answered ones: mostly in that order."""
 
     name = "worker"
     processes = 2

@@ -1,4 +1,4 @@
-"""The state of a `timeline` store as a value that can be compared, and what must be true of it whatever happened."""
+"""The state of a `timeline` store as a value that can be compared, and all that must be true of it in any case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_TIME = ("time_us", "visible_at_us", "hash", "previous")
 
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
-    """A dump without what may differ between two runs of the same calls: on a wall clock times, and so hashes."""
+    """A dump without values that two runs of the same calls may not share: on a wall clock times, and so hashes."""
     return cleaned(dump, lambda _row, _column, value: value, lambda column: clock == "manual" or column not in OF_TIME)
 
 
@@ -31,7 +31,7 @@ def promises(events: Iterable[Event]) -> list[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What is wrong with a record."""
+    """The problems of a record."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = [*health(evidence)]
@@ -62,7 +62,7 @@ def _kept_promises(messages: list[dict[str, Any]], kept: list[Promise]) -> Itera
 
 
 def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
-    """What was sent comes to a worker, and never again once an acknowledgement was answered (T5).
+    """A sent request comes to a worker, and never again once an acknowledgement was answered (T5).
 
     A history ends with a reading that takes and acknowledges all that waits, when every time of a worker is over. A
     server that was killed soon after it answered, or before its answer was recorded, may have forgotten an
@@ -73,7 +73,7 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
     sent: dict[str, int] = {}
     came: set[str] = set()
     names: dict[str, str] = {}  # delivery → subject
-    settled: dict[str, Event] = {}  # subject → what answered its acknowledgement
+    settled: dict[str, Event] = {}  # subject → the answer to its acknowledgement
     for event in events:
         if event.type == "nemesis" and event.op == KILL:
             died_ns = event.mono_ns

@@ -17,14 +17,14 @@ from busproof.session import Session
 
 
 class TimelineMemory(Memory):
-    """What was fetched and not yet acknowledged: key and delivery."""
+    """The requests fetched and not yet acknowledged: key and delivery."""
 
     def __init__(self) -> None:
         self._held: list[tuple[dict[str, Any], str]] = []
         self._settled = ""
 
     def fill(self, call: Call) -> dict[str, Any]:
-        """Of what is in hand; with nothing in hand, a harmless call."""
+        """A call about a request in hand; with nothing in hand, a harmless call."""
         params = dict(call.params)
         if "pick" not in params:
             return params
@@ -56,7 +56,7 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 def inspect(store: Path) -> dict[str, Any]:
-    """What SQLite says of the file."""
+    """SQLite's judgement of the file."""
     return {"integrity": reading.integrity(store / DB_NAME)}
 
 

@@ -1,11 +1,11 @@
-"""What readers received over all deaths of their sessions, and what a kill may take from them (B4).
+"""The messages that readers received over all deaths of their sessions, and those that a kill may take from them (B4).
 
-To the kit's `syncs` a sync that was cut may still happen at any time. Here its server is known to be dead, so more can
-be said of its reader:
+For the kit's `syncs`, a sync that was cut may still happen at any time. Here its server is known to be dead, so more
+can be said of its reader:
 
-- what an answered sync said of the cursor is stored: nothing up to there is received again;
-- what is in the topic was received, but for what cut syncs with auto_advance may have consumed: as many messages as
-  each had room for. Who acknowledges loses none.
+- the cursor that an answered sync told is stored: nothing up to there is received again;
+- every message in the topic was received, except those that cut syncs with auto_advance may have consumed: as many as
+  each had room for. A reader that acknowledges loses none.
 
 Holds for a history that was read to its end, and without cursor_reset.
 """
@@ -27,7 +27,7 @@ Reader = tuple[str, str]  # name, topic
 
 
 def deliveries(events: Iterable[Event]) -> list[Problem]:
-    """What was received again, and what never."""
+    """The messages that were received again, and those that never were."""
     events = list(events)
     facts = extract(events, SOURCE)
     if facts.dump_at is None:
@@ -38,7 +38,7 @@ def deliveries(events: Iterable[Event]) -> list[Problem]:
 
 
 def _sent(events: list[Event]) -> dict[str, contents.Sent]:
-    """Under the names that their senders gave them."""
+    """The sent messages under the names that their senders gave them."""
     items = [item for event in events if event.type == "invoke" and event.op == "sync" for item in _items(event.value)]
     named = [item for item in items if item.get("client_message_id") is not None]
     columns = ("content_markdown", "metadata")
@@ -67,7 +67,7 @@ def _again(facts: Facts, got: dict[int, list[int]]) -> Iterable[Problem]:
 
 
 def _room_in_cut(events: Iterable[Event]) -> Counter[Reader]:
-    """How many messages syncs that nobody saw the end of may have consumed."""
+    """How many messages may have been consumed by syncs whose end nobody saw."""
     room = Counter[Reader]()
     for call in calls(events):
         if not isinstance(call, Call) or call.op != "sync" or call.outcome != "info":

@@ -1,4 +1,4 @@
-"""What an agent on a `topics` bus remembers over the deaths of its sessions: its names, and what it has read."""
+"""The memory of an agent on a `topics` bus over the deaths of its sessions: its names, and the seqs it has read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TopicsMemory(Memory):
         self._received: dict[str, list[int]] = defaultdict(list)
 
     def enter(self, session: Session) -> None:
-        """Join every topic, as who it was before. The first to come makes them: many come at once (B2)."""
+        """Join every topic as the agent that it was before. The first to come makes them: many come at once (B2)."""
         for name in TOPICS:
             if name not in self._ids:
                 self._ids[name] = session.call("topic_create", name=name)["topic_id"]
@@ -37,7 +37,7 @@ class TopicsMemory(Memory):
             self._tokens[name] = reply["reclaim_token"]
 
     def fill(self, call: Call) -> dict[str, Any]:
-        """Bodies in full length; a keeper acknowledges a share of what it received last on this topic."""
+        """Bodies in full length; a keeper acknowledges a share of the messages it received last on this topic."""
         params = dict(call.params)
         name, items, share = params.pop("topic"), params.pop("items"), params.pop("share", None)
         received = self._received[name]
@@ -56,7 +56,7 @@ def _item(client_message_id: str, chars: int) -> dict[str, Any]:
 
 
 def read_all(session: Session, told: Iterable[Event]) -> None:
-    """Come back by the tokens that this agent once was given, and take what is left on each topic."""
+    """Come back by the tokens that this agent once was given, and take the rest of each topic."""
     joined = {
         event.value["topic_id"]: event.value["reclaim_token"]
         for event in told

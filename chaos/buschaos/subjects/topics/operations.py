@@ -1,7 +1,7 @@
 """The operations of `topics`, and a database with a topic on which alice has something to read.
 
-A session is nobody until it joins, so each comes as alice first (`enter`), unless the operation is its first call.
-Idempotent is what leaves the same state: a sync with auto_advance is at most once and returns nothing again (B4).
+A session is nobody until it joins, so each comes as alice first (`enter`), unless the operation is its first call. A
+call is idempotent if it leaves the same state: a sync with auto_advance is at most once and returns nothing again (B4).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from busproof.session import Session
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the operations must know of the database that was prepared: topic ids, and reclaim tokens."""
+    """The facts that the operations must know of the database that was prepared: topic ids, and reclaim tokens."""
 
     topic: str
     token: str  # alice's
@@ -36,13 +36,13 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         # One word is in all of them, and alice's is the longest: a search lists it last.
         content = f"{name} note" + " that is longer" * (name == "own")
         sender.call("sync", topic_id=topic, outbox=[_item(name, content_markdown=content)], **how)
-    # What closes a topic, or makes its caller another agent, has one of its own: a disk is filled for all operations.
+    # A call that closes a topic, or makes its caller another agent, has its own: a disk is filled for all operations.
     other, last = (alice.call("topic_create", name=name)["topic_id"] for name in ("other", "last"))
     return Prepared(topic, token, bobs_token, other, last)
 
 
 def enter(session: Session, prepared: Prepared) -> None:
-    """Be alice, whoever was she before; a session of bob's is bob."""
+    """Be alice, even if another session was alice before; a session of bob's is bob."""
     is_bob = session.agent == "bob"
     name, token = ("bob", prepared.bobs_token) if is_bob else ("alice", prepared.token)
     session.call("topic_join", topic_id=prepared.topic, agent_name=name, reclaim_token=token)
@@ -65,7 +65,7 @@ def _sync(prepared: Prepared, **more: Any) -> dict[str, Any]:
 
 
 def ids(_method: str, params: dict[str, Any]) -> set[str]:
-    """The ids that a call's messages are known by again."""
+    """The ids by which a call's messages are known again."""
     return {item["client_message_id"] for item in params.get("outbox", [])}
 
 
@@ -73,7 +73,7 @@ def _is_found(session: Session, params: dict[str, Any], reply: dict[str, Any]) -
     shown = [[hit["snippet"] for hit in one["results"]] for one in (reply, session.call("messages_search", **params))]
     if any(len(hits) != 1 for hits in shown):
         return f"finds {shown}, and one message says so"
-    # What is indexed twice takes the place of others: a limit as large as what matches leaves nothing out.
+    # A message that is indexed twice takes another's place; else a limit as large as all matches leaves nothing out.
     count = session.call("messages_search", query="note", mode="fts", limit=5)["count"]
     return "" if count == 5 else f"leaves an index by which five messages of one word are {count}"
 
@@ -92,7 +92,7 @@ OPERATIONS = (
     ),
     Operation("topic_create", "route", "topic_create", lambda _: {"name": "new", "metadata": {"n": 1}}),
     Operation(
-        # Who never saw the answer has no token, and the name is reserved for the life of the topic (seed, 2.3).
+        # Without the answer a caller has no token, and the name is reserved for the life of the topic (seed, 2.3).
         "topic_join",
         "lease",
         "topic_join",

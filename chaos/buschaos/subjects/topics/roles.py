@@ -1,4 +1,4 @@
-"""Who does what on a `topics` bus: six agents on two topics, who send and read in two ways (B4)."""
+"""The roles on a `topics` bus: six agents on two topics, which send and read in two ways (B4)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Talker(Role):
             "topic": dice.choice(TOPICS),
             "items": items,
             "max_items": dice.choice((3, 20, 20)),
-            # Who only reads may wait, and is killed in its wait.
+            # An agent that only reads may wait, and is killed in its wait.
             "wait_seconds": int(not items and dice.random() < 0.3),
         }
         return Call("sync", {**how, **self.reads_how(dice)})
 
     def reads_how(self, dice: random.Random) -> dict[str, Any]:
-        """What it says of its cursor."""
+        """The parameters about its cursor."""
         return {"auto_advance": True}
 
 
 class Keeper(Talker):
-    """Acknowledges a share of what it received: at least once."""
+    """Acknowledges a share of the messages it received: at least once."""
 
     name = "keeper"
 
     def reads_how(self, dice: random.Random) -> dict[str, Any]:
-        """Mostly of all."""
+        """The share is mostly all."""
         share = 1.0 if dice.random() < 0.7 else round(dice.random(), 3)
         return {"auto_advance": False, "share": share}
 

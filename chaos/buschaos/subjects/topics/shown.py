@@ -1,6 +1,6 @@
-"""What a `topics` bus shows to those who ask: its state as far as tools tell it, where it stores in no SQLite.
+"""The answers of a `topics` bus to those who ask: its state as far as tools tell it, if it does not store in SQLite.
 
-Rows as a dump has them. Tokens are never shown again, nor who has reserved a name without ever syncing.
+Rows as a dump has them. Tokens are never shown again, nor are agents that reserved a name without ever syncing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from buschaos import reading
 from busproof.protocol import HelloReply
 from busproof.session import Session
 
-_STRANGER = "stranger-"  # a name of the kit's, new at each look: whoever joins anew reads a topic from its beginning
+_STRANGER = "stranger-"  # a name of the kit's, new at each look: a new name reads a topic from its beginning
 _APART = 100  # from the processes of a history that play in it
 _EVER_S = 10**6
 _COLUMNS = ("seq", "sender", "message_type", "content_markdown", "metadata", "reply_to", "client_message_id")

@@ -1,4 +1,4 @@
-"""The state of a `topics` database: read from outside, compared, and judged by what must be true whatever happened."""
+"""The state of a `topics` database: read from outside, compared, and judged by all that must be true in any case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from buschaos.state import Evidence, Problem, Promise, decoded, short
 from busproof.history import Event
 from busproof.protocol.topics import DB_NAME
 
-# What is asked of each of the seed's tables. A topic goes by its name: its id was the server's choice.
+# The query for each of the seed's tables. A topic goes by its name: its id was the server's choice.
 _TABLES = {
     "topics": "SELECT * FROM topics ORDER BY name",
     "topic_seq": "SELECT * FROM topic_seq",
@@ -53,7 +53,7 @@ def facts(store: Path) -> dict[str, Any]:
 
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
-    """A dump without what may differ between two runs of the same calls: ids and tokens that the bus chose, times."""
+    """A dump without the values that two runs of the same calls may not share: ids and tokens of the bus, times."""
     names = {row["topic_id"]: row["name"] for row in dump["topics"]}
 
     def clean(column: str, value: Any) -> Any:
@@ -79,11 +79,11 @@ def promises(events: Iterable[Event]) -> list[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What is wrong with a database."""
+    """The problems of a database."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = []
-    # Of a bus that shows its state and has no tables, the file under that name is its own affair.
+    # If a bus shows its state and has no tables, the file under that name is its own affair.
     if evidence.dump is not None and (said := evidence.facts["integrity"]) not in (None, "ok"):
         found.append(Problem("log", f"integrity_check: {said}"))
     if evidence.dump is not None:

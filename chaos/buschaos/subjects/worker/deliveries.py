@@ -1,4 +1,4 @@
-"""What was polled on a `worker` bus, held against what was published."""
+"""The messages polled on a `worker` bus, held against those that were published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = {"to_agent": "to", "type": "type", "correlation_id": "correlation_id"
 
 
 def deliveries(events: Iterable[Event]) -> Iterator[Problem]:
-    """Messages that a poll shows otherwise than they were published."""
+    """Messages that a poll shows in another form than they were published."""
     sent: dict[str, Sent] = {}
     polled: list[tuple[int, str, dict[str, Any]]] = []
     for event in events:

@@ -1,4 +1,4 @@
-"""What the files of a `worker` store say: the database's health and log, blobs, the export's lines, workers' files."""
+"""The facts of a `worker` store's files: the database's health and log, blobs, the export's lines, workers' files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from busproof.protocol import HelloReply
 
 
 def facts(store: Path) -> dict[str, Any]:
-    """What stands in the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
+    """The content of the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
     return {
         **_database(store / "bus.db"),
         "blobs": _blobs(store / "blobs"),
@@ -35,7 +35,7 @@ def _database(path: Path) -> dict[str, Any]:
 
 
 def _blobs(folder: Path) -> dict[str, str]:
-    """Each blob by its name: `ok`, or `corrupt` where its content has another hash. Temporary files do not count."""
+    """Each blob by its name: `ok`, or `corrupt` if its content has another hash. Temporary files do not count."""
     if not folder.is_dir():
         return {}
     return {
@@ -46,7 +46,7 @@ def _blobs(folder: Path) -> dict[str, str]:
 
 
 def _export(path: Path) -> dict[str, Any]:
-    """Seq and id of each line in order; what is no whole line of an export is `bad_lines`."""
+    """Seq and id of each line in order; `bad_lines` are those that are no whole line of an export."""
     if not path.exists():
         return {"lines": None, "bad_lines": []}
     lines: list[tuple[int, str]] = []
@@ -63,10 +63,10 @@ def _export(path: Path) -> dict[str, Any]:
 
 
 def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
-    """What lies beside the database, as the victim left it: blobs, torn workers' files, each whole line of the export.
+    """The files beside the database as the victim left them: blobs, torn workers' files, whole lines of the export.
 
-    A line goes by its message: a torn last one does not count, the next exporter repairs it. Who declares no export may
-    have any file under that name. When a worker's file is brought up to date is free: one may be missing, or old.
+    A line goes by its message: a torn last one does not count, the next exporter repairs it. A bus that declares no
+    export may have any file under that name. A worker's file may be missing, or old: its time of update is free.
     """
     rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
     rows += [{"path": f"workers/{name}", "content": "torn"} for name in _torn(store / "workers")]

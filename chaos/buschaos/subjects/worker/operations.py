@@ -17,7 +17,7 @@ from busproof.suite import T0_MS
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the operations must know of the store that was prepared."""
+    """The facts that the operations must know of the store that was prepared."""
 
     last_seq: int
     token: int | None  # of alice's claim on `held`
@@ -123,7 +123,7 @@ def _is_back(session: Session, _params: dict[str, Any], _reply: dict[str, Any]) 
 
 
 def _older(store: Path) -> None:
-    """The file of a program that knew neither versions nor what came with them: version 0, without its extra tables."""
+    """The file of a program that knew neither versions nor the tables that came with them: version 0, without these."""
     with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as connection:
         tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('dead_letters', 'deliveries')"
         for (name,) in connection.execute(tables).fetchall():
@@ -241,7 +241,7 @@ OPERATIONS = (
     Operation("export_to_jsonl", "export", "export_to_jsonl", lambda _: {}, ("export",)),
     Operation("save_blob", "blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("blob",), confirm=_is_saved),
     Operation("search", "search", "search", lambda _: {"query": "three"}, ("search",), shows=("messages",)),
-    Operation(  # what it cannot read now must be found later
+    Operation(  # a message that it cannot read now must be found later
         "search in a blob", "search", "search", lambda _: {"query": "large"}, ("search", "blob"), shows=("messages",)
     ),
     Operation("archive", "log", "archive", lambda _: {}, ("archive",)),
@@ -254,7 +254,7 @@ READS = frozenset({"dead_letters", "dump", "liveness", "load_blob", "poll_interv
 def _still_mine(
     _: Prepared, call: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """What the victim shows of its lease, once the peer has it."""
+    """The proof of its lease that the victim shows, once the peer has it."""
     token = {"token": mine["token"]} if "token" in mine else {}
     return {**call, **token} if theirs.get("claimed") else None
 
@@ -263,7 +263,7 @@ _LATE = tuple(LateCall(method, _still_mine, ("task_claims",), "lease") for metho
 _WRITERS = ("publish", "publish with blob", "publish_many", "transition")
 _HOUR_MS = 3_600_000
 
-# What may go wrong between two: a claim taken twice, a lease taken back, a line written twice, a number given twice.
+# Faults that two may cause: a claim taken twice, a lease taken back, a line written twice, a number given twice.
 PEERS = (
     PeerCall(
         "a claim of the same task",
@@ -309,7 +309,7 @@ PEERS = (
         "a publish",
         "publish",
         lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
-        # Not another loop of the same agent: both may handle what neither has acknowledged (at least once).
+        # Not another loop of the same agent: both may handle a message that neither has acknowledged (at least once).
         (*_WRITERS, "export_to_jsonl", "archive", "ack", "process_loop", "process_loop to the dead letters"),
     ),
     PeerCall(
@@ -320,7 +320,7 @@ PEERS = (
     ),
     # By the same agent elsewhere, of less: the cursor never goes back.
     PeerCall("an earlier ack", "ack", lambda p: {"agent_id": "bob", "seq": p.last_seq - 1}, ("ack",), agent="bob"),
-    # Who looks for one and then for the other may be shown the second alone, and acknowledge both.
+    # A poll that looks for one and then for the other may be shown the second alone, and acknowledge both.
     PeerCall(
         "a batch for it and for all",
         "publish_many",

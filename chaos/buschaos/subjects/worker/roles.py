@@ -1,4 +1,4 @@
-"""Who does what on a `worker` bus: publishers, readers, claimers, keepers, two of each."""
+"""The roles on a `worker` bus: publishers, readers, claimers, keepers, two of each."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Publisher(Role):
 
 
 class Reader(Role):
-    """Polls, and acknowledges a share of what it got."""
+    """Polls, and acknowledges a share of the messages it got."""
 
     name = "reader"
     reads = True
-    # Who has no cursor is not waited for by an archival: the first ack is of nothing.
+    # An archival does not wait for a reader without a cursor, so the first ack is of nothing.
     first = (Call("ack", {"share": 0.0}),)
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
@@ -76,7 +76,7 @@ class Keeper(Role):
         return replace(call, method="export_to_jsonl") if call.method == "archive" else call
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
-        """What is not declared becomes an export."""
+        """A call that is not declared becomes an export."""
         match dice.randrange(20):
             case 0 if "archive" in has:
                 return Call("archive", {})

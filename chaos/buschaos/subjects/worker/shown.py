@@ -1,6 +1,6 @@
-"""What a `worker` bus shows to those who ask: its state as far as anybody can know it, where it has no dump.
+"""The answers of a `worker` bus to those who ask: its state as far as anybody can know it, if it has no dump.
 
-Rows by the names of what holds them, as a dump has them.
+Rows by the names of their tables, as a dump has them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _LIMIT = 500
 
 
 def shown(session: Session, hello: HelloReply) -> dict[str, Any]:
-    """Who is alive, what waits for each agent, and which task is held: a stranger tries to take it."""
+    """The agents alive, the messages waiting for each, and the tasks that are held: a stranger tries to take them."""
     state: dict[str, Any] = {}
-    # First who is alive, for whoever asks for the rest may count as alive.
+    # The agents alive come first, as an agent that asks for the rest may count as alive.
     if "presence" in hello.nouns and hello.clock == "manual":
         state["agents"] = sorted(session.call("liveness")["agents"], key=lambda row: str(row["agent_id"]))
     if "states" in hello.features:

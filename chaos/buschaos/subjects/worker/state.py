@@ -1,4 +1,4 @@
-"""The state of a `worker` store as a value that can be compared, and what must be true of it whatever happened."""
+"""The state of a `worker` store as a value that can be compared, and all that must be true of it in any case."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LOG_TABLES = ("messages", "archived")
 
 
 def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
-    """A dump without what may differ between two runs of the same calls.
+    """A dump without the values that may differ between two runs of the same calls.
 
     A seq becomes its rank, since numbers may be skipped (W14); an id that the bus chose itself becomes `*`; on a
-    wall clock times go.
+    wall clock times are left out.
     """
     rows = sorted((row for table in LOG_TABLES for row in dump.get(table) or []), key=lambda row: row["seq"])
     seqs = [row["seq"] for row in rows]
@@ -52,7 +52,7 @@ def promises(events: Iterable[Event]) -> list[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What is wrong with a store."""
+    """The problems of a store."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
     found = [*health(evidence), *_torn(evidence)]
@@ -104,7 +104,7 @@ def _blobs(rows: list[dict[str, Any]], facts: dict[str, Any]) -> Iterable[Proble
 
 
 def ahead(evidence: Evidence) -> Iterable[Problem]:
-    """Lines of bus.jsonl that the log does not hold: a reader has seen what never was, and the seq is given again."""
+    """Lines of bus.jsonl that are not in the log: a reader saw a message that never was, and its seq is given again."""
     if evidence.dump is None or "died" in evidence.facts:
         return
     stored = {(row["seq"], row["id"]) for table in LOG_TABLES for row in evidence.dump.get(table) or []}

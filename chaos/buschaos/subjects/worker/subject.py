@@ -21,14 +21,14 @@ _PAGE = 500
 
 
 class WorkerMemory(Memory):
-    """The seqs of the last poll, and the tokens of what was claimed."""
+    """The seqs of the last poll, and the tokens of the claimed tasks."""
 
     def __init__(self) -> None:
         self._polled: list[int] = []
         self._tokens: dict[str, int] = {}
 
     def fill(self, call: Call) -> dict[str, Any]:
-        """An ack is of a share of what was polled last."""
+        """An ack is of a share of the messages polled last."""
         params = dict(call.params)
         if call.method == "ack":
             count = round(params.pop("share") * len(self._polled))
