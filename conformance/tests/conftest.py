@@ -1,4 +1,4 @@
-"""What the kit's tests share."""
+"""The shared parts of the kit's tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from busproof.fleet import warm_for
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
 
-# An example takes as long as the machine needs for it: which one is wrong is not told by the time.
+# An example takes as long as the machine needs for it: its time does not tell whether it is wrong.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 

@@ -1,4 +1,4 @@
-"""The reference of `relay`, but that it chooses otherwise in all that docs/spec/relay.md leaves open lately."""
+"""The reference of `relay`, except that it chooses otherwise in all that docs/spec/relay.md lately leaves open."""
 
 import functools
 import inspect
@@ -42,7 +42,7 @@ def tried(tx: Any, row: Any) -> None:
 
 vars(ledger)["tried"] = tried
 
-# relay.retry.10: nothing was wrong with what went well in the end.
+# relay.retry.10: a message that went well in the end has no error.
 changed(ledger, "complete", ("SET status = 'completed',", "SET status = 'completed', last_error = NULL,"))
 
 # relay.retry.01: a file that is gone at a start was no attempt.
@@ -63,7 +63,7 @@ changed(
 )
 vars(requests)["ID"] = "__orchestrator__/{}"
 
-# relay.limit.01: what a later limit forbids fails when it is seen. relay.limit.04: only what is ready waits.
+# relay.limit.01: a file that a later limit forbids fails when it is seen. relay.limit.04: only ready files wait.
 # relay.cursor.14: a name that was used again is told when its file has settled.
 changed(
     scan,
@@ -93,12 +93,12 @@ def settled(scanner: Any, file: Any) -> bool:
 vars(scan)["settled"] = settled
 vars(scan)["large"] = lambda scanner, file: file.stat.size > scanner._store.config.message_bytes_max
 
-# relay.limit.11: what is odd in .pending is recorded, too.
+# relay.limit.11: an odd entry in .pending is recorded, too.
 changed(scan, "Scanner._pending", ("present.add(name)", "odd(self, found, path)\n            present.add(name)"))
 
 
 def odd(scanner: Any, found: Any, path: str) -> None:
-    """Told, if so."""
+    """Record it, if it is."""
     if (event := scan.tree.refusal(found)) not in (None, "hard_link"):
         with scanner._store.transaction() as tx:
             scanner._audit.add(tx, event, path, None, scan.tree.stat_of(found))
@@ -107,7 +107,7 @@ def odd(scanner: Any, found: Any, path: str) -> None:
 vars(scan)["odd"] = odd
 
 
-# relay.lease.13: who is not in is refused, whatever he calls.
+# relay.lease.13: a session that is not open is refused at any call.
 class Driver(driver.Driver):
     def close(self) -> dict[str, Any]:
         if self._bus is None:

@@ -1,4 +1,4 @@
-"""The doors: what a call can end in, over a process, in this process, and on the file itself."""
+"""The doors: how a call can end, over a process, in this process, and on the file itself."""
 
 import copy
 import os
@@ -116,7 +116,7 @@ def test_a_python_object_is_a_door() -> None:
 
 
 def test_the_kit_joins_the_file_of_the_reference(tmp_path: Path) -> None:
-    """Each reads what the other wrote, blobs and cursors included."""
+    """Each reads the other's writes, blobs and cursors included."""
     fleet = Fleet([reference("worker"), "sqlite:"], system="worker")
     bus, kit = fleet.door(0, tmp_path, {}), fleet.door(1, tmp_path, {})
     large = {"text": "x" * 9000}
@@ -174,7 +174,7 @@ def test_an_mcp_server_that_ends_is_lost_and_has_refused_nothing(tmp_path: Path)
 
 
 def left_behind(tmp_path: Path) -> list[Path]:
-    """Programs whose process, told in a file, still runs; one that has ended may wait to be reaped."""
+    """Programs whose process, named in a file, still runs; one that has ended may wait to be reaped."""
     return [path for path in tmp_path.glob("*.pid") if os.path.exists(f"/proc/{path.read_text()}/exe")]
 
 
@@ -256,7 +256,7 @@ def test_a_fleet_ends_what_its_buses_left_running_and_tells_it(
 
 
 def test_a_server_with_a_format_of_its_own_declares_no_sqlite(tmp_path: Path) -> None:
-    """What lies at AGENT_BUS_DB is its own affair."""
+    """Its file at AGENT_BUS_DB may have any content."""
     serve = (
         "import json, os, sys\nopen(os.environ['AGENT_BUS_DB'], 'w').write('no database\\n' * 99)\n"
         "for line in sys.stdin:\n    r = json.loads(line)\n"

@@ -42,7 +42,7 @@ def test_every_check_that_a_row_names_exists(system: str) -> None:
 
 
 def test_a_witness_that_breaks_another_row_is_of_a_known_kind_and_the_row_is_there() -> None:
-    """A name that was changed would leave both rows green."""
+    """A changed name would leave both rows green."""
     named = [
         (row, kind, other)
         for system in SYSTEMS

@@ -28,7 +28,7 @@ DRAWN = random.Random(int(os.environ.get("BUSPROOF_SEED", "1"))).sample(FOLLOWED
 
 
 def test_of_the_choices_that_were_judged_only_those_named_are_blamed() -> None:
-    """As it stands in docs/choices; who has no line there yet is judged by conformance/measure/choices.py."""
+    """As it stands in docs/choices; a bus without a line there is judged by conformance/measure/choices.py."""
     assert set(TOLD) <= set(ALL)
     assert {name for name, line in TOLD.items() if line["fails"]} == set(choices.BLAMED)
 
@@ -40,7 +40,7 @@ def test_most_choices_were_judged() -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_share_of_them_fails_no_must_row_in_what_is_short(name: str, warm: Warm) -> None:
-    """Scenarios and history, on the bus alone and in a mixed fleet; the corpus and what waits is for the night."""
+    """Scenarios and history, on the bus alone and in a mixed fleet; the corpus and slow items run at night."""
     assert choices.judged(ALL[name], warm, choices.SHORT)["fails"] == {}
 
 

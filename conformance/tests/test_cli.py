@@ -58,7 +58,7 @@ def test_the_reference_is_valid_alone_and_in_a_mixed_fleet(system: str, tmp_path
 
 
 def test_the_reference_and_the_kit_share_one_file_with_a_naive_bus(tmp_path: Path) -> None:
-    """A mixed fleet of the reference and another bus: what one writes, the other reads."""
+    """A mixed fleet of the reference and another bus: each reads the other's writes."""
     naive = f"exec:{sys.executable} {ROOT / 'conformance/examples/naive_worker/adapter.py'}"
     done = busproof(
         "check", "worker", "--mixed-with", naive, "--only", "route", "--only", "log.fields", "--out", str(tmp_path)
@@ -80,7 +80,7 @@ def test_a_broken_bus_exits_1_and_shows_the_sentence_the_operations_and_a_replay
 
 
 def test_every_form_of_the_report_comes_from_the_lines(broken: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    """JUnit, HTML and badge say what the JSON Lines say."""
+    """JUnit, HTML and badge say the same as the JSON Lines."""
     out, _ = broken
     report = lines.load(out / "report.jsonl")
     suite = ET.parse(out / "junit.xml").getroot()
@@ -172,7 +172,7 @@ def test_a_stale_or_expired_known_failure_fails_the_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_command_line_that_cannot_run_exits_2_and_says_why(argv: list[str], says: str, tmp_path: Path) -> None:
-    """Before anything is started; what did not run is never green."""
+    """Before anything is started; a check that did not run is never green."""
     done = busproof(*argv, "--out", str(tmp_path))
     assert done.returncode == 2
     assert says in done.stderr
@@ -207,7 +207,7 @@ SCRIPTED = ("python", "node", "perl")
 
 
 def pairs() -> list[Any]:
-    """Of a system and a language whose adapter runs: by day each system in one language, in all of them in turn."""
+    """Pairs of a system and a language whose adapter runs: by day each system in one language, all of them in turn."""
     by_day = set(zip(ADAPTED, cycle(SCRIPTED), strict=False))
     return [
         pytest.param(*pair, marks=() if pair in by_day else pytest.mark.nightly)
@@ -216,7 +216,7 @@ def pairs() -> list[Any]:
 
 
 def test_every_option_has_help() -> None:
-    """Of every command."""
+    """For every command."""
 
     def bare(parser: argparse.ArgumentParser) -> Iterator[str]:
         for action in parser._actions:
@@ -231,7 +231,7 @@ def test_every_option_has_help() -> None:
 
 @pytest.mark.parametrize(("system", "language"), pairs())
 def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, system: str, language: str) -> None:
-    """It answers hello; the doctor says what is missing; a second init overwrites nothing."""
+    """It answers hello; the doctor names the missing parts; a second init overwrites nothing."""
     init = busproof("init", system, language, str(tmp_path))
     assert init.returncode == 0, init.stderr
     assert f"busproof doctor --system {system}" in init.stdout
@@ -260,7 +260,7 @@ def test_init_any_writes_a_session_that_the_reference_answers_so(tmp_path: Path,
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("system", ADAPTED)
 def test_the_initialised_adapter_names_every_method_of_the_core(tmp_path: Path, system: str, language: str) -> None:
-    """Filled in as its comments say, it has what the profile `core` asks for."""
+    """Filled in as its comments say, it has all that the profile `core` asks for."""
     write_template(system, language, tmp_path)
     text = (tmp_path / LANGUAGES[language].files[0]).read_text()
     assert not re.search("@[A-Z]+@", text)
@@ -294,7 +294,7 @@ def test_a_shell_completes_the_last_word(line: str, offered: list[str]) -> None:
 
 
 def test_the_version_is_told_without_what_a_run_needs() -> None:
-    """Nothing large is imported for it: it is what people type first, and what scripts ask."""
+    """Nothing large is imported for it: people type it first, and scripts ask for it."""
     code = "import sys; from busproof.cli import main\ntry: main(['--version'])\nfinally: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     loaded = set(done.stdout.split())
@@ -436,7 +436,7 @@ def test_every_type_that_a_field_names_has_a_table_on_its_page() -> None:
 
 
 def test_the_options_that_a_page_tells_are_those_that_the_model_knows() -> None:
-    """Of worker and relay, whose models have a value for each."""
+    """For worker and relay, whose models have a value for each."""
     assert CONTRACTS["worker"].options.keys() == {field.name for field in dataclasses.fields(WorkerOptions)}
     assert CONTRACTS["relay"].options.keys() == RELAY_DEFAULTS.keys()
 

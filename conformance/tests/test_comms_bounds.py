@@ -1,4 +1,4 @@
-"""What no sentence of comms bounds is free: a bus that takes it and a bus that refuses it are both right."""
+"""Values that no sentence of comms bounds are free: a bus may take them or refuse them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(dialects: dict[str, str]) -> Model:
 
 
 def answers(method: str, params: dict[str, Any]) -> list[Answer]:
-    """Of the reference, and of a bus that chose otherwise wherever the model asks."""
+    """The answers of the reference, and of a bus that chose otherwise wherever the model asks."""
     first = make({})
     told = [first.call("1", 0, method, dict(params), NOW_MS)]
     for name, options in first.consulted.items():
@@ -105,7 +105,7 @@ def test_a_dump_may_show_a_payload_as_the_columns_text_or_as_its_value() -> None
 
 @pytest.mark.parametrize("model", [WorkerModel, TimelineModel])
 def test_a_number_beyond_64_bits_is_free_in_the_other_systems_too(model: type[Model]) -> None:
-    """A bus whose numbers are signed and of 64 bits keeps no other, and says so."""
+    """A bus whose numbers are signed and of 64 bits keeps no others, and says so."""
     for number, choices in ((2**63, 1), (2**63 - 1, 0)):
         judge: Any = model(model.EVERYTHING, {}, {})
         judge.json([{"n": number}])

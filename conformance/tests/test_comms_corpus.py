@@ -1,4 +1,4 @@
-"""What the corpus of comms must hold, and programs beside it; `test_corpus` plays it."""
+"""The required content of the comms corpus, and programs beside it; `test_corpus` plays it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specification of comms, without a bus: it says what the decisions say, and comparisons see what differs."""
+"""The specification of comms, without a bus: it agrees with the decisions, and comparisons see every difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Project:
             self.model.call(f"open{at}", at, "open", {"options": {}}, self.now_ms)
 
     def answer(self, method: str, **params: Any) -> Any:
-        """What the model says."""
+        """The model's answer."""
         self.step += 1
         return self.model.call(str(self.step), 0, method, params, self.now_ms)
 
@@ -66,7 +66,7 @@ class Project:
 def test_a_claim_that_was_over_until_the_clock_was_set_back_is_as_the_bus_keeps_it(
     looks: tuple[str, dict[str, Any]], is_kept: bool
 ) -> None:
-    """As pending, or by comparing times alone: what was shown once is followed."""
+    """As pending, or by comparing times alone: the model follows the state that was shown."""
     project = Project()
     name = project.sent()
     project.answer("send_heartbeat", agent_id="a", status="idle")

@@ -1,4 +1,4 @@
-"""Lines of the trail are matched to events: what is nobody's takes no line of an agent's, and the kind is named."""
+"""Lines of the trail are matched to events: nobody's event takes no line of an agent's, and the kind is named."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def line(event: Event, agent: str | None = None) -> dict[str, Any]:
 
 @given(st.permutations(EVENTS), st.sampled_from([None, "bob"]))
 def test_all_lines_in_any_order_are_what_the_events_say(events: list[Event], of_nobody: str | None) -> None:
-    """Whether a line of what is nobody's names an agent or not, where lines come in the order of events."""
+    """Where lines come in the order of events, the line of nobody's event may name an agent or not."""
     lines = [line(event, of_nobody) for event in (EVENTS if of_nobody else events)]
     assert Trail(EVENTS, [], []).differs(lines, "lines", ()) is None
 

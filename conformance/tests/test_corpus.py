@@ -25,7 +25,7 @@ MODELLED = [name for name, one in SYSTEMS.items() if one.model is not None]
 
 @pytest.mark.parametrize("system", MODELLED)
 def test_the_figures_of_the_corpus_are_of_this_model_and_these_scripts(system: str) -> None:
-    """They are measured at night, and by who changes either: busproof explore S --coverage --markdown FILE."""
+    """They are measured at night, and after a change of either: busproof explore S --coverage --markdown FILE."""
     page = (Path(__file__).parents[2] / f"docs/corpus/{system}.md").read_text(encoding="utf-8")
     told = dict(line[2:].split(": ", 1) for line in page.splitlines() if line.startswith("- "))
     specification = SYSTEMS[system].model
@@ -106,7 +106,7 @@ SAID = [{"content_markdown": "hello"}]
 
 
 def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path) -> None:
-    """It reads numbers as doubles, which is a dialect. That a call failed once does not make it a fault."""
+    """It reads numbers as doubles, which is a dialect. One failed call does not make it a fault."""
     steps = {
         "a": [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1")],
         "b": [OPEN, _publish(1), Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "1")],
@@ -127,7 +127,7 @@ def test_what_no_choice_explains_is_blamed_itself_and_not_the_choice_before(tmp_
 
 
 def _replayed(folder: Path, steps: dict[str, list[Step]], stumbles: str) -> corpus.Replay:
-    """Scripts on the Python example, but that numbers are doubles to it, and an ack may stumble."""
+    """Play scripts on the Python example, except that it takes numbers for doubles, and an ack may stumble."""
     for name in ("adapter.py", "bus.py"):
         text = (Path(__file__).parents[1] / "examples/minimal_python" / name).read_text()
         text = text.replace("json.loads(line)", "json.loads(line, parse_int=lambda n: int(float(n)))")

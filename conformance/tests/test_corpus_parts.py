@@ -1,4 +1,4 @@
-"""`busproof check` plays the corpus and the search in parts, side by side, and decides what it would of the whole."""
+"""`busproof check` plays the corpus and the search in parallel parts, and decides the same as if they were whole."""
 
 from __future__ import annotations
 

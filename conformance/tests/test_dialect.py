@@ -47,14 +47,14 @@ class Leaky(Shelf):
     EITHER = frozenset({"knock"})
 
     def knock(self) -> dict[str, Any]:
-        """Off it is, or not."""
+        """A number falls off, or not."""
         if self.numbers and self.choice("knock", "all stay", "one may fall") == "one may fall" and self.either():
             self.numbers.pop()
         return {}
 
 
 def history_of(bus: Shelf, program: list[int | None]) -> History:
-    """What a bus that makes these choices answers."""
+    """The answers of a bus that makes these choices."""
     history: History = []
     for step, number in enumerate(program):
         method, params = ("look", {}) if number is None else ("put", {"number": number})
@@ -98,7 +98,7 @@ def test_a_choice_that_is_made_otherwise_later_is_none() -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans())
 def test_what_a_bus_alone_knows_is_tried_both_ways(falls: list[bool], is_whole: bool) -> None:
-    """Whichever knocks took a number away; but not one more than there were knocks."""
+    """Any of the knocks may have taken a number away, but no more numbers are gone than there were knocks."""
     left = 6 - sum(falls) if is_whole else 5 - len(falls)
     calls = [*(("put", {"number": number}) for number in range(6)), *[("knock", {})] * len(falls), ("look", {})]
     history: History = [([Called(str(n), 0, *call, 0, seen={})], ()) for n, call in enumerate(calls)]

@@ -1,4 +1,4 @@
-"""What a difference says, so that who reads it need not compare two lists by eye."""
+"""The text of a difference, which spares its reader comparing two lists by eye."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents say what is so: links lead somewhere, and what is there to copy runs."""
+"""The documents are true: links lead somewhere, and commands to copy run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 
 def test_the_readme_counts_the_requirements_that_there_are() -> None:
-    """Of every system."""
+    """For every system."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     told = re.findall(r"\[(\d+) requirements\]\(docs/traceability/(\w+)\.md\)", text)
     assert {system: int(number) for number, system in told} == {name: len(catalogue(name)) for name in CONTRACTS}
@@ -43,7 +43,7 @@ def test_the_readme_counts_the_requirements_that_there_are() -> None:
 
 @pytest.mark.parametrize("system", CONTRACTS)
 def test_the_page_of_a_run_is_of_one_that_was_valid(system: str) -> None:
-    """Whoever writes it anew reads its verdict."""
+    """The author of a new page reads its verdict."""
     text = (ROOT / "docs" / "traceability" / f"{system}.md").read_text(encoding="utf-8")
     assert re.search(r"`busproof check \w+` on refbus\S* \S+: valid\.", text)
 

@@ -18,7 +18,7 @@ START_S = 60.0
 
 
 def marked(mark: str) -> int:
-    """How many processes have it."""
+    """The number of processes with the mark."""
     return sum(has(process, mark) for process in Path("/proc").glob("[0-9]*"))
 
 

@@ -64,7 +64,7 @@ def _played(folder: Path, server: list[str]) -> list[Any]:
 
 
 def _alike(reply: Any) -> Any:
-    """What both must say. Their snippets are marked (B11); their cursor stays behind own messages (B8)."""
+    """The part that both must say. Their snippets are marked (B11); their cursor stays behind own messages (B8)."""
     if isinstance(reply, list):
         return [_alike(part) for part in reply]
     if isinstance(reply, str):

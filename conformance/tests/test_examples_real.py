@@ -1,4 +1,4 @@
-"""Buses that this project did not write, and naive ones: the check finds what is told, no more, no less."""
+"""Buses that this project did not write, and naive ones: the check finds the expected faults, no more, no less."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Buses in other languages, judged whole: each README says what the check finds. Nightly, where its tools are."""
+"""Buses in other languages, judged whole: each README tells the check's findings. Nightly, where its tools are."""
 
 import shlex
 import shutil
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 class Stranger(NamedTuple):
-    """What an example needs, and how it is judged from the repository's top, as its README and its report say."""
+    """The needs of an example, and how it is judged from the repository's top, as its README and its report say."""
 
     bus: str
     tools: tuple[str, ...]
@@ -37,13 +37,13 @@ STRANGERS = {
     "php_timeline": Stranger("exec:php conformance/examples/php_timeline/adapter.php", ("php",), system="timeline"),
 }
 
-OF_A_RACE = {"ruby_pstore"}  # how many of its rows tell the one fault is a matter of schedules; that it is told is not
+OF_A_RACE = {"ruby_pstore"}  # schedules decide how many of its rows tell the one fault, but not that it is told
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STRANGERS)
 def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None:
-    """No row more, no row less; of a bus the core is demanded, of a queue what it declares."""
+    """No row more, no row less; a bus must have the core, a queue the methods that it declares."""
     bus, tools, profile, system = STRANGERS[name]
     if missing := [tool for tool in tools if not shutil.which(tool)]:
         pytest.skip(f"{name} needs {', '.join(missing)}, which this machine has not")

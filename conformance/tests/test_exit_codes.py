@@ -80,7 +80,7 @@ HISTORIES = {
 
 @pytest.mark.parametrize("kind", HISTORIES)
 def test_a_file_that_is_no_history_is_unknown(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Whatever is in it."""
+    """With any content."""
     (tmp_path / "history.jsonl").write_bytes(HISTORIES[kind])
     for command in (["audit", "--engine", "python"], ["verify-report"]):
         assert cli.main([*command, str(tmp_path / "history.jsonl")]) == 2

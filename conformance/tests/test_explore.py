@@ -1,4 +1,4 @@
-"""The search finds what differs, shrinks it, and what it leaves plays to the same verdict."""
+"""The search finds a difference and shrinks it, and the shrunk script plays to the same verdict."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def with_outcome(rows: dict[str, RowResult], outcome: str) -> set[str]:
 
 
 def test_a_bus_without_clock_set_is_judged_by_every_row_of_time(tmp_path: Path) -> None:
-    """What could not run does, and holds."""
+    """Rows that could not run do, and hold."""
     spec = stranger(tmp_path / "bus", {})
     asleep, awake = judged(spec), judged(f"faketime:{spec}")
     needs_a_clock = with_outcome(asleep, "could-not-run")
@@ -101,7 +101,7 @@ def test_two_agents_may_have_two_clocks(tmp_path: Path) -> None:
 def test_a_bus_that_keeps_the_real_time_is_refused_and_not_blamed(
     prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the fleet, and by doctor, which says what to do."""
+    """By the fleet, and by doctor, which names the remedy."""
     command = stranger(tmp_path / "bus", {} if prefix else KERNELS_TIME).removeprefix("exec:")
     spec = f"faketime:exec:{prefix}{command}"
     with pytest.raises(DoorError, match="cannot be set from outside"):
@@ -123,13 +123,13 @@ def test_an_mcp_server_lives_at_the_time_that_it_is_told(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("spec", ["faketime:", "faketime:exec:", "faketime:sqlite:", "faketime:nats:exec:cat"])
 def test_only_a_program_can_have_its_clock_set(spec: str) -> None:
-    """Whatever else stands there is refused, with what may."""
+    """Anything else there is refused, and the refusal says what may stand there."""
     with pytest.raises(BusSpecError, match=r"exec:CMD… or mcp:CMD…"):
         open_door(spec)
 
 
 def test_a_machine_without_the_library_is_told_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By whatever starts the bus."""
+    """By any command that starts the bus."""
     monkeypatch.setattr(faketime, "_FOLDERS", ())
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(DoorError, match=r"pip install .*\[faketime\]'.*apt-get install libfaketime"):
@@ -161,7 +161,7 @@ def test_a_program_sees_each_millisecond_that_it_is_told() -> None:
 @pytest.mark.parametrize("partner", [[], ["sqlite:"]], ids=["alone", "mixed"])
 @pytest.mark.parametrize("item", ["presence.peers", "presence.limit", "log.fields", "lease.table"])
 def test_a_sound_server_of_topics_at_the_kit_s_time_breaks_no_row(item: str, partner: list[str]) -> None:
-    """What happened is asked for at the time that its servers were told, and not at the machine's."""
+    """Events are looked up at the time that its servers were told, and not at the machine's."""
     with contextlib.closing(Fleet([f"faketime:{reference('topics')}", *partner], system="topics")) as fleet:
         outcomes = {one.requirement: one.outcome for one in run_item(fleet, item)}
     assert outcomes

@@ -1,4 +1,4 @@
-"""What a fact knows of those before it is what a search of all of them finds."""
+"""A fact knows as much of those before it as a search of all of them finds."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def calls(draw: st.DrawFn) -> list[Known]:
 
 
 def followed(facts: list[Known]) -> None:
-    """Each knows now what came before it."""
+    """Let each know those that came before it."""
     after = Following(frozenset({"ack"}))
     list(chain.from_iterable(after.of_call([fact]) for fact in facts))
 
 
 @st.composite
 def answers(draw: st.DrawFn) -> list[tuple[Read, list[Delivered]]]:
-    """Of two readers that poll, or sync and are told their cursor."""
+    """The answers to two readers that poll, or sync and are told their cursor."""
     found = []
     seqs = st.sets(st.integers(0, 20), max_size=5).map(sorted)
     for end, (who, rows, after, with_own) in enumerate(
@@ -66,7 +66,7 @@ def told(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b"
 
 
 def acked(facts: list[Known], reader: str, before: int) -> Iterator[int]:
-    """What a reader had been told to have acknowledged."""
+    """The positions that a reader had been told to have acknowledged."""
     for one in facts:
         if isinstance(one, Acked) and one.outcome == "ok" and one.reader == reader and one.end < before:
             yield one.seq
@@ -74,7 +74,7 @@ def acked(facts: list[Known], reader: str, before: int) -> Iterator[int]:
 
 @given(facts=calls())
 def test_a_fact_knows_the_greatest_that_was_told_before_it_began(facts: list[Known]) -> None:
-    """Whatever overlapped with it."""
+    """Even if others overlapped with it."""
     followed(facts)
     for one in facts:
         if isinstance(one, Appended):
@@ -99,7 +99,7 @@ def test_of_what_was_long_ago_it_may_know_more_and_never_less(facts: list[Known]
 
 
 def test_a_message_that_is_sent_again_began_with_its_first_attempt() -> None:
-    """Nobody answered that one; what was told between the two may stand above it."""
+    """Nobody answered that one; a seq told between the two may stand above it."""
     lost = Appended("", 1, 2, "info", None, "m", None, "x", None, False, None)
     other = Appended("", 3, 4, "ok", None, "n", 7, "x", None, False, None)
     again = Appended("", 5, 6, "ok", None, "m", 6, "x", None, False, None)
@@ -109,7 +109,7 @@ def test_a_message_that_is_sent_again_began_with_its_first_attempt() -> None:
 
 @given(played=answers())
 def test_what_joins_need_not_be_told_twice(played: list[tuple[Read, list[Delivered]]]) -> None:
-    """All that answers were due to show is known from the last of them, and from where two do not join."""
+    """All that answers were due to show is known from the last of them, and from the places where two do not join."""
     after = Following(frozenset())
     each, joined, last = Counter[int](), Counter[int](), dict[tuple[str, bool], int]()
     for read, rows in played:

@@ -14,7 +14,7 @@ from busproof.protocol.common import SESSION_METHODS
 from busproof.runner import run_item
 from busproof.warm import Warm
 
-# Who adds a method writes it here, or says in the scenario what it changes.
+# The author of a new method writes it here, or says in the scenario what it changes.
 CHANGE_NO_ROW = {
     "worker": "poll poll_intervals liveness export_to_jsonl save_blob load_blob search status dead_letters worker_state"
     " dump",
@@ -27,7 +27,7 @@ CHANGE_NO_ROW = {
 
 @pytest.mark.parametrize("system", CHANGE_NO_ROW)
 def test_each_method_that_changes_a_database_is_asked_where_a_copy_took_its_place(system: str, warm: Warm) -> None:
-    """Where all that stands in the store is there, each can change something: none is asked in vain."""
+    """Where the store has all its content, each can change something: none is asked in vain."""
     with closing(Fleet([mutants(system)["writes_into_a_removed_file"].spec(warm)], system=system)) as fleet:
         (told,) = [result.why for result in run_item(fleet, "log.removed", seed=1)]
     named = re.findall(r"[a-z_]+", told.partition("replaced by its copy: ")[2])

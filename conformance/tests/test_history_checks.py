@@ -1,4 +1,4 @@
-"""The history checks: real histories are valid, each planted fault is found as what it is, and nothing else is."""
+"""The history checks: real histories are valid, each planted fault is found for what it is, and nothing else is."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_left_out_message_is_found(recorded: Callable[[str], Path]) -> None:
         assert "skipped" in kinds(system, replace(facts, delivered=left))
 
 
-# -- names, addressees and what nobody knows
+# -- names, addressees and unknown facts
 
 
 def test_a_refused_send_under_anothers_id_accuses_no_claimer() -> None:
@@ -280,7 +280,7 @@ def _synced(*steps: tuple[list[int], int] | None) -> Facts:
         (_synced(([1, 2], 2), None, ([3], 3), ([6], 6)), set()),  # it happened late
         (_synced(([1, 2], 2), None, ([5], 5), ([8], 8)), {6, 7}),  # it happens once
         (_synced(([1, 2], 2), None, ([3, 5], 5)), {4}),  # within one answer nothing goes
-        (_synced(([2], 2), None, ([3], 3)), {1}),  # what was left out before it is not its fault
+        (_synced(([2], 2), None, ([3], 3)), {1}),  # a message left out before it is not its fault
         (_synced(None, None, ([4], 4), ([7], 7), ([9], 9)), {8}),  # two of them explain two gaps
     ],
 )
@@ -292,7 +292,7 @@ def test_a_lost_answer_explains_one_gap_and_the_reader_is_followed_on(facts: Fac
 
 
 def test_a_reset_is_followed_from_where_it_led_and_ends_that_if_its_answer_is_lost() -> None:
-    """What is asked for again is no redelivery; after a reset of unknown fate anything may be asked for."""
+    """A message that is asked for again is no redelivery; after a reset of unknown fate any may be asked for."""
     facts = _synced(([1, 2], 2), ([1, 2], 2))
     reset = Jump("t", "alice", 6, 7, 0, is_back=True)
     assert {w.kind for w in SYSTEMS["topics"].checks["syncs"](facts).witnesses} == {"redelivered"}
@@ -303,7 +303,7 @@ def test_a_reset_is_followed_from_where_it_led_and_ends_that_if_its_answer_is_lo
 
 @pytest.mark.parametrize(("after", "is_wrong"), [(4, False), (2, False), (3, True), (1, True)])
 def test_an_ack_behind_the_cursor_leaves_it_or_puts_it_back_as_the_bus_chose(after: int, is_wrong: bool) -> None:
-    """B5. What comes then follows from there; nowhere else may the cursor be."""
+    """B5. The next messages follow from there; the cursor may be nowhere else."""
     facts = _synced(([1, 2, 3, 4], 4), ([], after), (list(range(after + 1, 11)), 10))
     facts.reads[1] = replace(facts.reads[1], is_moving=False, ack_through=2)
     found = SYSTEMS["topics"].checks["syncs"](facts).witnesses
@@ -354,14 +354,14 @@ def test_the_same_seed_draws_the_same_plan() -> None:
 
 
 def untold(facts: Facts, begin: int, seq: int) -> set[str]:
-    """What is said of one more send, which nobody answered and which stands there in the end."""
+    """The verdict with one more send, which nobody answered and which stands there in the end."""
     one = replace(attempt(NEVER, "info", "unanswered"), begin=begin)
     rows = [*facts.stored, replace(row("unanswered"), seq=seq)]
     return {w.kind for w in order.check(replace(facts, appended=[*facts.appended, one], stored=rows)).witnesses}
 
 
 def test_an_unanswered_send_stands_above_what_had_returned_before_it_began(recorded: Callable[[str], Path]) -> None:
-    """Below that, it was given its place before it was sent. It may have come late itself, so it blames none."""
+    """Below them, it would have its place before it was sent. It may have come late itself, so it blames none."""
     facts = extract(read(recorded("worker")), SYSTEMS["worker"].facts)
     assert untold(facts, LAST, 0) == {"order_reversed"}
     assert untold(facts, 0, 0) == set()

@@ -1,4 +1,4 @@
-"""The file of a history: a state is rows, what is not whole is unknown with its line, the malformed is a violation."""
+"""The file of a history: a state is rows, damage is unknown with its line, a malformed answer is a violation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_state_is_written_one_row_a_line_and_counted(tmp_path: Path) -> None:
 def test_a_damaged_file_is_unknown_with_its_line(
     tmp_path: Path, damage: Callable[[list[str]], list[str]], why: str
 ) -> None:
-    """No check accuses a bus of what the file lacks."""
+    """No check accuses a bus of gaps in the file."""
     path = tmp_path / "h.jsonl"
     path.write_text("".join(damage(recorded(path))))
     integrity, *others = run_checks(scan(path))
@@ -77,7 +77,7 @@ def test_what_is_no_answer_is_a_violation(tmp_path: Path, was: str, answered: st
 
 
 def test_what_is_no_event_is_named_by_its_line(tmp_path: Path) -> None:
-    """File and line stand in the error of who reads events alone; who scans sees the line."""
+    """`read`, of events alone, raises an error with file and line; `scan` shows the line."""
     path = tmp_path / "h.jsonl"
     path.write_text('{"index": 0}\n' + '{"torn')
     with pytest.raises(HistoryError, match=r"h\.jsonl:1: not an event"):

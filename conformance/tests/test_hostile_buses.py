@@ -1,5 +1,5 @@
 """Buses that mean harm, or are badly broken: each check ends in bounded time, with the right exit code, and leaves
-no process. What is wrong before the first promise can be looked at is the adapter's fault, and decides nothing (2).
+no process. A fault before the first promise can be looked at is the adapter's, and decides nothing (2).
 """
 
 import os
@@ -38,7 +38,7 @@ def line_of(r, result):
 def answer(r, result):
     tell(line_of(r, result))
 """
-HELLO = {  # scheme → what a sound adapter answers first
+HELLO = {  # scheme → a sound adapter's first answer
     "exec": '{"protocol": "1", "name": "x", "version": "1", "language": "?", "systems": ["worker"], "nouns": ["log"]}',
     "mcp": '{"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}',
 }
@@ -118,14 +118,14 @@ for line in iter(behind.stdout.readline, b""):
     tell(manner(line))
 """
 )
-ITEM = {  # scheme → system, the reference's program, what is played
+ITEM = {  # scheme → system, the reference's program, the item that is played
     "exec": ("worker", "refbus.driver", "cursor.ack_beyond_the_log"),
     "mcp": ("topics", "refbus.topics.mcp.server", "log.exchange"),
     "files": ("relay", "", "relay.log.01"),
     "nats:exec": ("timeline", "", "corpus"),
 }
 
-MANNERED = {  # kind → manners, exit code: 0 where promises can be seen to be kept, 2 where nothing can be told
+MANNERED = {  # kind → manners, exit code: 0 where the promises are seen to be kept, 2 where nothing can be decided
     "ends its lines with CR LF": ("def manner(line): return line[:-1] + b'\\r\\n'", 0),
     "begins its lines with a byte order mark": ("def manner(line): return b'\\xef\\xbb\\xbf' + line", 0),
     "answers in pieces": ("def manner(line):\n    for byte in line[:-1]: tell(bytes([byte]))\n    return line[-1:]", 0),
@@ -201,7 +201,7 @@ runpy.run_module(MODULE, run_name="__main__")
 """
 OF_TIME = {"exec": "worker.log.13", "mcp": "topics.log.38"}  # scheme → the row that tells the time, by log.fields
 
-CLOCKS = {  # kind → what it says instead; where the kit cannot set a clock, the machine's is the true one
+CLOCKS = {  # kind → its time instead; where the kit cannot set a clock, the machine's is the true one
     "follows the machine and not what it was told": ("time.time_ns() // 1_000_000", {"exec": 1, "mcp": 0}),
     "is an hour ahead": ("true_ms(self) + 3_600_000", 1),
     "stands still for ever": ("10**12", 1),
@@ -234,7 +234,7 @@ class Trial:
     def ended(
         self, expected: int | dict[str, int], scheme: str, program: str, *items: str, **how: Any
     ) -> tuple[int, str]:
-        """The exit code, as it is expected (of this scheme), and what was said: no traceback, and nothing is left."""
+        """Expect this exit code (of this scheme), no traceback, and nothing left; return it and the output."""
         system, module, item = ITEM[scheme]
         code = self.check(system, scheme, program.replace("MODULE", repr(module)), item, *items, **how)
         told = self.capfd.readouterr()
@@ -268,7 +268,7 @@ def test_a_broken_adapter_decides_nothing(kind: str, scheme: str, trial: Trial) 
     trial.assert_decides_nothing(scheme, f"{BARE}HELLO = {HELLO[scheme]}\n{BROKEN[kind]}")
 
 
-WITHOUT_WORDS = (  # of BROKEN, what a program can be that nobody talks to in lines
+WITHOUT_WORDS = (  # those of BROKEN that suit a program without a dialogue in lines
     *("exits at once", "kills itself", "is silent", "closes all three", "floods stderr"),
     *("leaves a daemon with its pipes", "forks a crowd", "ignores all signals and the end of its input"),
 )
@@ -278,7 +278,7 @@ WITHOUT_WORDS = (  # of BROKEN, what a program can be that nobody talks to in li
 @pytest.mark.parametrize("scheme", ["files", "nats:exec"])
 @pytest.mark.parametrize("kind", WITHOUT_WORDS)
 def test_a_broken_program_behind_files_or_nats_leaves_nothing(kind: str, scheme: str, trial: Trial) -> None:
-    """An orchestrator that makes no ledger cannot be judged, nor an adapter that does not answer."""
+    """An orchestrator without a ledger and an adapter that does not answer cannot be judged."""
     trial.assert_decides_nothing(scheme, f"{BARE}{BROKEN[kind]}")
 
 

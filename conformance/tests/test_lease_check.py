@@ -1,4 +1,4 @@
-"""The check of leases: buses that keep them are valid, whatever meets whatever; each way to break them is found."""
+"""The check of leases: buses that keep them are valid in any race; each way to break them is found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hold(op: str, holder: str, begin: int, at_ms: int, granted: bool | None = Tr
 
 
 def kinds(*holds: Hold) -> set[str]:
-    """What is found."""
+    """The kinds of violation found."""
     return {witness.kind for witness in SYSTEMS["worker"].checks["lease"](Facts(holds=list(holds))).witnesses}
 
 
@@ -167,7 +167,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("what", ALLOWED)
 def test_what_a_sound_bus_may_do_is_no_violation(what: str) -> None:
-    """Whatever is unknown, or at once, excuses."""
+    """Any unknown or concurrent operation excuses."""
     assert kinds(*ALLOWED[what]) == set()
 
 
@@ -184,7 +184,7 @@ class Bus:
     done: list[Hold] = field(default_factory=list)
 
     def run(self, steps: int) -> list[Hold]:
-        """Three agents, one call at a time each; who waits is resumed in any order; some answers are lost."""
+        """Three agents, one call at a time each; those that wait are resumed in any order; some answers are lost."""
         waiting: dict[str, tuple[str, int]] = {}
         for _ in range(steps):
             self.now_ms += self.rng.choice((0, 1, 100, LEASE_MS // 2, LEASE_MS))

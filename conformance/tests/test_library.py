@@ -47,7 +47,7 @@ def written(path: Path, version: int, mode: str = "WAL") -> Path:
 
 
 def test_a_file_tells_who_wrote_it(tmp_path: Path) -> None:
-    """Only where it has a write-ahead log; what is no database tells nothing."""
+    """Only where it has a write-ahead log; a file that is no database tells nothing."""
     assert library.writer(written(tmp_path / "a.db", 3_044_006)) == (3, 44, 6)
     assert library.writer(written(tmp_path / "b.db", 3_044_006, "DELETE")) is None
     (tmp_path / "c").write_bytes(b"SQLite format 3\0")

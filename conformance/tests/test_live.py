@@ -1,4 +1,4 @@
-"""What a user sees while a check runs, and what a budget of time leaves out."""
+"""The output that a user sees while a check runs, and the items that a budget of time leaves out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
 
 
 def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
-    """What passes is not told; a part that is being written is read when it is whole."""
+    """Passes are not told; a part that is being written is read when it is whole."""
     out = io.StringIO()
     with Live(tmp_path, 3, out=out) as live:
         part(tmp_path, "bus-a", ("worker.log.01", "pass"), ("worker.log.02", "fail"))
@@ -64,7 +64,7 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
 
 
 def test_what_takes_long_is_said_to_and_no_time_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items are of a second and of a minute: an estimate of what is left misled two strangers, each the other way."""
+    """Items take a second or a minute: an estimate of the time left misled two strangers, in opposite ways."""
     now = [0.0]
     monkeypatch.setattr(live_view, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Live(tmp_path, 40, out=io.StringIO()) as live:
@@ -107,7 +107,7 @@ def test_rows_with_the_same_evidence_are_one_cause() -> None:
 
 
 def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    """What it demands, what decides it, a bus that breaks it, how to run it; an unknown id is 2 and one line."""
+    """Its demand, its checks, a bus that breaks it, how to run it; an unknown id is 2 and one line."""
     assert cli.main(["explain", "worker.lease.12"]) == 0
     told = capsys.readouterr().out
     for words in ("renew is refused once retaken", "W9", "lease/anyone_renews.py", "--only worker.lease.12"):
@@ -119,7 +119,7 @@ def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_row_that_is_asked_for_is_judged_by_all_that_decides_it(tmp_path: Path) -> None:
-    """Its scenario passes on this bus, and the corpus fails it; of what else it fails nothing is said."""
+    """Its scenario passes on this bus, and the corpus fails it; other rows that it fails are not mentioned."""
     bus = mutants("worker")["payloads_are_null"].spec()
     options = ["--mixed-with", "none", "--out", str(tmp_path)]
     assert cli.main(["check", "worker", "--bus", bus, "--only", "worker.export.02", *options]) == 1

@@ -1,4 +1,4 @@
-"""Pages of figures say what the data beside them says, and each mutant that lives has a reason."""
+"""Pages of figures agree with the data beside them, and each mutant that lives has a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")
 
 
 def test_what_valid_means_is_told_with_the_figures_of_today() -> None:
-    """docs/valid.md is what its command writes."""
+    """docs/valid.md is as its command writes it."""
     assert (ROOT / "docs" / "valid.md").read_text() == valid.text()
 
 

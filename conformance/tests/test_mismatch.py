@@ -1,4 +1,4 @@
-"""A difference as it is told: the argument that counts is seen, the state is the one before, nothing passes as ours."""
+"""A difference as it is told: the decisive argument is seen, the state is the one before, nothing passes as ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEND: dict[str, Any] = {"from_agent": "a", "to_agent": "b", "message_type": "not
 
 
 def answer(**more: Any) -> Any:
-    """What the model says to a send."""
+    """The model's answer to a send."""
     return CommsModel(CommsModel.EVERYTHING, {}, {}).call("1", 0, "send_message", {**SEND, **more}, NOW_MS)
 
 
@@ -46,7 +46,7 @@ def test_a_refusal_of_the_model_says_why() -> None:
 
 
 def test_a_refusal_is_blamed_on_the_row_of_the_bound_and_not_on_all_of_sending() -> None:
-    """A vote that is refused says nothing of buckets; an empty bucket nothing of votes."""
+    """A refused vote says nothing of buckets; an empty bucket says nothing of votes."""
     vote = {"topic": "t", "options": ["x", "y"], "deadline": "20260110T150000Z"}
     asked = answer(message_type="vote.initiate", payload=vote)
     assert asked.differs(Refusal("INVALID_ARGUMENT", definite=True)).rows == ("comms.log.47",)
@@ -69,7 +69,7 @@ def test_the_state_that_is_told_is_the_one_before_the_call() -> None:
 
 
 def test_a_choice_about_the_very_sentence_that_is_broken_now_is_none() -> None:
-    """It does not explain all: the stage takes it back, and tells what it had explained away."""
+    """It does not explain all: the stage takes it back, and tells the faults that it had explained away."""
     features = sorted(CommsModel.EVERYTHING)
     hello = SimpleNamespace(nouns=features, features=[], limits={}, clock="manual")
     stage = Stage(cast(Any, SimpleNamespace(hello=hello)), SPECIFICATION, {"comms.limit.01: full": "waits"})

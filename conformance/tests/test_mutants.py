@@ -26,7 +26,7 @@ ALL = [pytest.param(mutant, id=f"{system}-{mutant.name}") for system in SYSTEMS 
 COSTS = {"corpus": 50, "corpus:volume": 50, "explore": 30, "explore:states": 30, "history": 20}
 REFBUS = Path(__file__).parents[2] / "reference" / "refbus"
 
-# How a report says that a bus broke down, rather than did what it should not.
+# How a report says that a bus broke down, rather than misbehaved.
 BREAKDOWN = re.compile(
     r"\bINTERNAL\b|did not answer|no answer to \S+ in |ended before it answered|could not be opened"
     r"|the script broke at|the script needs an answer"
@@ -47,7 +47,7 @@ def cheap_to_dear() -> Iterator[Any]:
 
 
 def cost(mutant: Mutant) -> int:
-    """Of judging it: what its items take."""
+    """The cost of judging it: the sum of its items."""
     rows = catalogue(mutant.system)
     items = {mutant.item or rows[row].item for row in mutant.killed_by}
     return sum(COSTS.get(item.partition(".")[0], 1) for item in items)
@@ -87,7 +87,7 @@ def test_the_mutant_is_alive_and_dies_by_the_rows_it_names(mutant: Mutant, asked
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", ALL)
 def test_the_mutant_passes_its_control(mutant: Mutant, warm: Warm) -> None:
-    """Also where it passes others of the rows that are decided with those it fails."""
+    """Also where it passes other rows that are decided with those it fails."""
     with closing(Fleet([mutant.spec(warm)], system=mutant.system)) as fleet:
         passes_its_control(mutant, fleet)
 
@@ -116,7 +116,7 @@ def test_a_patch_of_text_finds_what_it_replaces(mutant: Mutant) -> None:
 
 
 def replaced(tree: ast.Module) -> Iterator[str]:
-    """What the calls of str.replace look for, outside of functions and classes, where they change no data."""
+    """The texts that calls of str.replace look for, outside of functions and classes, where they change no data."""
     constants: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):
@@ -141,12 +141,12 @@ def replaced(tree: ast.Module) -> Iterator[str]:
 
 
 def elements(node: ast.expr) -> list[ast.expr]:
-    """Of a tuple; anything else is one."""
+    """The elements of a tuple; anything else is one element."""
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def words(text: str) -> str:
-    """Without what a formatter may change."""
+    """The text without the parts that a formatter may change."""
     return re.sub(r"\s+", " ", text)
 
 

@@ -56,7 +56,7 @@ def test_scripts_of_the_corpus_hold_on_a_server(fleet: Fleet) -> None:
 
 
 def killed_on_nats(mutant: Mutant, warm: Warm) -> None:
-    """By the rows that it dies of on a file."""
+    """Is it killed by the rows that it dies of on a file?"""
     rows = catalogue("timeline")
     made = Fleet([f"nats:{mutant.spec(warm)}"], system="timeline")
     try:

@@ -77,7 +77,7 @@ def _work(door: Door, is_whole: bool) -> None:
 
 
 def told(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000) -> tuple[int, list[str]]:
-    """Exit code, and the oddities and notes but that about SQLite's version."""
+    """Exit code, and the oddities and notes except that about SQLite's version."""
     code = examine(path, now_ms=now_ms)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     return code, [line for line in lines if "WAL-reset" not in line]
@@ -92,7 +92,7 @@ def test_a_busy_project_has_nothing_odd(project: Path, capsys: pytest.CaptureFix
 
 
 def test_the_file_its_folder_and_the_project_are_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever is pointed at; and what it is, its tables tell."""
+    """Any of the three may be named; the tables tell the system."""
     seen = [told(path, capsys) for path in (project, messages_db(project), messages_db(project).parent)]
     assert seen[0] == seen[1] == seen[2]
     copy = project / "as the mail brought it.bin"

@@ -59,7 +59,7 @@ def test_a_sound_record_has_nothing_odd(server: NatsServer, tmp_path: Path, caps
 
 
 def test_what_was_published_under_a_number_that_is_taken_breaks_the_chain(server: NatsServer) -> None:
-    """It looks recorded, and is not what anybody chained."""
+    """It looks recorded, but nobody chained it."""
     headers = {
         "Timeline-Number": "3",
         "Timeline-Time-Us": "1",
@@ -95,7 +95,7 @@ def test_a_stream_that_forgets_is_odd(server: NatsServer) -> None:
 
 
 def test_where_no_stream_is_there_is_nothing_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor where no server answers."""
+    """The same where no server answers."""
     empty = NatsServer()
     assert doctor.examine(empty.url) == 2
     empty.close()

@@ -19,7 +19,7 @@ GOOD, OLD_NS = "1700000000000000000-0000abcd.msg", 1_700_000_000_000_000_000
 
 @pytest.fixture
 def outbox(tmp_path: Path) -> Path:
-    """Of the one agent of a folder that only its owner may enter."""
+    """The outbox of the one agent of a folder that only its owner may enter."""
     tmp_path.chmod(0o700)
     old = os.umask(0o077)
     (tmp_path / "agents" / "ann" / "outbox" / ".pending").mkdir(parents=True)
@@ -37,7 +37,7 @@ def written(outbox: Path, data: str, name: str = GOOD, mode: int = 0o600) -> Pat
 
 
 def told(outbox: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit code, and what stands in the report."""
+    """The exit code, and the lines of the report."""
     code = examine_folder(outbox.parents[2])
     return code, capsys.readouterr().out
 

@@ -31,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(path: Path, *changes: str, into: Path, now_ms: int = 0) -> list[str]:
-    """What all looks say of a changed copy."""
+    """The findings of all looks at a changed copy."""
     copy = into / "timeline.db"
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as db:
         source.backup(db)

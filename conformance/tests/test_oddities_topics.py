@@ -57,7 +57,7 @@ def infect(store: Path, statement: str) -> None:
 
 
 def told(path: Path, capsys: pytest.CaptureFixture[str], later_ms: int = 0) -> tuple[int, list[str]]:
-    """Exit code, and the oddities and notes but that about SQLite's version."""
+    """Exit code, and the oddities and notes except that about SQLite's version."""
     code = examine(path, now_ms=time.time_ns() // 1_000_000 + later_ms)
     out = capsys.readouterr().out
     assert "as a topics bus" in out

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from busproof.explore.orders import Called, after, played
 from busproof.models.spec import Model
 
-PARTS = 2  # of a call: what it looks at, and what it then does
+PARTS = 2  # of a call: its look, and its act
 
 
 class Queue(Model):
-    """Whoever joins is told how many it saw there, and its place, which others may have made a later one since."""
+    """Each joiner is told how many it saw there, and its place, which others may have made a later one since."""
 
     def __init__(self) -> None:
         super().__init__(frozenset(), {}, {})
@@ -51,7 +51,7 @@ ENDS = [(saw, place) for saw in range(3) for place in range(saw + 1, 4)]
 
 @given(st.lists(st.sampled_from(ENDS), min_size=2, max_size=3))
 def test_the_states_are_those_of_every_order_that_fits(ends: list[tuple[int, int]]) -> None:
-    """What is skipped, because it begins as an order that failed, would have failed as well."""
+    """An order that is skipped, because it begins as one that failed, would have failed as well."""
     calls = calls_that(*ends)
     states, _ = after([Queue()], calls)
     assert {state.fingerprint() for state in states} == states_in_some_order(calls)
@@ -69,7 +69,7 @@ def test_the_states_are_those_of_every_order_that_fits(ends: list[tuple[int, int
     ],
 )
 def test_answers_are_explained_by_an_order_or_by_none(ends: tuple[tuple[int, int], ...], is_explained: bool) -> None:
-    """Each place is somebody's."""
+    """Each place belongs to somebody."""
     states, (_, difference) = after([Queue()], calls_that(*ends))
     assert bool(states) == is_explained
     assert is_explained or difference.path.startswith("reply.")

@@ -1,4 +1,4 @@
-"""What a user's site-packages receive."""
+"""The content that a user's site-packages receive."""
 
 import os
 import subprocess

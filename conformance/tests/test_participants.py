@@ -1,4 +1,4 @@
-"""The kit's own participants: what a scenario does to a session they stand, too."""
+"""The kit's own participants: they stand all that a scenario does to a session, too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_calls_of_several_threads_come_one_after_the_other(tmp_path: Path) -> No
 
 
 def test_a_call_that_waits_lets_others_go_on(tmp_path: Path) -> None:
-    """It ends by what another session sends, and not before."""
+    """A message from another session ends it, and nothing earlier."""
     ann, topic_id = _joined(tmp_path, "ann")
     bob, _ = _joined(tmp_path, "bob")
     said = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}

@@ -76,7 +76,7 @@ def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:
 def test_who_waited_long_for_the_lock_and_gave_up_is_asked_again(
     patient_s: float, is_asked_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine may be that slow. The busy answer of who has not waited so long is its answer."""
+    """A machine may be that slow. The busy answer to a call that has not waited so long stands."""
     monkeypatch.setattr(common, "PATIENT_S", patient_s)
     asked: list[int] = []
 
@@ -100,7 +100,7 @@ def test_who_waited_long_for_the_lock_and_gave_up_is_asked_again(
 
 
 def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolation(warm: Warm) -> None:
-    """Of two transitions from one state, both won: each is right in some order, and no order makes both right."""
+    """Two transitions from one state both won: each is right in some order, and no order makes both right."""
     specification = SYSTEMS["worker"].model
     assert specification is not None
     ways = enumerate(("WORKING", "CANCELLED"))

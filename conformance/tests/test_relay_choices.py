@@ -1,4 +1,4 @@
-"""What docs/spec/relay.md leaves open a bus may choose: it is followed, and no row fails for it."""
+"""A bus may choose all that docs/spec/relay.md leaves open: it is followed, and no row fails for it."""
 
 import contextlib
 import sys

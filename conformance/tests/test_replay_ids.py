@@ -1,4 +1,4 @@
-"""A script that is played again on a new store names what the bus chose this time."""
+"""A script that is played again on a new store uses the names that the bus chose this time."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def test_ids_of_the_report_are_those_of_today_wherever_they_stand() -> None:
 
 
 def test_what_the_caller_said_is_no_id_of_the_bus() -> None:
-    """An answer that differs in it is what the replay is to show."""
+    """The replay is to show an answer that differs in it."""
     assert _chosen({"status": "ready"}, {"status": "lane"}, said='{"name": "lane"}') == {}

@@ -1,4 +1,4 @@
-"""What a report prints to play a failure again does so, as printed: the same row fails."""
+"""The line that a report prints to play a failure again does so, as printed: the same row fails."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_line_that_explore_prints_shows_the_difference_again(
 
 
 def test_a_limit_shows_the_calls_that_were_accepted_and_should_not_have_been(tmp_path: Path) -> None:
-    """Not the last ones that were refused; and the script to send again holds no others."""
+    """Not the last ones that were refused; the script to send again holds no others."""
     bus = mutants("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "limit.fields", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1

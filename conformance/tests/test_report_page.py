@@ -1,4 +1,4 @@
-"""The HTML page: what a bus says is shown and does nothing; the picture holds each operation once."""
+"""The HTML page: a bus's words are shown and do nothing; the picture holds each operation once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_operations_that_run_side_by_side_overlap_in_their_lanes() -> None:
 
 
 def test_a_row_is_listed_once_whatever_decided_it(tmp_path: Path) -> None:
-    """By its worst outcome; inside stand all that decided it, and what each of them said."""
+    """By its worst outcome; inside stand all checks that decided it, each with its words."""
     decided = [("blob.inline", "pass", ""), ("corpus", "fail", "kept & lost"), ("history.ack", "pass", "")]
     results = [
         RowResult(requirement="worker.blob.01", outcome=outcome, check=check, fleet="bus", why=why)

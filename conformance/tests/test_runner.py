@@ -77,7 +77,7 @@ def test_a_fault_of_the_script_itself_blames_no_bus(decide) -> None:
 
 
 def test_what_was_seen_to_be_broken_stays_so(decide) -> None:
-    """Whatever breaks later."""
+    """Even if something breaks later."""
 
     def play(ctx: Ctx) -> None:
         ctx.expect(FIRST, True, "")

@@ -16,7 +16,7 @@ ITEMS = [item for item in item_names("topics") if item.startswith("search.")]
 
 @pytest.fixture
 def spec(monkeypatch: pytest.MonkeyPatch, warm: Warm) -> str:
-    """The reference with a model that it needs no file for."""
+    """The reference with a model that needs no file."""
     monkeypatch.setenv("AGENT_BUS_EMBEDDING_MODEL", "hash-256")
     return warm.spec(reference("topics"))
 

@@ -24,7 +24,7 @@ def searched(spec: str, system: str, seed: int = 1) -> dict[str, RowResult]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
-    """Whatever the seed, and tells how to see it again."""
+    """With any seed, and tells how to see it again."""
     found = searched(f"exec:{sys.executable} {ROOT / 'examples/naive_comms/adapter.py'}", "comms", seed)["comms.log.70"]
     assert found.outcome == "fail"
     assert "busproof explore comms --bus 'exec:" in found.why
@@ -32,7 +32,7 @@ def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
 
 
 def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
-    """What else the search says is decided by the programs that do not meet it, or not at all."""
+    """The programs that do not meet the fault decide the other rows, or these stay undecided."""
     found = searched(mutants("worker")["claims_everything"].spec(warm), "worker")
     assert found["worker.lease.25"].outcome == "fail"
     assert found["worker.cursor.18"].outcome in ("pass", "inconclusive")
@@ -47,6 +47,6 @@ def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
     ],
 )
 def test_a_dialect_fails_no_row_of_the_search(warm: Warm, system: str, dialect: str) -> None:
-    """What is RESOLVED never fails a MUST; its own row tells of it."""
+    """A RESOLVED choice never fails a MUST; its own row tells of it."""
     found = searched(mutants(system)[dialect].spec(warm), system)
     assert {row.outcome for row in found.values()} == {"pass"}

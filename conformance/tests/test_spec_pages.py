@@ -1,4 +1,4 @@
-"""The specification pages explain each decision that a row rests on, once; rows cite what a reader can look up."""
+"""The specification pages explain each decision that a row rests on, once; a reader can look up all that rows cite."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The specification of timeline, without a bus: its key algebra, its chain, and what a fork sees."""
+"""The specification of timeline, without a bus: its key algebra, its chain, and the view of a fork."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Room:
         self.answer("open", options={})
 
     def answer(self, method: str, **params: Any) -> Any:
-        """What the model says."""
+        """The model's answer."""
         self.step += 1
         return self.model.call(str(self.step), 0, method, params, 1_000)
 
@@ -80,7 +80,7 @@ class Room:
         return self.answer("send", key={"type": "request", **call(sequence, timeline)}, payload=sequence).value
 
     def numbers(self, timeline: str) -> list[int]:
-        """What a timeline shows."""
+        """The numbers that a timeline shows."""
         return [one["number"].value for one in self.answer("log", timeline=timeline).value["messages"]]
 
 

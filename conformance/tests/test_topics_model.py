@@ -1,4 +1,4 @@
-"""The specification of topics, without a server: it says what the decisions say, and comparisons see what differs."""
+"""The specification of topics, without a server: it agrees with the decisions; comparisons see every difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Room:
             self.join(at, name, f"{at:032x}")
 
     def answer(self, at: int, method: str, **params: Any) -> Any:
-        """What the model says."""
+        """The model's answer."""
         self.step += 1
         return self.model.call(str(self.step), at, method, params, 0)
 
@@ -46,14 +46,14 @@ class Room:
         return self.answer(at, "sync", topic_id="0123456789", outbox=outbox, wait_seconds=0, **more)
 
     def seqs(self, at: int, *bodies: str, **more: Any) -> list[int]:
-        """What a sync receives, by number."""
+        """The numbers that a sync receives."""
         value = self.sync(at, *bodies, **more).value
         return [one["seq"].value for one in value["received"].value]
 
 
 @given(plan=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 4)), max_size=20))
 def test_a_reader_receives_each_message_of_others_once_and_in_order(plan: list[tuple[int, int, int]]) -> None:
-    """Whoever sends how much, and however little a reader takes at a time."""
+    """For any senders, any amount, and however little a reader takes at a time."""
     room, sent = Room(), list[int]()
     read: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for at, count, max_items in plan:
@@ -176,7 +176,7 @@ def test_a_search_by_meaning_may_find_more_and_still_finds_what_must_be_found() 
     }.items()
     by_words = Results(dict([first]), 2, False, dict([second]))
     assert by_words(told[:1]) and by_words(told[::-1])
-    assert not by_words(told[1:])  # there is room for what holds the words
+    assert not by_words(told[1:])  # there is room for messages that hold the words
     assert Results(dict([first]), 1, False, dict([second]))(told[1:])
     assert not Results(dict([first]), 2, False)(told)
 
@@ -216,7 +216,7 @@ def test_of_two_refusals_that_a_call_deserves_either_is_right(
 
 
 def test_a_bus_whose_refusals_have_no_code_is_followed_and_breaks_that_row_alone() -> None:
-    """Its SDK looks at arguments. What is no matter of arguments must have its code all the same."""
+    """Its SDK looks at arguments. Other refusals must have their codes all the same."""
     bare, choice = Refusal("UNSTRUCTURED", definite=False), {"topics.route.19: refuses": "with none"}
 
     def answers(dialects: dict[str, str], **params: Any) -> Any:
@@ -230,7 +230,7 @@ def test_a_bus_whose_refusals_have_no_code_is_followed_and_breaks_that_row_alone
 
 
 def test_a_lock_that_was_met_too_early_and_a_query_taken_for_syntax_are_blamed_on_their_own_rows() -> None:
-    """Not on all that the answer would have shown."""
+    """Not on every row that the answer would have shown."""
     room = Room()
     assert room.sync(0).differs(Refusal("DB_BUSY", definite=True)).rows == ("topics.log.70",)
     syntax = Refusal("INVALID_ARGUMENT", definite=True)
@@ -239,7 +239,7 @@ def test_a_lock_that_was_met_too_early_and_a_query_taken_for_syntax_are_blamed_o
 
 
 def test_who_is_that_peer_already_may_be_asked_for_its_token_or_not_and_nobody_else() -> None:
-    """Each refusal by the sentence that it breaks: a name that is taken, and a token that is another."""
+    """Each answer is blamed on the sentence that it breaks: a name that is taken, or a wrong token."""
     room, wrong = Room(), "f" * 32
     whole = {"topic_id": "0123456789", "name": "lane", "status": "open", "agent_name": "ann"}
     told = {**whole, "reclaim_token": f"{0:032x}"}
@@ -256,7 +256,7 @@ def test_who_is_that_peer_already_may_be_asked_for_its_token_or_not_and_nobody_e
 
 
 def test_a_session_whose_name_was_taken_over_joins_again_where_it_may_act() -> None:
-    """Without its token, on a bus that knows of no fencing (B10)."""
+    """Without its token, on a bus without fencing (B10)."""
     room = Room()
     room.join(2, "ann", f"{0:032x}", reclaim_token=f"{0:032x}")
     again = {"agent_name": "ann", "topic_id": "0123456789"}

@@ -1,4 +1,4 @@
-"""The workload of `topics` goes on where a server refuses what a client would simply try again."""
+"""The workload of `topics` goes on where a server refuses a call that a client would simply try again."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hypothesis draws any values for any method, and the model says what each call must end in."""
+"""Hypothesis draws any values for any method, and the model says how each call must end."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_the_reference_ends_each_call_as_its_model_says(system: str, warm: Warm)
 
 
 def test_a_fault_that_no_list_of_edges_has_is_found_and_made_simple(tmp_path: Path, warm: Warm) -> None:
-    """Twelve digits of a number are kept: what is left to play has a number with more."""
+    """Twelve digits of a number are kept: the shrunk script has a number with more."""
     bus = tmp_path / "bus.py"
     bus.write_text(ROUNDS_NUMBERS, encoding="utf-8")
     spec = warm.spec(f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(bus))}")
     specification = SYSTEMS["worker"].model
     assert specification is not None
     with closing(Fleet([spec], system="worker")) as fleet:
-        # One seed may go astray for long, whoever changes the generator; of several one does not.
+        # After any change of the generator one seed may go astray for long; of several, one does not.
         tried = (values.simplest(fleet, specification, seed=seed, examples=100, shrink_s=5) for seed in range(8))
         found = next((one for one in tried if one is not None), None)
         assert found is not None

@@ -65,7 +65,7 @@ def test_between_two_calls_somebody_opens_the_store_or_begins_anew() -> None:
 
 @pytest.mark.parametrize(("system", "name", "how"), VARIED)
 def test_a_varied_story_is_the_story_of_that_name(system: str, name: str, how: str) -> None:
-    """So whoever changes the story makes its variant anew."""
+    """So a change of the story needs a new variant."""
     scripts = corpus.scripts(system)
     made = VARIATIONS[how](scripts[name])
     assert [to_line(step) for step in made] == [to_line(step) for step in scripts[f"{name}.{how}"]]

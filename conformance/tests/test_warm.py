@@ -82,7 +82,7 @@ def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> N
 
 
 def test_a_program_given_as_code_runs_as_python_runs_it(warm: Warm, tmp_path: Path) -> None:
-    """As execnet starts a worker of pytest-xdist: it reads its stdin to what it needs, and no further."""
+    """As execnet starts a worker of pytest-xdist: it reads as much of its stdin as it needs, and no further."""
     code = "import sys;exec(eval(sys.stdin.readline()))"
     said = subprocess.run(
         [*argv(warm, tmp_path / "any.py")[:-1], "-u", "-c", code],

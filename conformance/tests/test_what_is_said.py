@@ -1,4 +1,4 @@
-"""What the protocol lets a caller say, some script of the corpus says: each parameter, given, left out, null and wrong.
+"""Some script of the corpus says all that the protocol lets a caller say: each parameter, given, left out, null, wrong.
 
 A hole is found by construction: a parameter that comes to a contract fails here until scripts say it, too.
 """
@@ -28,7 +28,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 
 
 def parts(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, without what they are annotated with."""
+    """The members of a union, without their annotations."""
     if typing.get_origin(annotation) is typing.Annotated:
         return parts(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
@@ -67,12 +67,12 @@ def fits(kind: Any, value: Any) -> bool:
     if isinstance(shape, type) and issubclass(shape, BaseModel):
         shape = dict
     if type(value) is dict and ("$" in value or "$text" in value or "$many" in value):
-        return True  # of the bus's choice, or long
+        return True  # the bus's choice, or long
     return type(value) is shape or (shape is float and type(value) is int)
 
 
 def said(model: type[BaseModel], params: Any, at: str) -> Iterator[str]:
-    """What a call says of a model's members."""
+    """The members of a model that a call says, and how."""
     if type(params) is not dict:
         return
     for name, field in model.model_fields.items():

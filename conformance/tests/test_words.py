@@ -1,4 +1,4 @@
-"""What a stranger says is shown as escapes, and changes nothing on a terminal."""
+"""A stranger's words are shown as escapes, and change nothing on a terminal."""
 
 import io
 import unicodedata

@@ -1,4 +1,4 @@
-"""The specification of worker, without a bus: it says what the seed says, and comparisons see what differs."""
+"""The specification of worker, without a bus: it agrees with the seed, and comparisons see every difference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Store:
         self.answer("open", options=options)
 
     def answer(self, method: str, at: int | str = 0, **params: Any) -> Any:
-        """What the model says."""
+        """The model's answer."""
         self.step += 1
         return self.model.call(str(self.step), at, method, params, self.now_ms)
 

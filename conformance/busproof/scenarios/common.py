@@ -1,4 +1,4 @@
-"""Small things that scripts of all systems say."""
+"""Small helpers for the scripts of all systems."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from busproof.suite import Ctx
 
 Row = dict[str, Any]
 
-# For every call of a race to stand before the lock: never near the five seconds for which sqlite3 waits unless told.
+# For every call of a race to reach the lock: never near the five seconds for which sqlite3 waits by default.
 AT_LOCK_S_MAX = 2.0
-PATIENT_S = 4.0  # who gives up later has waited as the seeds say, five seconds
+PATIENT_S = 4.0  # a call that gives up later has waited as the seeds say, five seconds
 
 
 def ids(messages: list[Row]) -> list[str]:
@@ -35,7 +35,7 @@ def definite(refusal: Refused | None, *codes: str) -> bool:
 
 
 def said(refusal: Refused | None) -> str:
-    """What the bus answered, for a `why`."""
+    """The bus's answer, for a `why`."""
     if refusal is None:
         return "the call was accepted"
     return f"the answer was {refusal.code} (definite: {str(refusal.definite).lower()}): {refusal.message}"
@@ -46,7 +46,7 @@ WAITED_OUT_MS_MAX = 5_000
 
 
 def untrue_limits(ctx: Ctx, calls: Mapping[str, tuple[Sized, str]]) -> list[str]:
-    """Where a limit that `hello` declares is none: what is at it must be taken, what is one over it refused, so."""
+    """The limits in `hello` that do not hold: a value at the limit must be taken, one past it refused with its code."""
     wrong = []
     for name, (call, code) in calls.items():
         if (limit := ctx.hello.limits.get(name)) is None:
@@ -60,7 +60,7 @@ def untrue_limits(ctx: Ctx, calls: Mapping[str, tuple[Sized, str]]) -> list[str]
 
 
 def untrue_timeout(ctx: Ctx, name: str, wait: Callable[[], Refused | None]) -> list[str]:
-    """A time-out that `hello` declares, waited out where it is short. Lower bounds alone: no load ends it early."""
+    """Wait out a time-out that `hello` declares, if it is short. Only the lower bound counts: no load ends it early."""
     limit_ms = ctx.hello.limits.get(name, WAITED_OUT_MS_MAX + 1)
     if limit_ms > WAITED_OUT_MS_MAX:
         return []
@@ -92,7 +92,7 @@ def at_once(*calls: Callable[[], Row]) -> list[Row | DoorError]:
 
 
 def while_doing(work: Callable[[], object], *calls: Callable[[], Row]) -> list[str]:
-    """Each call is made again and again for as long as the work goes on, and once more; what was answered in error."""
+    """Repeat each call for as long as the work goes on, and once more; return the answers that were errors."""
     is_over = threading.Event()
 
     def works() -> Row:
@@ -115,9 +115,9 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     """The calls' first requests are all under way before any of them can write; each gives its reply or its error.
 
     On a store with the seed's tables the kit itself holds the write lock while they are sent off, and then lets it go:
-    a bus that looks before it locks has looked by then, in every call, and acts on what is no longer so. Where there
+    a bus that looks before it locks has looked by then, in every call, and acts on a state that is gone. Where there
     is no such lock, they only go out together. A call that waited long for the lock and gave up is made again: a busy
-    machine gives it to one at a time, and slowly.
+    machine gives the lock to one at a time, and slowly.
     """
     took_s: dict[int, float] = {}
 

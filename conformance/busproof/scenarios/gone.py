@@ -1,10 +1,9 @@
-"""The database goes from under a process that has it open: what that process accepts is found by who comes next.
+"""The database goes from under a process that has it open: newcomers must find every change that it accepts.
 
-A system names a call of each method that changes something, and a store on which they do. Three things happen to such
-a store's file: it is removed, another process has made it anew by then, or its copy stands in its place, as after a
-restored backup. Then each call is made. A definite answer of no is fine, and so is a change that stands in the file at
-the path. Else the call is made again by a newcomer: if it changes that file now, or is refused, what was accepted is
-lost.
+A system names a call of each method that changes something, and a store that these calls change. Three things happen to
+such a store's file: it is removed, another process has already made it anew, or its copy stands in its place, as after
+a restored backup. Then each call is made. A definite refusal is fine, and so is a change that stands in the file at the
+path. Otherwise a newcomer makes the call again: if it changes that file now, or is refused, the first change is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Prepare = Callable[[Ctx], tuple[Session, Calls]]
 
 
 def lost(ctx: Ctx, prepare: Prepare) -> list[str]:
-    """What had happened to the file, and the calls that were accepted then and that nobody finds."""
+    """For each thing that happens to the file: the calls that are accepted then and that nobody finds."""
     path = ctx.store / CONTRACTS[ctx.fleet.system].store
     faults = []
     for what, happened in (("removed", removed), ("made anew", made_anew), ("replaced by its copy", replaced)):
@@ -38,7 +37,7 @@ def lost(ctx: Ctx, prepare: Prepare) -> list[str]:
 
 
 def offered(ctx: Ctx, calls: Calls) -> Calls:
-    """Those that the bus declares."""
+    """The calls that the bus declares."""
     known = CONTRACTS[ctx.fleet.system].methods
     return {name: calls[name] for name in calls if ctx.has(*filter(None, [known[name].noun, known[name].feature]))}
 
@@ -69,7 +68,7 @@ def replaced(_ctx: Ctx, path: Path, _calls: Calls) -> Iterator[None]:
 
 
 def put_a_copy(path: Path) -> None:
-    """All that stands there stands in another file from now on."""
+    """Move the whole content to another file at the same path."""
     copy = path.with_name(f"{path.name}.copy")
     with joined(path) as db, closing(sqlite3.connect(copy)) as other:
         db.backup(other)
@@ -96,7 +95,7 @@ def outcome(ctx: Ctx, session: Session, path: Path, method: str, params: Row) ->
 
 
 def rows(path: Path) -> dict[str, list[str]]:
-    """All that stands there, but what a store is made with."""
+    """All rows in the file, except those that a new store has."""
     if not path.exists():
         return {}
     with joined(path) as db:

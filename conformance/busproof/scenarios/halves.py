@@ -1,9 +1,9 @@
-"""What one call changes comes in one moment: who reads all the while sees what was before it, or what is after it.
+"""All changes of one call come in one moment: a constant reader sees the state before the call or the one after it.
 
-A half that a reader sees is one that a kill leaves behind, and to see it needs no kill. The kit asks SQLite whether
+A half that a reader sees is one that a kill leaves behind, and seeing it needs no kill. The kit asks SQLite whether
 anybody has committed, which costs microseconds, and reads the tables whenever somebody has. A bus that commits twice
 does so within a tenth of a millisecond, and a busy machine may not look just then; so triggers of the kit make each
-change of a row take longer than the kit has to wait for its turn. What is changed in a second transaction is late.
+change of a row take longer than the kit has to wait for its turn. A change in a second transaction comes late.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Told = dict[str, list[str]]  # table → rows
 
 
 def halves(path: Path, columns: Columns, call: Callable[[], object]) -> list[str]:
-    """In what these columns differed, at any moment of the call, both from before it and from after it."""
+    """How these columns differed, at any moment of the call, from the state before it and from that after it."""
     with joined(path) as db, slowed(db, columns), ThreadPoolExecutor(1) as pool:
         before, seen = told(db, columns), list[Told]()
         version = db.execute("PRAGMA data_version").fetchone()
@@ -45,7 +45,7 @@ def halves(path: Path, columns: Columns, call: Callable[[], object]) -> list[str
 
 @contextmanager
 def slowed(db: sqlite3.Connection, columns: Columns) -> Iterator[None]:
-    """Whoever changes a row of these tables computes for a while, within its transaction."""
+    """Each change of a row of these tables computes for a while, within its transaction."""
     triggers = {f"busproof_{table}_{event}": (table, event) for table in columns for event in _EVENTS}
     for name, (table, event) in triggers.items():
         db.execute(f"CREATE TRIGGER {name} AFTER {event} ON {table} BEGIN SELECT ({_SLOW}); END")
@@ -57,7 +57,7 @@ def slowed(db: sqlite3.Connection, columns: Columns) -> Iterator[None]:
 
 
 def told(db: sqlite3.Connection, columns: Columns) -> Told:
-    """All of them at one moment."""
+    """All these columns at one moment."""
     db.execute("BEGIN")
     rows = {
         table: [repr(tuple(row)) for row in db.execute(f"SELECT {columns[table]} FROM {table}")] for table in columns
@@ -67,7 +67,7 @@ def told(db: sqlite3.Connection, columns: Columns) -> Told:
 
 
 def difference(seen: Told, after: Told) -> str:
-    """What was not yet there, and what still was."""
+    """The rows that were not yet there, and those that still were."""
     missing = [f"{table} lacked {row}" for table in after for row in after[table] if row not in seen[table]]
     left = [f"{table} still had {row}" for table in seen for row in seen[table] if row not in after[table]]
     return ", ".join(f"{one:.160}" for one in missing + left)

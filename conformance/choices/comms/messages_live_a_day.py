@@ -1,4 +1,4 @@
-"""A message that is given no time to live has a day of it, on every channel (C13)."""
+"""A message that is given no time to live lives for a day, on every channel (C13)."""
 
 from refbus.comms import log
 from refbus.comms.bus import CommsBus

@@ -1,4 +1,4 @@
-"""An error is a message that failed for good; what fails is processed, too, each time (C12)."""
+"""An error is a message that failed for good; each failure counts as processed, too (C12)."""
 
 from typing import Any
 

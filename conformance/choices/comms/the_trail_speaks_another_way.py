@@ -1,4 +1,4 @@
-"""A line of the audit trail has members of other names, and other words for what happened."""
+"""A line of the audit trail has members of other names, and other words for the events."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What one scan finds at one priority goes to the ledger by agent, and only then by the file's name (R14)."""
+"""Files that one scan finds at one priority go to the ledger by agent, and only then by the file's name (R14)."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""The ledger is a file of its own, of which only dump tells: there is no ledger.db, and sqlite is not declared."""
+"""The ledger is another file, which only dump shows: there is no ledger.db, and sqlite is not declared."""
 
 from refbus.driver import serve
 from refbus.relay import tree

@@ -1,4 +1,4 @@
-"""log shows ten messages unless it is told how many."""
+"""log shows ten messages by default."""
 
 from refbus.driver import serve
 from refbus.timeline import log

@@ -1,4 +1,4 @@
-"""Of what came back, fetch gives what was given back, or ran out, first."""
+"""Among messages that came back, fetch gives first the one that was given back, or ran out, first."""
 
 from refbus.driver import serve
 from refbus.timeline import sqlite

@@ -1,4 +1,4 @@
-"""What fetch gives to ack with is a text in Base64, padded, which tells nobody anything."""
+"""The delivery that fetch gives to ack with is a text in Base64, padded, which tells nobody anything."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Of what came back, fetch gives what was given back, by age, before what ran out."""
+"""Among messages that came back, fetch gives those that were given back, by age, before those that ran out."""
 
 from refbus.driver import serve
 from refbus.timeline import sqlite

@@ -1,4 +1,4 @@
-"""A group gets what is sent after it first asked, not the record before that (T14)."""
+"""A group gets the messages that are sent after it first asked, not the record before that (T14)."""
 
 from typing import Any
 

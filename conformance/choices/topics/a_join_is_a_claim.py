@@ -1,4 +1,4 @@
-"""Who joins again under the name that it holds has claimed it anew: last_claimed_at moves."""
+"""An agent that joins again under the name that it holds has claimed it anew: last_claimed_at moves."""
 
 from refbus.topics import lease
 from refbus.topics.bus import TopicsBus

@@ -1,4 +1,4 @@
-"""Who waits under a name that another session takes over is told, at the end of its wait, that nothing came."""
+"""A session whose name another one takes over while it waits is told, at the end of its wait, that nothing came."""
 
 from refbus.kernel.errors import AgentNotJoined
 from refbus.topics import cursor

@@ -1,4 +1,4 @@
-"""What the toy promises."""
+"""The toy's promises."""
 
 from __future__ import annotations
 

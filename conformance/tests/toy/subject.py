@@ -33,7 +33,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> None:
 
 
 def facts(store: Path) -> dict[str, Any]:
-    """What the file says."""
+    """The facts in the file."""
     return {"integrity": reading.integrity(store / "toy.db")}
 
 
@@ -50,7 +50,7 @@ def promises(events: Iterable[Event]) -> Iterator[Promise]:
 
 
 def problems(evidence: Evidence) -> list[Problem]:
-    """What was promised and is not there."""
+    """Promised notes that are not there."""
     there = {row["id"] for row in (evidence.dump or {"messages": []})["messages"]}
     return [Problem("log", f"lost: {promise.id}") for promise in evidence.promises if promise.id not in there]
 

@@ -57,7 +57,7 @@ def of_call(call: Call) -> Iterator[Fact]:
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
-    """What is there in the end."""
+    """The notes that are there in the end."""
     if table == "messages":
         yield Stored("", None, text(as_row(row).get("id")), None, None, None, False, False)  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ def write(session: Session, content: object, task: str = "t", **params: Any) -> 
 
 @scenario("blob.round_trip")
 def round_trip(ctx: Ctx) -> None:
-    """What was written is what another agent reads, at the place that the seed names."""
+    """Another agent reads the content that was written, at the place that the seed names."""
     a, b = ctx.agent("a"), ctx.agent("b")
     content = {"rows": [{"n": n, "text": "ü" * 40} for n in range(500)]}
     path = write(a, content)
@@ -34,13 +34,13 @@ def round_trip(ctx: Ctx) -> None:
 
 @scenario("blob.replaced_whole")
 def replaced_whole(ctx: Ctx) -> None:
-    """Written again it is the new one, whole, whoever reads or writes meanwhile; and nothing else is left behind."""
+    """Rewritten, it is the new one, whole, even if others read or write meanwhile; and nothing else is left behind."""
     a, also_a, b = ctx.agent("a"), ctx.agent("a"), ctx.agent("b")
     long, short = {"v": "x" * 200_000}, {"v": "y"}
     path = write(a, long)
 
     def rewrite(session: Session, content: Row) -> Row:
-        # Often enough that two writers meet in the act: of one temporary file for both, one loses what it wrote.
+        # Often enough that two writers meet in the act: if both use one temporary file, one loses its content.
         for _ in range(100):
             write(session, content)
         return {}

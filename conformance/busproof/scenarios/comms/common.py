@@ -1,4 +1,4 @@
-"""Small things that scripts of several nouns of `comms` say."""
+"""Small helpers for the scripts of several nouns of `comms`."""
 
 from __future__ import annotations
 

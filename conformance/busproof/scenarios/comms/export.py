@@ -12,7 +12,7 @@ from busproof.scenarios.common import at_once, while_doing
 from busproof.scenarios.comms.common import claim, complete, fail, scenario, send
 from busproof.suite import Ctx
 
-TURNS, AT_A_TIME = 10, 50  # who sends a hundred at once must wait
+TURNS, AT_A_TIME = 10, 50  # an agent that sends a hundred at once must wait
 
 
 def trail(ctx: Ctx) -> tuple[list[dict[str, Any]], bool]:
@@ -35,7 +35,7 @@ def about(rows: list[dict[str, Any]], message_id: str) -> list[dict[str, Any]]:
 
 @scenario("export.audit", needs=("audit", "clock"))
 def audit(ctx: Ctx) -> None:
-    """Every send, claim, completion, failure and dead letter is a line, with its time and who did it."""
+    """Every send, claim, completion, failure and dead letter is a line, with its time and its agent."""
     a, b = ctx.agent("a"), ctx.agent("b")
     done, dead = send(a, "b"), send(a, "b")
     claim(b, done)
@@ -83,7 +83,7 @@ def keeps_others(ctx: Ctx) -> None:
 
 @scenario("export.keeps_any_line", needs=("audit",))
 def keeps_any_line(ctx: Ctx) -> None:
-    """What others wrote there stays, also where it is no JSON, no object, or lacks its end."""
+    """Others' lines stay there, also where they are no JSON, no object, or lack their end."""
     path = ctx.store / ".claude" / "audit-trail.jsonl"
     path.parent.mkdir(exist_ok=True)
     first, second = b"# kept by hand", b'# a comment\n[1, 2]\n"text"\n\n'
@@ -115,7 +115,7 @@ def exporters_at_once(ctx: Ctx) -> None:
 
 @scenario("export.torn", needs=("audit",))
 def torn(ctx: Ctx) -> None:
-    """What an exporter left that died in its write, be it one letter, is no broken line after the next export."""
+    """An exporter that died in its write leaves no broken line after the next export, even if it wrote one letter."""
     path, broken = ctx.store / ".claude" / "audit-trail.jsonl", []
     a = ctx.agent("a")
     send(a, "b")
@@ -135,7 +135,7 @@ def torn(ctx: Ctx) -> None:
 
 @scenario("export.in_turn", needs=("audit",))
 def in_turn(ctx: Ctx) -> None:
-    """Four exporters that come again at once: one comes in as one goes, and some wait, all the time."""
+    """Four exporters that start again at once: one comes as another goes, and some wait, all the time."""
     sender, sessions = ctx.agent("s"), [ctx.agent(name) for name in "abcd"]
     names = []
 
@@ -153,7 +153,7 @@ def in_turn(ctx: Ctx) -> None:
 
 @scenario("export.survives_kill", needs=("audit",))
 def survives_kill(ctx: Ctx) -> None:
-    """What a process did before it was killed is in the trail that another exports."""
+    """The acts of a process before it was killed are in the trail that another exports."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = send(a, "b")
     ctx.crash(a)

@@ -1,4 +1,4 @@
-"""lease: a message is in one pair of hands at a time, comes back when they let go, and is done once."""
+"""lease: one agent at a time holds a message; it comes back when that agent lets go, and is done once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def claim_once(ctx: Ctx) -> None:
 
 @scenario("lease.complete")
 def completed(ctx: Ctx) -> None:
-    """Done is done: not shown, not claimable, whoever asks; again changes nothing."""
+    """A completed message is not shown and not claimable, for anybody; completing it again changes nothing."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = send(a, "b")
     claim(b, name)
@@ -46,7 +46,7 @@ def completed(ctx: Ctx) -> None:
     before = a.call("dump") if ctx.has("dump") else None
     again = b.refusal("complete_message", message_id=name)
     ctx.expect("comms.lease.07", again is None and not sees(other, name), f"completing it again: {said(again)}")
-    # An error after the end may be refused or not; what is done stays done.
+    # An error after the end may be refused or not; a done message stays done.
     late = b.refusal("complete_message", message_id=name, error="too late")
     after = a.call("dump") if ctx.has("dump") else None
     same = before == after and not sees(other, name) and not claim(other, name)
@@ -86,7 +86,7 @@ def race(ctx: Ctx) -> None:
 
 @scenario("lease.addressee_only")
 def addressee_only(ctx: Ctx) -> None:
-    """Nobody claims or completes what is addressed to another (C4)."""
+    """Nobody claims or completes a message that is addressed to another (C4)."""
     a, b, c = (ctx.agent(name) for name in "abc")
     name = send(a, "b")
     stolen = claim(c, name) or claim(a, name)
@@ -121,7 +121,7 @@ def visibility(ctx: Ctx) -> None:
 
 @scenario("lease.late_completion", needs=("clock", "delivery_count"))
 def late_completion(ctx: Ctx) -> None:
-    """Who lost its claim to another cannot complete with it; who was only late can."""
+    """An agent that lost its claim to another cannot complete with it; one that was only late can."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
     lost, late = send(a, "b"), send(a, "b")
     counts = {n: b.call("claim_message", message_id=n)["delivery_count"] for n in (lost, late)}
@@ -135,7 +135,7 @@ def late_completion(ctx: Ctx) -> None:
         definite(answer, "NOT_CLAIMED") and still is None,
         f"completed with a lost claim: {said(answer)}; by its holder: {said(still)}",
     )
-    # Looking at what is due must not take the work from who is late with it.
+    # Looking for due messages must not take the work from an agent that is late with it.
     c.call("cleanup_expired_messages")
     if ctx.has("presence"):
         c.refusal("get_agent_health", agent_id="b")
@@ -164,7 +164,7 @@ def broadcast(ctx: Ctx) -> None:
 
 @scenario("lease.unclaimed")
 def unclaimed(ctx: Ctx) -> None:
-    """What nobody claimed cannot be completed, and stays; a broadcast that another claimed neither."""
+    """An unclaimed message cannot be completed, and stays; likewise a broadcast that another agent claimed."""
     a, b, c = (ctx.agent(name) for name in "abc")
     name, shared = send(a, "b"), send(a)
     claim(c, shared)

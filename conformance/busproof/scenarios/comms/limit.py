@@ -1,4 +1,4 @@
-"""limit: an agent sends only so much, a breaker stops what keeps failing, and nonsense is refused."""
+"""limit: an agent sends only so much, a breaker stops calls that keep failing, and nonsense is refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bucket(ctx: Ctx) -> None:
 
 @scenario("limit.each_agent", needs=("clock",))
 def each_agent(ctx: Ctx) -> None:
-    """A bucket is one agent's: of no other, and of all its processes."""
+    """A bucket belongs to one agent alone, and to all its processes."""
     a, again, b = ctx.agent("a"), ctx.agent("a"), ctx.agent("b")
     sends(a, 100)
     others = sends(b, 5)
@@ -70,7 +70,7 @@ def clock_goes_back(ctx: Ctx) -> None:
 
 
 def drive(session: Session, *events: tuple[int, str]) -> list[tuple[str, Any]]:
-    """What a fresh breaker answers: (state, admitted) for each event."""
+    """The answers of a fresh breaker: (state, admitted) for each event."""
     told = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])["answers"]
     return [(answer["state"], answer.get("admitted")) for answer in told]
 
@@ -206,7 +206,7 @@ def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:
 
 
 def required(method: str) -> list[str]:
-    """Parameters that a call must have, but the caller's name, which the session adds."""
+    """Parameters that a call must have, except the caller's name, which the session adds."""
     fields = COMMS_METHODS[method].params.model_fields
     return [name for name, field in fields.items() if field.is_required() and name not in ("agent_id", "from_agent")]
 

@@ -1,4 +1,4 @@
-"""log: what is sent is stored as it was sent, durably, in the seed's tables, until its time is over."""
+"""log: a message is stored as it was sent, durably, in the seed's tables, until its time is over."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def envelope(ctx: Ctx) -> None:
 
 @scenario("log.defaults")
 def defaults(ctx: Ctx) -> None:
-    """What is not said is general, 5, and nobody's answer."""
+    """The defaults are `general`, 5, and no answer to anything."""
     a, b = ctx.agent("a"), ctx.agent("b")
     send(a, "b")
     told = receive(b)[0]
@@ -110,7 +110,7 @@ def unique_ids(ctx: Ctx) -> None:
 
 @scenario("log.payload_values")
 def payload_values(ctx: Ctx) -> None:
-    """Whatever JSON object was sent is what is received."""
+    """Any JSON object that was sent is received as it was."""
     a, b = ctx.agent("a"), ctx.agent("b")
     payloads: list[dict[str, Any]] = [
         {},
@@ -129,7 +129,7 @@ def payload_values(ctx: Ctx) -> None:
 
 @scenario("log.survives_kill")
 def survives_kill(ctx: Ctx) -> None:
-    """What was acknowledged is there for another process after the sender's death."""
+    """An acknowledged message is there for another process after the sender's death."""
     a = ctx.agent("a")
     names = [send(a, "b") for _ in range(5)]
     ctx.crash(a)
@@ -248,7 +248,7 @@ def waits_for_a_lock(ctx: Ctx) -> None:
 
 @scenario("log.bad_envelopes")
 def bad_envelopes(ctx: Ctx) -> None:
-    """What the envelope does not allow is refused, and nothing is stored."""
+    """A call that the envelope does not allow is refused, and nothing is stored."""
     a, b = ctx.agent("a"), ctx.agent("b")
 
     def asked(**params: Any) -> Refused | None:
@@ -479,7 +479,7 @@ REQUIRED = ("id", "type", "version", "timestamp", "from_agent", "channel", "prio
 
 @scenario("log.validate", needs=("validate",))
 def validate(ctx: Ctx) -> None:
-    """validate_message says yes to the seed's own example, and everything that is wrong with others."""
+    """validate_message accepts the seed's own example, and names all faults of other messages."""
     a = ctx.agent("a")
 
     def judged(message: Any) -> tuple[bool, list[str]]:
@@ -570,7 +570,7 @@ def sent_again_when_removed(ctx: Ctx) -> None:
 
 @scenario("log.removed", needs=("sqlite",))
 def removed(ctx: Ctx) -> None:
-    """The file goes, or another takes its place; what is accepted from then on is found by who opens the store."""
+    """The file goes, or another takes its place; later openers of the store find all that is accepted from then on."""
     nobody_finds = lost(ctx, with_all_that_changes)
     ctx.expect("comms.log.92", not nobody_finds, f"accepted, and found by nobody {'; '.join(nobody_finds)}")
 

@@ -1,4 +1,4 @@
-"""presence: what each agent says of itself, and counters that tell the truth."""
+"""presence: the report of each agent on itself, and counters that tell the truth."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def counters(ctx: Ctx) -> None:
     ctx.expect("comms.presence.09", steps == wanted, why)
     unfinished = (4, 4, 3, 3, 3, 2, 3, 3)
     ctx.expect("comms.presence.15", all(step[0] <= most for step, most in zip(steps, unfinished, strict=True)), why)
-    # What failed may be processed, too, each time or for good; and an error may be what failed for good.
+    # A failure may count as processed, too, each time or for good; and only a final failure may count as an error.
     processed = ([0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 1, 2, 2, 4, 4, 4], [0, 0, 1, 1, 1, 2, 2, 2])
     errors = ([0, 0, 0, 1, 1, 3, 3, 3], [0, 0, 0, 0, 0, 1, 1, 1])
     good = [step[1] for step in steps] in processed and [step[2] for step in steps] in errors

@@ -1,4 +1,4 @@
-"""retry: what failed comes back, three times at most, and then lies where it can be found."""
+"""retry: a failed message comes back, three times at most, and then lies where it can be found."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def broadcast(ctx: Ctx) -> None:
     name = send(a)
     failed = fail_for_good(ctx, b, name)
     letters = a.call("dead_letters")["dead_letters"]
-    if not failed and not letters:  # no third failure: what fails does not come back, or no broadcast does
+    if not failed and not letters:  # no third failure: no failed message comes back, or no broadcast does
         own = send(a, "b")
         fail(b, own)
         ctx.advance(LONG_MS)
@@ -198,7 +198,7 @@ def broadcast(ctx: Ctx) -> None:
 
 @scenario("retry.a_death_is_no_failure", needs=("clock",))
 def a_death_is_no_failure(ctx: Ctx) -> None:
-    """Claims that timed out are deliveries, not failures: the queue holds what failed three times."""
+    """Claims that timed out are deliveries, not failures: the queue holds messages that failed three times."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = send(a, "b")
     for _ in range(4):
@@ -212,12 +212,12 @@ def a_death_is_no_failure(ctx: Ctx) -> None:
 
 @scenario("retry.send_with_retry", needs=("send_with_retry",))
 def send_with_retry(ctx: Ctx) -> None:
-    """One message for one call, whatever its attempts; what cannot succeed is raised."""
+    """One message for one call, however many attempts it takes; an error that no retry can mend is raised."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = a.call("send_with_retry", to_agent="b", message_type="note", payload={"n": 1})["message_id"]
     got = receive(b)
     ctx.expect("comms.retry.20", [m["id"] for m in got] == [name], f"one call, b received {got}")
-    # Whoever tried again would first wait for 30 s or more, and is not waited for.
+    # A bus that tries again would first wait for 30 s or more; the kit does not wait that long.
     bad: Row = {"to_agent": "b", "message_type": "note", "payload": None}
     taken: Row = {**bad, "payload": {"n": 2}, "message_id": name}
     answers = [_given_up(ctx, wrong) for wrong in (bad, taken)]
@@ -229,7 +229,7 @@ def send_with_retry(ctx: Ctx) -> None:
 
 @scenario("retry.sends_the_same", needs=("send_with_retry", "clock"))
 def sends_the_same(ctx: Ctx) -> None:
-    """Said once or until it is sent, a message has the same members, and lives as long."""
+    """Sent by send_message or with retries, a message has the same members, and lives as long."""
     a, b = ctx.agent("a"), ctx.agent("b")
     said_with: list[Row] = [
         {},

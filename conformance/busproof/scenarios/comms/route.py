@@ -1,4 +1,4 @@
-"""route: who is shown which message, in which order; and how an answer finds its question."""
+"""route: which agent is shown which message, in which order; and how an answer finds its question."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def order(ctx: Ctx) -> None:
 
 @scenario("route.ties", needs=("clock",))
 def ties(ctx: Ctx) -> None:
-    """Of one priority and one moment: in the order of sending."""
+    """Messages of one priority and one moment come in the order of sending."""
     a, b = ctx.agent("a"), ctx.agent("b")
     names = [send(a, "b") for _ in range(12)]
     got = ids(receive(b))
@@ -73,7 +73,7 @@ def ties(ctx: Ctx) -> None:
 
 @scenario("route.limit")
 def limit(ctx: Ctx) -> None:
-    """At most as many as asked for; ten if nothing is said."""
+    """At most as many as asked for; ten by default."""
     a, b = ctx.agent("a"), ctx.agent("b")
     for _ in range(14):
         send(a, "b")
@@ -180,7 +180,7 @@ def response(ctx: Ctx) -> None:
 
 @scenario("route.response_to_broadcast")
 def response_to_broadcast(ctx: Ctx) -> None:
-    """Who claimed a broadcast is the sender of its answer (C5)."""
+    """The agent that claimed a broadcast is the sender of its answer (C5)."""
     a, b = ctx.agent("a"), ctx.agent("b")
     send(a, message_type="context.query", payload={"query": "q"}, correlation_id="c-2")
     request = receive(b)[0]
@@ -195,7 +195,7 @@ def response_to_broadcast(ctx: Ctx) -> None:
 
 @scenario("route.bad_response")
 def bad_response(ctx: Ctx) -> None:
-    """What is no envelope cannot be answered; a path outside of the artifacts is refused."""
+    """A value that is no envelope cannot be answered; a path outside of the artifacts is refused."""
     a, b = ctx.agent("a"), ctx.agent("b")
     send(a, "b", message_type="do")
     request = receive(b)[0]
@@ -212,7 +212,7 @@ def bad_response(ctx: Ctx) -> None:
 
 @scenario("route.answer_of_another")
 def answer_of_another(ctx: Ctx) -> None:
-    """One agent cannot answer what another was asked, nor a broadcast that it has not claimed (C26)."""
+    """One agent cannot answer a question to another, nor a broadcast that it has not claimed (C26)."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("c")
     told = []
     for to in ("b", None):
@@ -242,7 +242,7 @@ def answers_of_one_each(ctx: Ctx) -> None:
 
 @scenario("route.request", needs=("request", "wait"))
 def request(ctx: Ctx) -> None:
-    """The helper waits for its own answer, behind whatever else lies there, and completes it."""
+    """The helper waits for its own answer, behind all other messages that lie there, and completes it."""
     a, b = ctx.agent("a"), ctx.agent("b")
     for _ in range(15):
         send(b, "a", priority=10)
@@ -280,7 +280,7 @@ def request(ctx: Ctx) -> None:
 
 @scenario("route.a_stranger_claims", needs=("sqlite",))
 def a_stranger_claims(ctx: Ctx) -> None:
-    """What a process with SQLite bindings has taken or done is not shown, and a broadcast's row stays as it was."""
+    """A message that a process with SQLite bindings took or did is not shown, and a broadcast's row stays as it was."""
     a, b = ctx.agent("a"), ctx.agent("b")
     taken, done = send(a, "b"), send(a, "b")
     stranger_sends(ctx, "00000000-0000-4000-8000-000000000003", to_agent="b", timestamp="2026-01-10T14:00:00.5Z")
@@ -302,7 +302,7 @@ def a_stranger_claims(ctx: Ctx) -> None:
 
 @scenario("route.shown_is_claimable", needs=("clock", "sqlite"))
 def shown_is_claimable(ctx: Ctx) -> None:
-    """A message failed; a process with SQLite bindings took it when it was due; it is in that one's hands (C27)."""
+    """A message failed; a process with SQLite bindings took it when it was due; it is in that process's hands (C27)."""
     a, b = ctx.agent("a"), ctx.agent("b")
     taken, free = send(a, "b"), send(a, "b")
     for name in (taken, free):

@@ -1,4 +1,4 @@
-"""Scripts of `relay`, one module a noun. What the corpus decides needs none."""
+"""Scripts of `relay`, one module a noun. A row that the corpus decides needs none."""
 
 from busproof.scenarios.relay import export, lease, limit, log, presence, put_back, route
 

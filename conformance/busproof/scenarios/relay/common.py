@@ -1,4 +1,4 @@
-"""Small things that scripts of several nouns of `relay` say. The kit's hand is the agents, a session the bus."""
+"""Small helpers for the scripts of several nouns of `relay`. The kit's hand is the agents, a session the bus."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def write(ctx: Ctx, agents: RelayHand, sender: str, data: str, **more: Any) -> s
 
 
 def inbox(agents: RelayHand, name: str) -> list[bytes]:
-    """What stands in an inbox, by name."""
+    """The files in an inbox, by name."""
     return [one["data"] for one in agents._listed(agents.store / "agents" / name / "inbox")]
 
 
 def bodies(agents: RelayHand, name: str) -> list[str]:
-    """The bodies of what stands in an inbox."""
+    """The bodies of the files in an inbox."""
     return [data.decode(errors="replace").partition("\n\n")[2] for data in inbox(agents, name)]
 
 
@@ -70,7 +70,7 @@ def agent_of(ctx: Ctx, name: str) -> Row:
 
 
 def rows(ctx: Ctx, table: str) -> list[Row]:
-    """Of the ledger: as its tables say or, on a bus that has no such tables, as the bus tells them."""
+    """Rows of the ledger: from its tables or, on a bus that has no such tables, as the bus tells them."""
     if not ctx.has("sqlite"):
         return list(ctx.newest.call("dump")[table])
     with ledger(ctx) as db:
@@ -78,5 +78,5 @@ def rows(ctx: Ctx, table: str) -> list[Row]:
 
 
 def mode(path: Path) -> str:
-    """Permissions as chmod says them."""
+    """Permissions as chmod writes them."""
     return f"{path.lstat().st_mode & 0o777:o}"

@@ -12,7 +12,7 @@ from busproof.suite import Ctx
 
 @scenario("export.backup", needs=("backup",))
 def backup(ctx: Ctx) -> None:
-    """A copy that is whole; put back, it knows what was delivered."""
+    """A copy that is whole; put back, it knows which messages were delivered."""
     bus = ctx.agent("orchestrator")
     copy = ctx.store.parent / "copy.db"
     with hand(ctx, "ann", "bob") as agents:
@@ -40,7 +40,7 @@ def backup(ctx: Ctx) -> None:
 
 @scenario("export.metrics", needs=("metrics",))
 def metrics(ctx: Ctx) -> None:
-    """Text for Prometheus that counts messages by status and what waits, and tells how long what is done has taken."""
+    """Text for Prometheus that counts messages by status and those that wait, and tells how long finished ones took."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")

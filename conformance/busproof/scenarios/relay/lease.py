@@ -1,4 +1,4 @@
-"""lease: one orchestrator at a time, and what a dead one leaves."""
+"""lease: one orchestrator at a time, and the remains of a dead one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _after_one_of_the_same_number(ctx: Ctx, bus: Session) -> Refused | None:
 def _after_a_number_alone(ctx: Ctx, bus: Session) -> tuple[Refused | None, str]:
     """Another program's .lock may say no more than a process, as most do; it has ended, so nobody lives here.
 
-    What a .lock says is each bus's own affair, and one that cannot read this may say so. LOCKED says that one lives.
+    Each bus chooses the content of its .lock, and one that cannot read this may say so. LOCKED says that one lives.
     """
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -92,7 +92,7 @@ ODD_LOCKS: dict[str, Callable[[Path], object]] = {
 
 
 def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
-    """Whether a bus refuses such options, or such a ledger, is its own affair; one that does lets the next one in."""
+    """A bus may refuse such options, or such a ledger, or not; one that does lets the next one in."""
     early.call("close")
     bad = _opened(early, ctx, {"settle_ms": "soon", "rate_per_min": -1})
     refusal = _next(ctx)
@@ -119,7 +119,7 @@ def _after_a_refused_open(ctx: Ctx, early: Session) -> None:
 
 
 def _with_an_odd_lock(early: Session, ctx: Ctx, make: Callable[[Path], object]) -> Refused | None:
-    """How an open was refused while something that is no file stands at .lock, which goes again afterwards.
+    """How an open was refused while something that is no file stands at .lock; it is removed afterwards.
 
     A bus may need no such file, or put its own in the place. One that cannot says so: an error of the disk.
     """
@@ -152,7 +152,7 @@ def _next(ctx: Ctx) -> Refused | None:
 
 @scenario("lease.recovery", needs=("sqlite",))
 def recovery(ctx: Ctx) -> None:
-    """What was in hand when the orchestrator died is done by the next one, once."""
+    """The next orchestrator does the work that was in hand when the last one died, once."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
@@ -185,7 +185,7 @@ def recovery(ctx: Ctx) -> None:
 
 
 def _in_hand(ctx: Ctx, agents: RelayHand, file: str, data: str) -> None:
-    """As an orchestrator leaves it that dies: a row that is processing, and its file."""
+    """Leave a row that is processing, and its file, as a dying orchestrator does."""
     if row_of(ctx, file).get("status") == "failed":  # it gave up at once
         agents.write("ann", file, data, (ctx.now_ms - 1_000) * MS)
         with ledger(ctx) as db:
@@ -195,7 +195,7 @@ def _in_hand(ctx: Ctx, agents: RelayHand, file: str, data: str) -> None:
 
 @scenario("lease.busy", needs=("sqlite",))
 def busy(ctx: Ctx) -> None:
-    """A ledger that another program holds for a moment is waited for."""
+    """The bus waits for a ledger that another program holds for a moment."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann") as agents:
         bus.call("scan")
@@ -222,7 +222,7 @@ ROUNDS = 5  # passes that end before the kit has found them in their middle
 def interrupted(ctx: Ctx) -> None:
     """A pass that finds the ledger held in its middle, for longer than it waits, leaves the rest to the next one.
 
-    Once before anything of it came, and once when a part has come already and its messages are still in hand.
+    Once before any of its messages came, and once when a part has come already and its messages are still in hand.
     """
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
@@ -244,7 +244,7 @@ def interrupted(ctx: Ctx) -> None:
 
 
 def _is_interrupted(ctx: Ctx, bus: Session, agents: RelayHand, wanted: list[str], *, has_come: bool) -> bool:
-    """More messages, and a pass that cannot go on in its middle; False where it ended before it was found there."""
+    """Interrupt a pass over more messages in its middle; False where it ended before it was found there."""
     there = len(wanted)
     more = [f"{number:05} {'x' * 2_000}" for number in range(there, there + MANY)]
     for body in more:
@@ -279,7 +279,7 @@ STUBBORN = 'trap \'\' TERM; echo $$ > "$0.new"; mv "$0.new" "$0"; while :; do sl
 
 @scenario("lease.closing", needs=("spawn",))
 def closing(ctx: Ctx) -> None:
-    """An orchestrator that ends is alone until its agents have ended: who comes earlier is refused."""
+    """An orchestrator that ends is alone until its agents have ended: another that comes earlier is refused."""
     second = ctx.agent("another")
     second.call("close")
     told = ctx.store.parent / "pid"

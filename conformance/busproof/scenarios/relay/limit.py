@@ -1,4 +1,4 @@
-"""limit: permissions, links, and what a file may hold."""
+"""limit: permissions, links, and the content of files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ODD_CONTENTS = (
     "\u202e\n\n",
     "TO: \U0001f600\n\n",
 )
-# Times of files beyond what 64 bits of nanoseconds hold, a good two centuries before and after 1970: any program sets
-# such a one. A file system that cannot keep it keeps the next one that it can.
+# Times of files beyond the range of 64 bits of nanoseconds, a good two centuries before and after 1970: any program can
+# set one. A file system that cannot keep it keeps the next one that it can.
 ODD_TIMES_NS = (2**63, 10_413_792_000 * 1_000 * MS, -(2**63) - 1_000 * MS)
 
 
@@ -76,16 +76,16 @@ def declared(ctx: Ctx) -> None:
     ctx.expect("relay.limit.20", ok, why)
 
 
-SECRET = "1700000000000000000-0000aaaa.msg"  # of what stands outside, a message, older than anything that waits
+SECRET = "1700000000000000000-0000aaaa.msg"  # a message outside, older than any that waits
 SECRET_TEXT = "TO: ann\n\nsecret"
 HASH = "ab" + "0" * 62
-# Folders that an agent, or whoever shares its rights, may put something else in the place of.
+# Folders that an agent, or another program with its rights, may replace by something else.
 IN_AN_AGENT = ("outbox", "outbox/.pending", "inbox")
 
 
 @scenario("limit.links")
 def links(ctx: Ctx) -> None:
-    """Links lead nowhere, from the start or of a sudden: what is outside is not read, not moved, not written."""
+    """Links lead nowhere, old or sudden: files outside are not read, not moved, not written."""
     outside = _outside(ctx)
     before = _told(outside)
     home = ctx.store / "agents"
@@ -124,7 +124,7 @@ def links(ctx: Ctx) -> None:
 
 
 def _misnamed(bus: Session) -> list[Row]:
-    """Where the audit trail tells of one of the links, and not as of a link."""
+    """The audit records that tell of one of the links, but not as a link."""
     links = {
         f"agents/{name}/{place}"
         for when in ("first", "later")
@@ -135,7 +135,7 @@ def _misnamed(bus: Session) -> list[Row]:
 
 
 def _open_under_a_linked_lock(ctx: Ctx, bus: Session, target: Path) -> None:
-    """The lock is a link, too. Whether a bus opens the folder all the same is its affair: where it writes is not."""
+    """The lock is a link, too. A bus may still open the folder or not, but it may not write outside."""
     bus.call("close")
     lock = ctx.store / ".lock"
     lock.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ def _open_under_a_linked_lock(ctx: Ctx, bus: Session, target: Path) -> None:
 
 
 def date_of(ctx: Ctx) -> str:
-    """Of today, as the archive calls it."""
+    """The date of today, as the archive writes it."""
     return f"{datetime.fromtimestamp(ctx.now_ms / 1000, UTC):%Y-%m-%d}"
 
 
@@ -154,7 +154,7 @@ def _agents(when: str) -> list[str]:
 
 
 def _links(ctx: Ctx, when: str, target: Path) -> None:
-    """In the place of each folder of an agent of its own."""
+    """Put a link in the place of each folder, of a different agent for each."""
     for name, place in zip(_agents(when), IN_AN_AGENT, strict=True):
         folder = ctx.store / "agents" / name / place
         if folder.exists():
@@ -163,7 +163,7 @@ def _links(ctx: Ctx, when: str, target: Path) -> None:
 
 
 def _outside(ctx: Ctx) -> Path:
-    """A folder in which whoever follows a link finds what it looks for: a message, an attachment, an old half file."""
+    """A folder with a file for every bus that follows a link: a message, an attachment, an old half file."""
     outside = ctx.store.parent / "outside"
     (outside / ".pending").mkdir(parents=True)
     for path in (outside / SECRET, outside / ".pending" / SECRET, outside / HASH, outside / "1-0000aaab.msg.tmp"):
@@ -180,7 +180,7 @@ def _told(folder: Path) -> dict[str, tuple[str, int]]:
 
 @scenario("limit.odd_content")
 def odd_content(ctx: Ctx) -> None:
-    """No content ends the orchestrator, nor does what is no file, nor a time; what stands behind is delivered."""
+    """The orchestrator survives any content, any entry that is no file, and any time, and delivers the next message."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
@@ -198,7 +198,7 @@ def odd_content(ctx: Ctx) -> None:
             odd.append(file)
         folder = ctx.store / "attachments" / HASH[:2]
         folder.mkdir(parents=True, exist_ok=True)
-        os.mkfifo(folder / HASH)  # who opens it as a file waits for a writer
+        os.mkfifo(folder / HASH)  # a bus that opens it as a file waits for a writer
         odd += [write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{HASH}\n\nwith a fifo")]
         write(ctx, agents, "ann", "TO: bob\n\nbehind")
         bus.call("scan")  # from now on a time that lies ahead settles

@@ -29,7 +29,7 @@ PROMPT_CHARS = 500_000  # more than Linux gives as one argument (131,072), and l
 
 @scenario("log.tree")
 def tree(ctx: Ctx) -> None:
-    """Opening makes the tree; the ledger alone says what was done."""
+    """Opening makes the tree; the ledger alone tells which messages are done."""
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         names = {path.name for path in ctx.store.iterdir()}
@@ -55,7 +55,7 @@ def tree(ctx: Ctx) -> None:
 
 
 def _spawn_in_vain(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
-    """No system gives a program so long an argument: how such a request ends is free, and it leaves nothing in tmp."""
+    """No system gives a program so long an argument: such a request may end anyhow, but it leaves nothing in tmp."""
     bus.call("close")
     agents.config(clis={"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"]})
     bus = ctx.agent("orchestrator")
@@ -113,7 +113,7 @@ def _unique(db: sqlite3.Connection) -> list[list[str]]:
 
 @scenario("log.removed", needs=("sqlite",))
 def removed(ctx: Ctx) -> None:
-    """The ledger goes, or its copy takes its place: what a pass takes up from then on has its row there."""
+    """The ledger goes, or its copy takes its place: each message that a pass then takes up has its row there."""
     unknown = []
     with hand(ctx, "ann", "bob") as agents:
         for happens in (remove, put_a_copy):

@@ -22,8 +22,8 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 LINK = "linked"  # a root of config.json, as a person may have it: to the folder that is another one
-LONG_S = 20.0  # for a process to come, or to go; none is waited for longer than it takes
-# $0 is this file. What it was started with goes to a file of its name; a child of its own tells its pid. That child has
+LONG_S = 20.0  # for a process to come, or to go; no wait is longer than it takes
+# $0 is this file. It writes all that it was started with to a file of its name, and the pid of a child. That child has
 # forgotten its environment, by which a bus may know its own: it is in the agent's process group all the same.
 AGENT = f"""#!/bin/sh
 env -i {MARK}="${MARK}" sleep 600 &
@@ -48,7 +48,7 @@ trap late TERM
 """
 # It takes notice of SIGTERM, and goes on.
 STAYS = LATE.replace("sleep 600 &\n", "", 1).replace('echo "$!"', 'echo "$$"')
-# It is done with what it does a moment after SIGTERM, and says so. A busy machine is slow in starting more than that.
+# It finishes its work a moment after SIGTERM, and says so. A busy machine is slow in starting more than that.
 TIDIES = """#!/bin/sh
 tidied="$(dirname "$0")/tidied-$AGENT_RELAY_NAME"
 tidies() {
@@ -60,7 +60,7 @@ trap tidies TERM
 """
 GOES_ON = "while :; do sleep 0.1; done\n"
 TEXTS = {"claude": AGENT, "late": LATE + AGENT, "stays": STAYS + AGENT + GOES_ON, "tidies": TIDIES + AGENT}
-# What a process of an agent says of itself. However a bus starts it, it knows its folder; its child has forgotten that.
+# A process of an agent tells this of itself. However a bus starts it, it knows its folder; its child has forgotten it.
 SAYS = {
     "cmdline": re.compile(rb"sleep|/(%s)\.sh\0" % "|".join(TEXTS).encode()),
     "environ": re.compile(rb"(^|\0)AGENT_RELAY_DIR="),
@@ -105,7 +105,7 @@ def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers
 
 
 def said(ctx: Ctx, name: str) -> list[str]:
-    """What an agent of this name was started with: folder, COLOUR, name, root, two pids, arguments."""
+    """The things that an agent of this name was started with: folder, COLOUR, name, root, two pids, arguments."""
     path = ctx.store.parent / f"said-{name}"
     until(path.exists)
     return path.read_bytes().decode().split("\n", 6) if path.exists() else [""] * 7
@@ -139,7 +139,7 @@ def until(holds: object) -> None:
 
 @scenario("presence.spawn", needs=("spawn",))
 def spawn(ctx: Ctx) -> None:
-    """A spawn starts what CLI names, with all that the request says."""
+    """A spawn starts the program that CLI names, with all that the request says."""
     with started(ctx) as (agents, bus):
         work = ctx.store.parent / "work"
         prompt = 'do it; $(touch pwned) `id` "now"' + "".join(f"{sign}NAME: bob" for sign in NO_LINE_ENDS)
@@ -185,7 +185,7 @@ def spawn(ctx: Ctx) -> None:
 
 @scenario("presence.denied", needs=("spawn",))
 def denied(ctx: Ctx) -> None:
-    """What config.json does not allow is not started."""
+    """A program that config.json does not allow is not started."""
     with started(ctx) as (agents, bus):
         (ctx.store.parent / "work" / "out").symlink_to("/")
         work = ctx.store.parent / "work"
@@ -233,7 +233,7 @@ def _late(ctx: Ctx, name: str) -> str:
 
 @scenario("presence.late", needs=("spawn",))
 def late(ctx: Ctx) -> None:
-    """What an agent starts while it is being ended ends with it, if what it had started before does."""
+    """A process that an agent starts while it is being ended ends with it, if those it had started before do."""
     with started(ctx) as (agents, bus):
         for name in ("ann", "bob"):
             ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: late\n")
@@ -252,7 +252,7 @@ def late(ctx: Ctx) -> None:
 
 @scenario("presence.grace", needs=("spawn",))
 def grace(ctx: Ctx) -> None:
-    """Who is ended is told so first, and has a moment for what it does."""
+    """An agent that is ended is told so first, and has a moment to finish its work."""
     with started(ctx) as (agents, bus):
         for name in ("ann", "bob"):
             ask(ctx, agents, bus, "spawn", f"NAME: {name}\nCLI: tidies\n")
@@ -302,7 +302,7 @@ def _undisturbed(bus: Session) -> None:
 
 @scenario("presence.own_names", needs=("spawn",))
 def own_names(ctx: Ctx) -> None:
-    """What the orchestrator tells an agent of itself no message can say, even where config.json allows the names."""
+    """No message can set the variables that tell an agent its name and root, even where config.json allows it."""
     with started(ctx) as (agents, bus):
         ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
         is_told = said(ctx, "ann")[2:4] == ["ann", str(ctx.store)]
@@ -318,7 +318,7 @@ def own_names(ctx: Ctx) -> None:
 
 
 def _told(ctx: Ctx) -> set[Path]:
-    """What agents have said that were started, whatever name they were told."""
+    """The files of all agents that have spoken, under any name that they were told."""
     return {path for path in ctx.store.parent.glob("said-*") if path.suffix != ".new"}
 
 

@@ -1,4 +1,4 @@
-"""presence, after a copy of the ledger was put back: what runs is known, whatever the copy says."""
+"""presence, after a copy of the ledger was put back: running agents are known, whatever the copy says."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Step = Literal["spawn", "release", "backup", "restore"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where one agent is: does it run, and what of it is in the newest copy: nothing, this process, an earlier one."""
+    """Where one agent is: does it run, and does the newest copy have nothing of it, this process, or an earlier one?"""
 
     runs: bool = False
     copy: Literal["none", "idle", "running", "earlier"] = "none"
 
     def steps(self) -> list[Step]:
-        """What can be asked for here."""
+        """The steps that can be asked for here."""
         steps: list[Step] = ["release" if self.runs else "spawn", "backup"]
         return steps if self.copy == "none" else [*steps, "restore"]
 
     def after(self, step: Step) -> Place:
-        """A copy of what runs is one of an earlier process when that has ended."""
+        """The place after a step. A copy of a running process is one of an earlier process when that has ended."""
         match step:
             case "spawn":
                 return replace(self, runs=True)
@@ -41,7 +41,7 @@ class Place:
 
 @scenario("presence.put_back", needs=("spawn", "backup"))
 def put_back(ctx: Ctx) -> None:
-    """A copy of the ledger that is older than a spawn is put back: whom the orchestrator started it can still end."""
+    """A copy of the ledger from before a spawn is put back: the orchestrator can still end the agents it started."""
     with started(ctx) as (agents, bus):
         bus.call("backup", path=str(copy := ctx.store.parent / "copy.db"))
         for name in ("ann", "bob"):
@@ -80,7 +80,7 @@ def every_way(ctx: Ctx) -> None:
 
 
 def _way(place: Place, taken: set[tuple[Place, Step]]) -> list[Step]:
-    """The shortest to a step that was not taken, and that one; empty where none can be reached any more."""
+    """The shortest way to a step not yet taken, including that step; empty where none can be reached any more."""
     ways: list[tuple[Place, list[Step]]] = [(place, [])]
     seen = {place}
     for at, way in ways:  # grows as it is read
@@ -100,7 +100,7 @@ def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]
             ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
             pids.append(said(ctx, "ann")[4])
             told = ctx.store.parent / "said-ann"
-            if told.exists():  # kept, for who is left over to be ended by
+            if told.exists():  # kept, so that a process left over can be ended by it
                 told.rename(f"{told}.{len(pids)}")
         case "release":
             ask(ctx, agents, bus, "release", "NAME: ann\n")
@@ -112,7 +112,7 @@ def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]
 
 
 def _difference(ctx: Ctx, pids: list[str], *, runs: bool) -> str:
-    """Between what should run, what does, and what the ledger says of it."""
+    """How the wanted processes, the running ones and the ledger differ."""
     wanted = pids[-1:] if runs else []
     until(lambda: [pid for pid in pids if is_alive(pid)] == wanted)
     alive, row = [pid for pid in pids if is_alive(pid)], agent_of(ctx, "ann")

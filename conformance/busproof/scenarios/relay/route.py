@@ -39,7 +39,7 @@ def atomic(ctx: Ctx) -> None:
 
 @scenario("route.one_inbox_is_none")
 def one_inbox_is_none(ctx: Ctx) -> None:
-    """Where one recipient's inbox takes nothing, the others get what was sent to all, and what was sent with it."""
+    """Where one recipient's inbox takes nothing, the others get the message to all, and those sent with it."""
     bus = ctx.agent("orchestrator")
     names = ("ann", "bob", "cid", "dan")
     with hand(ctx, *names) as agents:
@@ -68,7 +68,7 @@ ODD_INBOXES: dict[str, Callable[[Path], object]] = {
 
 @contextlib.contextmanager
 def no_inbox(ctx: Ctx, name: str, make: Callable[[Path], object]) -> Iterator[None]:
-    """For a while something else stands in its place."""
+    """Put something else in the inbox's place for a while."""
     inbox = ctx.store / "agents" / name / "inbox"
     aside = ctx.store.parent / f"inbox-of-{name}"
     if was_there := inbox.exists():
@@ -83,13 +83,13 @@ def no_inbox(ctx: Ctx, name: str, make: Callable[[Path], object]) -> Iterator[No
 
 
 class _Events:
-    """What the system has told of a folder so far."""
+    """The events that the system has reported of a folder so far."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     def __call__(self) -> list[int]:
-        """Masks, in their order."""
+        """The new events' masks, in their order."""
         found, data = [], b""
         with contextlib.suppress(BlockingIOError):
             while more := os.read(self._fd, 65_536):

@@ -1,4 +1,4 @@
-"""Scripts of `timeline`, one module a noun. What one process can see of it, the corpus decides."""
+"""Scripts of `timeline`, one module a noun. The corpus decides all that one process can see of it."""
 
 from busproof.scenarios.timeline import cursor, file, log, retry
 

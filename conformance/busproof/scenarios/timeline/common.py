@@ -1,4 +1,4 @@
-"""Small things that scripts of several nouns of `timeline` say."""
+"""Small helpers for the scripts of several nouns of `timeline`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fetch(session: Session, wanted: Row, **params: Any) -> Row | None:
 
 
 def log(session: Session, timeline: str = "main", **params: Any) -> list[Row]:
-    """What a timeline sees."""
+    """The messages that a timeline sees."""
     messages: list[Row] = session.call("log", timeline=timeline, **{"limit": 1_000, **params})["messages"]
     return messages
 
@@ -73,7 +73,7 @@ def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def on_a_server(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, NatsServer]]:
-    """A session on a NATS server of its own, which others may reach, too."""
+    """A session on its own NATS server, which others may reach, too."""
     with closing(NatsServer()) as server:
         one = ctx.agent_in_real_time("near", backend="nats", nats_url=server.url, **options)
         try:
@@ -85,7 +85,7 @@ def on_a_server(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, NatsServer]
 
 @contextmanager
 def far_away(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, Session, Link]]:
-    """Two on one NATS server: the first by a link that can be cut, the second beside it."""
+    """Two sessions on one NATS server: the first by a link that can be cut, the second beside it."""
     with closing(NatsServer()) as server, link(urlsplit(server.url).port or 0) as way:
         urls = {"far": f"nats://127.0.0.1:{way.port}", "near": server.url}
         both = [ctx.agent_in_real_time(name, backend="nats", nats_url=url, **options) for name, url in urls.items()]

@@ -30,7 +30,7 @@ def one_each(ctx: Ctx) -> None:
 
 @scenario("cursor.dead_worker", needs=("clock", "sqlite"))
 def dead_worker(ctx: Ctx) -> None:
-    """A worker is killed with a message in hands; after the time-out another gets it, once."""
+    """A worker is killed with a message in hand; after the time-out another gets it, once."""
     first, second, third = (ctx.agent(name) for name in "abc")
     send(first, request(), "work")
     fetch(first, ANY_REQUEST)
@@ -50,9 +50,9 @@ def dead_worker(ctx: Ctx) -> None:
 
 @scenario("cursor.comes_back", ack_wait_ms=1_000)
 def comes_back(ctx: Ctx) -> None:
-    """A message whose time is over goes to whoever waits for it by then, though nobody does anything meanwhile.
+    """A message whose time is over goes to a worker that waits for it by then, though nobody does anything meanwhile.
 
-    How long that is, the session says that fetched it, not the one that fetched first.
+    The session that fetched it says how long that is, not the one that fetched first.
     """
     waiter, holder = ctx.agent_in_real_time("waiter"), ctx.agent_in_real_time("holder")
     patient = ctx.agent_in_real_time("patient", ack_wait_ms=60_000)
@@ -71,7 +71,7 @@ def comes_back(ctx: Ctx) -> None:
 
 
 def _behind_others(ctx: Ctx, worker: Session) -> None:
-    """What it wants lies behind more than a thousand of the same type that are not for it."""
+    """The wanted message lies behind more than a thousand of the same type that are not for this worker."""
     for n in range(1, MANY):
         send(worker, request(n, service="common"))
     wanted = send(worker, request(MANY, service="rare"))["number"]
@@ -82,7 +82,7 @@ def _behind_others(ctx: Ctx, worker: Session) -> None:
 
 @scenario("cursor.waits")
 def waits(ctx: Ctx) -> None:
-    """A fetch that waits gives what comes, and nothing after its time."""
+    """A fetch that waits gives the message that comes, and nothing after its time."""
     worker, sender = ctx.agent("w"), ctx.agent("s")
     began = time.monotonic()
     nothing = fetch(worker, ANY_REQUEST, wait_ms=300)
@@ -101,7 +101,7 @@ def waits(ctx: Ctx) -> None:
 
 @scenario("cursor.late_nak", needs=("nak",), is_long=True, ack_wait_ms=5_000)
 def late_nak(ctx: Ctx) -> None:
-    """Whose time is over gives back what another has by now: nobody else is given it, in that one's time."""
+    """A late worker gives back a message that another has by now: nobody else is given it in the other's time."""
     holder, late, third = (ctx.agent_in_real_time(name) for name in ("holder", "late", "third"))
     send(late, request())
     first = fetch(late, ANY_REQUEST)
@@ -118,7 +118,7 @@ def late_nak(ctx: Ctx) -> None:
 
 @scenario("cursor.done_or_not", needs=("nats",), ack_wait_ms=1_000)
 def done_or_not(ctx: Ctx) -> None:
-    """A worker loses its server, acknowledges, and dies: what was answered is done, what was not comes to another."""
+    """A worker loses its server, acknowledges, and dies: an answered ack is done, else another gets the message."""
     with far_away(ctx, ack_wait_ms=1_000) as (far, near, way):
         send(near, request())
         message = fetch(far, ANY_REQUEST)

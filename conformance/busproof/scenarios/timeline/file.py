@@ -1,4 +1,4 @@
-"""log: the file, and what verify finds in one that somebody has changed."""
+"""log: the file, and the faults that verify finds in one that somebody has changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, invoke, log, 
 from busproof.session import Session
 from busproof.suite import Ctx
 
-# A change that leaves the value as long as it was; of a number, one more.
+# A change that keeps the value's length; for a number, one more.
 CHANGES = {
     "subject": "substr(subject, 1, length(subject) - 1) || '9'",
     "nonce": "'other'",
@@ -27,7 +27,7 @@ CHANGES = {
     "previous": "'f' || substr(previous, 2)",
     "hash": "'g' || substr(hash, 2)",
 }
-# What no message holds: it is found, and stops nobody from looking at the rest.
+# Values that no message holds: each is found, and stops nobody from looking at the rest.
 UNFIT = {
     "subject": ("''", "'no subject'", "subject || '.9'", "x'00ff'"),
     "payload": ("'{'", "x'00ff'", "''"),
@@ -35,7 +35,7 @@ UNFIT = {
     "previous": ("''", "x'00ff'"),
     "hash": ("''", "x'00ff'"),
 }
-# A character of one field that goes to its neighbour: a hash that runs the fields together stays what it was.
+# A character of one field goes to its neighbour: a hash that runs the fields together stays the same.
 MOVED = (
     {"payload": "payload || substr(time_us, 1, 1)", "time_us": "CAST(substr(time_us, 2) AS INTEGER)"},
     {"nonce": "nonce || substr(payload, 1, 1)", "payload": "substr(payload, 2)"},
@@ -57,7 +57,7 @@ def tables(ctx: Ctx) -> None:
 
 
 def wanted_columns() -> dict[str, list[str]]:
-    """Of the contract's statements, as SQLite reads them."""
+    """The columns of the contract's statements, as SQLite reads them."""
     db = sqlite3.connect(":memory:")
     db.executescript(CONTRACT.tables)
     named = [
@@ -70,7 +70,7 @@ def wanted_columns() -> dict[str, list[str]]:
 
 
 def faults_of(session: Session, **params: Any) -> tuple[bool, set[tuple[str, int]]]:
-    """ok, and where verify finds a fault."""
+    """verify's ok, and the places where it finds a fault."""
     reply = session.call("verify", **params)
     return reply["ok"], {(one["timeline"], one["number"]) for one in reply["faults"]}
 
@@ -104,7 +104,7 @@ def tampering(ctx: Ctx) -> None:
 
 @scenario("log.whole_fields", needs=("sqlite", "verify"))
 def whole_fields(ctx: Ctx) -> None:
-    """Whatever its form, the hash is of every field, and of each alone: what moves from one to the next is found."""
+    """In any form, the hash is of every field, and of each alone: a character moved from one to the next is found."""
     writer = ctx.agent("w")
     send(writer, invoke(), 12)
     to = {"type": "delegate", "timeline": "main", "submission": "s1", "caller": "ann", "target": "bob"}
@@ -157,7 +157,7 @@ def cut_chain(ctx: Ctx) -> None:
 
 @scenario("log.remembered_head", needs=("sqlite", "verify"))
 def remembered_head(ctx: Ctx) -> None:
-    """The tail is cut off, and the head moved back with it: only who remembers the head can tell, and verify does."""
+    """The tail is cut off, and the head moved back: only a bus that remembers the head can tell, and verify does."""
     writer = ctx.agent("w")
     for n in range(1, 4):
         send(writer, request(n), {"n": n})
@@ -182,7 +182,7 @@ def remembered_head(ctx: Ctx) -> None:
 def damaged(ctx: Ctx) -> None:
     """Bytes stand where a result has a text: it is shown as damaged, and its agent has no older state meanwhile.
 
-    A subject that is none hides no other message.
+    An invalid subject hides no other message.
     """
     a = ctx.agent("a")
     for n in (1, 2):
@@ -208,7 +208,7 @@ def damaged(ctx: Ctx) -> None:
 
 
 def shown(session: Session, method: str, **params: Any) -> list[tuple[int, bool]] | str:
-    """The messages' numbers, and which are said to be damaged. A damaged one has not all that the protocol promises."""
+    """The messages' numbers, and which are said to be damaged. A damaged one lacks some of the promised fields."""
     try:
         reply = session.door.call(method, params)
     except DoorError as error:
@@ -218,7 +218,7 @@ def shown(session: Session, method: str, **params: Any) -> list[tuple[int, bool]
 
 
 def not_corrupt(session: Session, has_calls: bool) -> list[str]:
-    """Who would be answered with the damaged result, or with a state behind which it lies, and is not told so."""
+    """The calls that need the damaged result, or a state that it hides, and are not told so."""
     calls: dict[str, Row] = {"state": {"timeline": "main", "agent": "ann"}}
     if has_calls:
         dimensions = {name: one for name, one in invoke("s2").items() if name != "type"}
@@ -229,7 +229,7 @@ def not_corrupt(session: Session, has_calls: bool) -> list[str]:
 
 @scenario("log.removed", needs=("sqlite",))
 def removed(ctx: Ctx) -> None:
-    """The file goes, or another takes its place; what is accepted from then on is found by who opens the store."""
+    """The file goes, or another takes its place; later openers of the store find all that is accepted from then on."""
     nobody_finds = lost(ctx, with_all_that_changes)
     ctx.expect("timeline.log.50", not nobody_finds, f"accepted, and found by nobody {'; '.join(nobody_finds)}")
 

@@ -23,7 +23,7 @@ from busproof.scenarios.timeline.common import (
 from busproof.suite import Ctx
 
 NEW_TIMELINES = 5
-# What a hand that writes config.toml gets wrong: no TOML, no table, values of another kind, no such file.
+# The mistakes of a person who writes config.toml: no TOML, no table, values of another kind, no such file.
 BAD_QUEUES = (
     "[queue\n",
     'queue = "nats"\n',
@@ -70,7 +70,7 @@ def one_head(ctx: Ctx) -> None:
 
 
 def _with_strangers(ctx: Ctx) -> None:
-    """Programs that know only the seed's subjects write, too, twice in a row. Whether a bus shows it is its choice."""
+    """Programs that know only the seed's subjects write, too, twice in a row. A bus may show their messages or not."""
     with on_a_server(ctx) as (one, server):
         send(one, request(1), "first")
         for n in (2, 3):
@@ -86,13 +86,13 @@ def _with_strangers(ctx: Ctx) -> None:
 
 @scenario("log.refused_is_not_recorded")
 def refused_is_not_recorded(ctx: Ctx) -> None:
-    """What was refused stands nowhere, and what stands says that it was sent."""
+    """A refused message is recorded nowhere, and a recorded message says that it was sent."""
     writer = ctx.agent("w")
     send(writer, request(1), "first")
     tried = ((request(1), "other"), (request(2) | {"agent": ""}, "no name"), (request(3), "x" * 1_000_001))
     refusals = [writer.refusal("send", key=key, payload=payload) for key, payload in tried]
     told = [(one["payload"], one["status"]) for one in log(writer)]
-    # A bus may choose to take other content under one key, or so large a payload. What it took may stand there.
+    # A bus may choose to take other content under one key, or so large a payload. Such messages may stand there.
     taken = [(payload, "sent") for refusal, (_, payload) in zip(refusals, tried, strict=True) if refusal is None]
     sound = definite(refusals[1]) and all(refusal is None or definite(refusal) for refusal in refusals)
     ok = sound and told[:1] == [("first", "sent")] and all(one in taken for one in told[1:])
@@ -104,7 +104,7 @@ def refused_is_not_recorded(ctx: Ctx) -> None:
 
 
 def _faults_of_bad_queues(ctx: Ctx) -> list[str]:
-    """Where config.toml names no queue, a bus says so, or needs none of it; it does not fail without a word of why."""
+    """Where config.toml names no queue, a bus says so, or needs none; it does not fail without giving a reason."""
     path, faults = ctx.store / CONFIG_NAME, []
     good = path.read_bytes() if path.exists() else None
     late = ctx.agent("late")
@@ -124,7 +124,7 @@ def _faults_of_bad_queues(ctx: Ctx) -> list[str]:
 
 @scenario("log.killed")
 def killed(ctx: Ctx) -> None:
-    """Processes are killed in the middle of their work: what they had acknowledged stands, and the chain holds."""
+    """Processes are killed in the middle of their work: acknowledged messages stand, and the chain holds."""
     told: list[Row] = []
     for n in range(4):
         writer = ctx.agent(f"w{n}")

@@ -33,7 +33,7 @@ def of(key: Row) -> Row:
 
 
 def answered(ctx: Ctx, method: str, key: Row, wanted: Row, **more: Any) -> tuple[Row | DoorError, Row | None]:
-    """A call, and a worker that fetches what it sent and answers; the call's end, and what the worker got."""
+    """Make a call; a worker fetches its message and answers. Return the call's end, and the message the worker got."""
     caller, worker = ctx.agent("caller"), ctx.agent("worker")
     seen: list[Row | None] = []
 
@@ -165,7 +165,7 @@ def answered_while_away(ctx: Ctx) -> None:
 
 
 def _asked(session: Session) -> list[Row]:
-    """What stands on the timeline; nothing before its first message."""
+    """The messages on the timeline; none before its first message."""
     try:
         return log(session)
     except Refused:

@@ -1,4 +1,4 @@
-"""Small things that scripts of several nouns of `topics` say.
+"""Small helpers for the scripts of several nouns of `topics`.
 
 A topic is a lane of its own, and a server takes a second to start: scripts share one store, and each makes its own
 topics in it. A script that looks at the whole store, or spoils it, says `alone=True`.
@@ -64,12 +64,12 @@ def sync(session: Session, topic_id: str, *bodies: str, **params: Any) -> Row:
 
 
 def bodies(reply: Row) -> list[str]:
-    """What was received, in order."""
+    """The bodies of the received messages, in order."""
     return [message["content_markdown"] for message in reply["received"]]
 
 
 def seqs(reply: Row) -> list[int]:
-    """The numbers of what was received, in order."""
+    """The numbers of the received messages, in order."""
     return [message["seq"] for message in reply["received"]]
 
 
@@ -89,7 +89,7 @@ def turned_away(ctx: Ctx, row: str, told: str, *answers: Refused | None) -> None
 
 
 def all_answered(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
-    """What calls at once end in. Who was told at once that the file is busy, which is log.70's, asks again."""
+    """The results of calls at once. A call that is told at once of a busy file, which is log.70's, is repeated."""
     results = raced(ctx, *calls)
     busy = [number for number, one in enumerate(results) if isinstance(one, Refused) and one.code == "DB_BUSY"]
     if busy:
@@ -106,7 +106,7 @@ def is_recent(ctx: Ctx, value: object) -> bool:
 
 
 def server(session: Session) -> McpDoor:
-    """The session's MCP client, for what is not a tool: the text of the last answer, a cancel, a disconnect."""
+    """The session's MCP client, for all that is not a tool: the text of the last answer, a cancel, a disconnect."""
     if not isinstance(session.door, McpDoor):
         raise Lost("this session is not an MCP server")
     return session.door

@@ -1,7 +1,7 @@
-"""cursor: what a reader receives, where it stands afterwards, and how it waits for what is not there yet.
+"""cursor: which messages a reader receives, where it stands afterwards, and how it waits for new ones.
 
-The reader is the first session, so the bus that is judged; who writes may be the kit's own participant. A wait of
-WAIT_S is always ended by what its script does, unless the bus is at fault.
+The reader is the first session, so the bus that is judged; the writer may be the kit's own participant. A wait of
+WAIT_S is always ended by its script, unless the bus is at fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 WAIT_S = 20
-LONG_WAITS_S = (86_400, 2_147_484, 4_294_968, 2**53)  # a day; and what 32 bits of milliseconds do not hold
+LONG_WAITS_S = (86_400, 2_147_484, 4_294_968, 2**53)  # a day; and more milliseconds than 32 bits hold
 WAITS = 9  # of one session at once: more than a server has threads to give away
 # For a wait to begin; where that is too short, the script sees less and still says nothing wrong.
 PAUSE_S = 0.5
@@ -58,7 +58,7 @@ def pages(session: Session, topic_id: str, **params: Any) -> list[Row]:
 def while_waiting(
     session: Session, topic_id: str, act: Callable[[], object], *texts: str, **params: Any
 ) -> tuple[Row, float]:
-    """A sync that waits, and what is done meanwhile; the reply, and how many seconds it took."""
+    """Act while a sync waits; return the reply, and how many seconds it took."""
 
     waited, _ = waited_and_acted(session, topic_id, act, *texts, **params)
     return waited["reply"], waited["end_s"] - waited["start_s"]
@@ -67,7 +67,7 @@ def while_waiting(
 def waited_and_acted(
     session: Session, topic_id: str, act: Callable[[], object], *texts: str, **params: Any
 ) -> tuple[Row, Row]:
-    """The same; and when each of the two had its answers."""
+    """The same; return also when each of the two had its answers."""
 
     def wait() -> Row:
         start_s = time.monotonic()
@@ -88,8 +88,8 @@ def waited_and_acted(
 
 
 def wakes_itself(ctx: Ctx, session: Session, topic_id: str, act: Callable[[], object], **params: Any) -> Row | None:
-    """The reply to a wait that ends by what its own session does meanwhile, and how long it took; None where the
-    session was not answered as long as it waited, which is cursor.31's."""
+    """The reply to a wait that an act of its own session ends, and how long it took; None where the session was not
+    answered as long as it waited, which is cursor.31's."""
     waited, acted = waited_and_acted(session, topic_id, act, **params)
     took_s = waited["end_s"] - waited["start_s"]
     if took_s >= WAIT_S and acted["end_s"] > waited["end_s"]:
@@ -113,7 +113,7 @@ def restarted(ctx: Ctx, session: Session, tokens: dict[str, str]) -> Session:
 
 @scenario("cursor.own")
 def own(ctx: Ctx) -> None:
-    """A cursor is one agent's on one topic, and begins before the first message."""
+    """A cursor belongs to one agent on one topic, and begins before the first message."""
     reader, writer, other = (ctx.agent(name) for name in ("reader", "writer", "other"))
     first, second = topic(reader), topic(reader)
     for topic_id, texts in (first, "123"), (second, "4"):
@@ -135,7 +135,7 @@ def own(ctx: Ctx) -> None:
 
 @scenario("cursor.order")
 def order(ctx: Ctx) -> None:
-    """Oldest first by number, whoever sent it and whatever the clocks said."""
+    """Oldest first by number, regardless of senders and clocks."""
     topic_id, (reader, *writers) = lane(ctx, "reader", "one", "two")
     sent = [n for _ in range(4) for writer in writers for n in send(writer, topic_id, "x", "y")]
     if ctx.has("sqlite"):  # a clock that was set back
@@ -147,7 +147,7 @@ def order(ctx: Ctx) -> None:
 
 @scenario("cursor.max_items")
 def max_items(ctx: Ctx) -> None:
-    """Twenty unless told otherwise, never more than asked for, and it is said whether that was all."""
+    """Twenty by default, never more than asked for, and the reply says whether that was all."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     send(writer, topic_id, *map(str, range(25)))
     unsaid = len(look(reader, topic_id)["received"])
@@ -171,7 +171,7 @@ def max_items(ctx: Ctx) -> None:
 
 @scenario("cursor.include_self")
 def include_self(ctx: Ctx) -> None:
-    """A reader does not receive what it said itself, unless it asks for it."""
+    """A reader does not receive its own messages, unless it asks for them."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     sending = sync(reader, topic_id, "mine", auto_advance=False)
     send(writer, topic_id, "theirs")
@@ -205,7 +205,7 @@ def own_messages(ctx: Ctx) -> None:
 
 @scenario("cursor.auto_advance")
 def auto_advance(ctx: Ctx) -> None:
-    """What is returned is consumed, and nothing else."""
+    """The returned messages are consumed, and nothing else."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     send(writer, topic_id, *map(str, range(6)))
     page = sync(reader, topic_id, max_items=2, auto_advance=True)
@@ -248,7 +248,7 @@ def ack(ctx: Ctx) -> None:
 
 @scenario("cursor.bad_ack")
 def bad_ack(ctx: Ctx) -> None:
-    """What does not exist cannot be acknowledged, and such a call does nothing at all."""
+    """A message that does not exist cannot be acknowledged, and such a call changes nothing at all."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     (newest,) = send(writer, topic_id, "1")
     asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False}
@@ -303,7 +303,7 @@ def ack_of_sent(ctx: Ctx) -> None:
 
 @scenario("cursor.ack_with_auto_advance")
 def ack_with_auto_advance(ctx: Ctx) -> None:
-    """Who lets the cursor advance by itself has nothing to acknowledge."""
+    """A reader whose cursor advances by itself has nothing to acknowledge."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     (newest,) = send(writer, topic_id, "1")
     asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "ack_through": newest}
@@ -327,7 +327,7 @@ def reply_says_the_cursor(ctx: Ctx) -> None:
 
 @scenario("cursor.table")
 def table(ctx: Ctx) -> None:
-    """The file holds what the replies say, however the cursor was moved."""
+    """The file agrees with the replies, however the cursor was moved."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     sent = send(writer, topic_id, *"12345")
     told: list[int] = []
@@ -380,7 +380,7 @@ def statuses(ctx: Ctx) -> None:
 
 @scenario("cursor.wait")
 def wait(ctx: Ctx) -> None:
-    """A wait ends with a message, of another process or of this one."""
+    """A wait ends with a message, from another process or from this one."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     reply, took_s = while_waiting(reader, topic_id, lambda: send(writer, topic_id, "theirs"))
     good = bodies(reply) == ["theirs"] and took_s < WAIT_S
@@ -425,7 +425,7 @@ def wait(ctx: Ctx) -> None:
 
 @scenario("cursor.wait_for_others")
 def wait_for_others(ctx: Ctx) -> None:
-    """Who asks and waits for the answer is not woken by its own question, by other topics, or by others' syncs."""
+    """A reader that asks and waits is not woken by its own question, by other topics, or by others' syncs."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     elsewhere = topic(reader)
     join(writer, elsewhere)
@@ -446,7 +446,7 @@ def wait_for_others(ctx: Ctx) -> None:
 
 @scenario("cursor.renamed")
 def renamed(ctx: Ctx) -> None:
-    """Who joins under another name while it waits has read with the first one what it has read."""
+    """A reader that joins under another name while it waits has done its reading under the first name."""
     topic_id, (reader, writer) = lane(ctx, "a", "b")
     send(writer, topic_id, "1", "2")
     sync(reader, topic_id)
@@ -469,7 +469,7 @@ def renamed(ctx: Ctx) -> None:
 
 @scenario("cursor.closed_meanwhile")
 def closed_meanwhile(ctx: Ctx) -> None:
-    """A closed topic is read: who waits on it may have nothing more to hear, and has done nothing wrong."""
+    """A closed topic is read: a waiting reader may have nothing more to hear, and has done nothing wrong."""
     for news in ([], ["last words"]):
         topic_id, (reader, writer) = lane(ctx, "a", "b")
 
@@ -489,7 +489,7 @@ def closed_meanwhile(ctx: Ctx) -> None:
 
 @scenario("cursor.wait_blocks_nothing")
 def wait_blocks_nothing(ctx: Ctx) -> None:
-    """While a sync waits the session answers. What ends the wait is sent after the answers."""
+    """While a sync waits, the session answers. The message that ends the wait is sent after the answers."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
 
     def ping() -> None:
@@ -533,7 +533,7 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
 
 @scenario("cursor.two_waits")
 def two_waits(ctx: Ctx) -> None:
-    """A session may wait twice on a topic; what comes is given to one of the two."""
+    """A session may wait twice on a topic; a message that comes is given to one of the two."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
 
     def wait() -> Row:
@@ -554,14 +554,14 @@ def two_waits(ctx: Ctx) -> None:
 
 @scenario("cursor.cancel")
 def cancel(ctx: Ctx) -> None:
-    """A wait that is cancelled consumes nothing afterwards; what it sent can be sent again."""
+    """A wait that is cancelled consumes nothing afterwards; its own messages can be sent again."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     item = {"content_markdown": "mine", "client_message_id": unique("key")}
     waiting = {"topic_id": topic_id, "outbox": [item], "wait_seconds": WAIT_S}
     was_cancelled = server(reader).cancelled("sync", waiting, 2 * PAUSE_S)
     reader.call("ping")  # the cancel went before
     send(writer, topic_id, "news")
-    # A bus that gives back what it took may need a moment.
+    # A bus that gives back a message it took may need a moment.
     got = bodies(sync(reader, topic_id, outbox=[item], wait_seconds=5))
     ctx.expect(
         "topics.cursor.32",
@@ -588,7 +588,7 @@ def cancel(ctx: Ctx) -> None:
             was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 0}, PAUSE_S)
             reader.call("ping")  # the cancel went before
             db.execute("COMMIT")
-        if was_cancelled:  # a bus that answers at once where another writes has ended the call before
+        if was_cancelled:  # a bus that answers at once while another writes has ended the call before
             got = bodies(sync(reader, topic_id, wait_seconds=5))
             told = f"a sync was cancelled while it waited for the file's lock; the next one received {got}"
             ctx.expect("topics.cursor.32", got == ["waits for the lock"], told)
@@ -596,7 +596,7 @@ def cancel(ctx: Ctx) -> None:
 
 @scenario("cursor.deadline")
 def deadline(ctx: Ctx) -> None:
-    """What comes when the time is over is for the next sync."""
+    """A message that comes when the time is over is for the next sync."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     sync(reader, topic_id, wait_seconds=1)
     send(writer, topic_id, "1")
@@ -671,7 +671,7 @@ def lock_until_after_the_deadline(ctx: Ctx, topic_id: str, before: float, wait_s
 
 
 def _over_at(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> float:
-    """When a wait is surely over that has begun by the time of the answer, if anything shows it."""
+    """When a wait is surely over if it has begun by the time of this answer, as far as anything shows it."""
     until = time.monotonic() + 10 * wait_s
     while last_sync(ctx, topic_id) == before and time.monotonic() < until:
         time.sleep(0.01)
@@ -679,7 +679,7 @@ def _over_at(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> float:
 
 
 def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str) -> int:
-    """A stranger's message, in a transaction that is open."""
+    """Insert a stranger's message in the open transaction."""
     (seq,) = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
     db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (topic_id,))
     db.execute(
@@ -692,7 +692,7 @@ def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str) -> int:
 
 @scenario("cursor.disconnect")
 def disconnect(ctx: Ctx) -> None:
-    """What is sent after a waiting client went is there when it comes back: on each topic on which it waited."""
+    """A message sent after a waiting client left is there when it comes back: on each topic on which it waited."""
     reader, writer = ctx.agent("reader"), ctx.agent("writer")
     topics = [topic(reader) for _ in range(3)]
     tokens = {topic_id: join(reader, topic_id)["reclaim_token"] for topic_id in topics}
@@ -729,7 +729,7 @@ def disconnect(ctx: Ctx) -> None:
 
 @scenario("cursor.at_least_once")
 def at_least_once(ctx: Ctx) -> None:
-    """A killed reader receives again what it did not acknowledge; what advanced by itself it has had."""
+    """A killed reader receives unacknowledged messages again, but not those that its cursor passed by itself."""
     reader, writer = ctx.agent("reader"), ctx.agent("writer")
     careful, careless = topic(reader), topic(reader)
     tokens = {topic_id: join(reader, topic_id)["reclaim_token"] for topic_id in (careful, careless)}
@@ -774,7 +774,7 @@ def durable(ctx: Ctx) -> None:
 
 @scenario("cursor.reset")
 def reset(ctx: Ctx) -> None:
-    """A reader goes back, or forward, and nobody else with it."""
+    """A reader goes back, or forward, and nobody else does."""
     topic_id, (reader, writer, other) = lane(ctx, "reader", "writer", "other")
     elsewhere = topic(reader)
     for session in (reader, writer):
@@ -807,7 +807,7 @@ def reset(ctx: Ctx) -> None:
 
 @scenario("cursor.bad_reset")
 def bad_reset(ctx: Ctx) -> None:
-    """A cursor can only be set to what exists, by who has joined."""
+    """A cursor can only be set to a message that exists, by an agent that has joined."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     sent = send(writer, topic_id, *"12")
     sync(reader, topic_id, max_items=1)

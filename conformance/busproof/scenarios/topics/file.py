@@ -56,7 +56,7 @@ SEED_UNIQUE = {
 }
 SEED_KEYS = {"topics.log.34": "cursors", "topics.log.35": "agent_name_reservations"}
 
-# Every tool that needs no session that has joined: a bus may see that first.
+# Every tool that works without a join: a bus may check for the join first.
 ON_A_STRANGE_FILE: tuple[tuple[str, Row], ...] = (
     ("topic_create", {"name": "old"}),
     ("topic_list", {}),
@@ -83,7 +83,7 @@ def tables(ctx: Ctx) -> None:
         except sqlite3.OperationalError as error:
             version = [error]
         ctx.expect("topics.log.18", version == ["6"], f"schema_version in meta: {version}")
-    other = ctx.store / "odd #1 100%41 é?mode=ro&x"  # a path is a path, whatever a URI would make of it
+    other = ctx.store / "odd #1 100%41 é?mode=ro&x"  # a path is a path, even where a URI would read it differently
     other.mkdir()
     b = ctx.agent("b")
     b.call("open", store=str(other), options={})
@@ -97,7 +97,7 @@ def tables(ctx: Ctx) -> None:
 
 
 def column_faults(db: sqlite3.Connection, table: str, wanted: str) -> list[str]:
-    """What differs from the seed's columns. More columns are no fault, unless a writer must know them."""
+    """The differences from the seed's columns. More columns are no fault, unless a writer must know them."""
     have = {row["name"]: row for row in db.execute(f"SELECT * FROM pragma_table_info('{table}')")}
     faults = []
     for name, type_, *null in (column.split() for column in wanted.split(", ")):
@@ -117,7 +117,7 @@ def column_faults(db: sqlite3.Connection, table: str, wanted: str) -> list[str]:
 
 @scenario("log.indexes", needs=("sqlite",), alone=True)
 def indexes(ctx: Ctx) -> None:
-    """The file itself keeps what must be unique, and has the indexes that the seed names."""
+    """The file itself enforces uniqueness where it must, and has the indexes that the seed names."""
     topic(ctx.agent("a"))
     with database(ctx) as db:
         there = {table: index_columns(db, table) for table in ("topics", "messages")}
@@ -149,11 +149,11 @@ def index_columns(db: sqlite3.Connection, table: str) -> list[tuple[str, bool, l
 def first_calls(ctx: Ctx) -> None:
     """Servers whose first calls come together make one file between them, and none is turned away.
 
-    Two meet where there is no file, by luck at any step. Two meet at the file as another leaves it that has opened it
-    and not yet made its tables: both have seen that there is none before either can make one.
+    Two meet where there is no file, by luck at any step. Two meet at a file that another has opened without yet making
+    its tables: both have seen that there is none before either can make one.
     """
     for names in (("ada", "bob"), ("cy", "dan")):
-        pair = [ctx.agent(name) for name in names]  # not before: a bus may open the file as it is opened, not at a call
+        pair = [ctx.agent(name) for name in names]  # only now: a bus may open the file as it is opened, not at a call
         wanted = [unique() for _ in pair]
         calls = [lambda s=s, name=name: s.call("topic_create", name=name) for s, name in zip(pair, wanted, strict=True)]
         failed = [str(result) for result in raced(ctx, *calls) if isinstance(result, DoorError)]
@@ -214,7 +214,7 @@ def version_changes(ctx: Ctx) -> None:
 
 
 def strange_file(folder: Path, spoil: str) -> list[str]:
-    """A file with all of the seed's tables, and one topic in them, but another version. What is in it."""
+    """Make a file with all of the seed's tables, and one topic in them, but another version; return its content."""
     with joined(folder / DB_NAME) as db:
         db.executescript(TOPICS_TABLES)
         db.execute("INSERT INTO topics VALUES ('0123456789', 'old', 1.5, 'open', NULL, NULL, NULL)")
@@ -231,7 +231,7 @@ def dump(folder: Path) -> list[str]:
 
 @scenario("log.removed", needs=("sqlite",), alone=True)
 def removed(ctx: Ctx) -> None:
-    """The file goes, or another takes its place; what is accepted from then on is found by servers that start later."""
+    """The file goes, or another takes its place; servers that start later find all that is accepted from then on."""
     nobody_finds = lost(ctx, with_all_that_changes)
     ctx.expect("topics.log.81", not nobody_finds, f"accepted, and found by nobody {'; '.join(nobody_finds)}")
 
@@ -273,9 +273,9 @@ ODD_CELLS: tuple[tuple[str, object], ...] = (
 
 @scenario("log.odd_rows", needs=("sqlite",))
 def odd_rows(ctx: Ctx) -> None:
-    """A row that is no message of this bus's making does not stand between its reader and what came after it."""
+    """A row unlike any that this bus writes does not stand between its reader and the messages after it."""
     unread = _unread_after(ctx.agent("a"), ctx.store, ODD_CELLS)
-    other = ctx.store / "made by another"  # whose tables refuse no NULL
+    other = ctx.store / "made by another"  # its tables refuse no NULL
     other.mkdir()
     with joined(other / DB_NAME) as db:
         db.executescript(f"PRAGMA journal_mode = WAL; {TOPICS_TABLES}")
@@ -286,7 +286,7 @@ def odd_rows(ctx: Ctx) -> None:
 
 
 def _unread_after(agent: Session, store: Path, cells: Iterable[tuple[str, object]]) -> dict[str, list[str]]:
-    """What came instead of a message behind a row with such a cell, by the cell."""
+    """By the cell: the bodies that came instead of the message behind a row with such a cell."""
     unread = {}
     for column, value in cells:
         topic_id = topic(agent)
@@ -295,7 +295,7 @@ def _unread_after(agent: Session, store: Path, cells: Iterable[tuple[str, object
             row = {"topic_id": topic_id, "seq": 1, "message_id": unique()[-10:], "sender": "s", "message_type": "t"}
             row |= {"content_markdown": "odd", "created_at": 1.5, column: value}
             names = ", ".join(row)
-            with contextlib.suppress(sqlite3.IntegrityError):  # what the file itself refuses nobody stores
+            with contextlib.suppress(sqlite3.IntegrityError):  # nobody can store a row that the file itself refuses
                 db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
             db.execute("UPDATE topic_seq SET next_seq = 2 WHERE topic_id = ?", (topic_id,))
         try:
@@ -309,7 +309,7 @@ def _unread_after(agent: Session, store: Path, cells: Iterable[tuple[str, object
 
 @scenario("log.busy", needs=("sqlite",), is_long=True)
 def busy(ctx: Ctx) -> None:
-    """A lock is waited for; one that is not let go ends in DB_BUSY."""
+    """A call waits for a lock; one that is not let go ends in DB_BUSY."""
     topic_id, (a,) = lane(ctx, "a")
     other_id, closing_id = topic(a), topic(a)
     delayed = while_locked(
@@ -348,7 +348,7 @@ def while_locked(ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[],
 
 @scenario("log.whole", needs=("sqlite",), alone=True)
 def whole(ctx: Ctx) -> None:
-    """Who reads all the while sees all of an outbox or nothing of it."""
+    """A constant reader sees all of an outbox or nothing of it."""
     topic_id, (a,) = lane(ctx, "a")
     seen: list[str] = []
     for _ in range(TIMES):

@@ -35,14 +35,14 @@ def restart(ctx: Ctx, session: Session) -> None:
 
 
 def reservations(ctx: Ctx, topic_id: str) -> list[Row]:
-    """Who has a name on a topic, by name."""
+    """The holders of names on a topic, by name."""
     with database(ctx) as db:
         sql = "SELECT * FROM agent_name_reservations WHERE topic_id = ? ORDER BY agent_name"
         return [dict(row) for row in db.execute(sql, (topic_id,))]
 
 
 def called(session: Session, topic_id: str, name: str) -> set[str]:
-    """Join under a name: what the session is then called, by the reply and by a message; nothing if it is refused."""
+    """Join under a name; return the session's name in the reply and in a message, nothing if it is refused."""
     try:
         told = join(session, topic_id, agent_name=name)["agent_name"]
     except Refused:
@@ -77,7 +77,7 @@ def joins(ctx: Ctx) -> None:
 
 @scenario("lease.bad_join")
 def bad_join(ctx: Ctx) -> None:
-    """Who joins says one topic, which exists, and a name."""
+    """A join gives one topic, which must exist, and a name."""
     a = ctx.agent("a")
     name = unique()
     one = topic(a, name=name)
@@ -133,7 +133,7 @@ def reserved(ctx: Ctx) -> None:
 
 @scenario("lease.race")
 def race(ctx: Ctx) -> None:
-    """Of processes that want one name at once, one gets it."""
+    """When several processes want one name at once, one gets it."""
     sessions = [ctx.agent(name) for name in "abc"]
 
     def race_once() -> list[str]:
@@ -195,7 +195,7 @@ def restarted(ctx: Ctx) -> None:
 
 @scenario("lease.not_joined")
 def not_joined(ctx: Ctx) -> None:
-    """Who has not joined a topic does not read it and does not send to it."""
+    """An agent that has not joined a topic does not read it and does not send to it."""
     a = ctx.agent("a")
     one, two = topic(a), topic(a)
 
@@ -233,7 +233,7 @@ def text(ctx: Ctx) -> None:
 
 @scenario("lease.tokens")
 def tokens(ctx: Ctx) -> None:
-    """A token is 32 hexadecimal digits, and not the name's: another on each topic."""
+    """A token is 32 hexadecimal digits, and one name has a different token on each topic."""
     a = ctx.agent("a")
     got = [join(a, topic(a))["reclaim_token"] for _ in range(3)]
     good = all(re.fullmatch("[0-9a-fA-F]{32}", token) for token in got) and len(set(got)) == len(got)
@@ -242,7 +242,7 @@ def tokens(ctx: Ctx) -> None:
 
 @scenario("lease.secret")
 def secret(ctx: Ctx) -> None:
-    """Whoever has a token is its name's holder, so nothing that another session is shown has it."""
+    """A session with the token holds its name, so nothing that another session is shown contains the token."""
     one, (a, b) = lane(ctx, "a", "b")
     token = a.call("topic_join", topic_id=one, agent_name="a")["reclaim_token"]
     sync(a, one, outbox=[{"content_markdown": "alpha"}])
@@ -265,7 +265,7 @@ def secret(ctx: Ctx) -> None:
 
 @scenario("lease.expiry")
 def expiry(ctx: Ctx) -> None:
-    """Who has not been seen for a long time is not present, and keeps its name."""
+    """An agent that has not been seen for a long time is not present, and keeps its name."""
     one, (a, b) = lane(ctx, "a", "b")
     sync(b, one)
     with database(ctx) as db:
@@ -334,7 +334,7 @@ def table(ctx: Ctx) -> None:
 
 @scenario("lease.take_over")
 def take_over(ctx: Ctx) -> None:
-    """A name is one session's at a time: who claims it with the token has it, and the other writes no more (B10)."""
+    """A name is one session's at a time: the session that claims it by token has it, the other writes no more (B10)."""
     a, b = ctx.agent("a"), ctx.agent("b")
     one = topic(a)
     token = join(a, one)["reclaim_token"]
@@ -353,7 +353,7 @@ def take_over(ctx: Ctx) -> None:
 
 @scenario("lease.taken_over")
 def taken_over(ctx: Ctx) -> None:
-    """What lies unread is the new holder's: the old session neither reads it nor moves the cursor (B10)."""
+    """Unread messages are the new holder's: the old session neither reads them nor moves the cursor (B10)."""
     a, b, writer = ctx.agent("a"), ctx.agent("b"), ctx.agent("writer")
     one = topic(a)
     token = join(a, one)["reclaim_token"]
@@ -384,7 +384,7 @@ def taken_over(ctx: Ctx) -> None:
 
 @scenario("lease.closed")
 def closed(ctx: Ctx) -> None:
-    """Who joins by name means an open topic, unless it says otherwise."""
+    """A join by name means an open topic, unless it says otherwise."""
     a = ctx.agent("a")
     name = unique()
     one = topic(a, name=name)

@@ -12,13 +12,13 @@ from busproof.suite import Ctx
 
 
 def sending(session: Session, topic_id: str, *items: dict[str, Any]) -> Refused | None:
-    """What the bus says to an outbox of such items; each has a body, if it does not say otherwise."""
+    """The bus's answer to an outbox of such items; each has a body, unless it says otherwise."""
     outbox = [{"content_markdown": "x", **item} for item in items]
     return session.refusal("sync", topic_id=topic_id, outbox=outbox, wait_seconds=0)
 
 
 def cap(ctx: Ctx, row: str, what: str, taken: Refused | None, refused: Refused | None) -> None:
-    """The most is taken, and one more is refused."""
+    """The highest number is taken, and one more is refused."""
     good = taken is None and definite(refused, "INVALID_ARGUMENT")
     ctx.expect(row, good, f"{what}: the most: {said(taken)}; one more: {said(refused)}")
 
@@ -59,7 +59,7 @@ def agent_name(ctx: Ctx) -> None:
 
 @scenario("limit.max_items")
 def max_items(ctx: Ctx) -> None:
-    """Twenty messages in one answer; who asks for more is refused, or gets twenty."""
+    """Twenty messages in one answer; a reader that asks for more is refused, or gets twenty."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     for _ in range(3):
         sync(b, topic_id, *["x"] * 8)

@@ -30,19 +30,19 @@ LINE_ENDS = ("\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u
 
 
 def send(session: Session, topic_id: str, body: str = "m", **item: Any) -> Row:
-    """Send one message; what `sent` says of it, which may be nothing."""
+    """Send one message; return its entry in `sent`, which may be empty."""
     reply = sync(session, topic_id, outbox=[{"content_markdown": body, **item}])
     return dict(reply["sent"][0]["message"]) if reply["sent"] else {}
 
 
 def whole(session: Session, topic_id: str) -> list[Row]:
-    """The first twenty messages of the topic, whoever sent them."""
+    """The first twenty messages of the topic, from all senders."""
     session.call("cursor_reset", topic_id=topic_id, last_seq=0)
     return list(sync(session, topic_id, include_self=True, auto_advance=False)["received"])
 
 
 def invalid(refusal: Refused | None) -> bool:
-    """INVALID_ARGUMENT; or the protocol's own word for it, where a server's library looks before the tool does."""
+    """Is it INVALID_ARGUMENT, or the protocol's own word where a server's library looks before the tool does?"""
     return definite(refusal, "INVALID_ARGUMENT", "-32602")
 
 
@@ -51,7 +51,7 @@ def invalid(refusal: Refused | None) -> bool:
 
 @scenario("log.ids")
 def ids(ctx: Ctx) -> None:
-    """Ids are short, and each another, whoever gives them."""
+    """Ids are short and all different, whichever process gives them."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     other_id = topic(b)
     join(b, other_id)
@@ -60,7 +60,7 @@ def ids(ctx: Ctx) -> None:
         send(session, to, "the same words").get("message_id", "")
         for session, to in ((a, topic_id), (b, topic_id), (b, other_id), (a, topic_id), (b, topic_id))
     ]
-    may_be_one = {topics.pop()}  # of the same name; whether that makes another one is of another row
+    may_be_one = {topics.pop()}  # of the same name; another row decides whether that makes another topic
     good = len({*topics}) == 3 and not may_be_one & {topic_id, other_id} and len({*messages}) == 5
     ctx.expect("topics.log.37", good, f"topics are {topics} and {may_be_one}, 5 messages {messages}")
     strange = [name for name in topics + messages if not re.fullmatch("[0-9a-f]{10}", name)]
@@ -79,7 +79,7 @@ def times(ctx: Ctx) -> None:
 
 @scenario("log.seq")
 def seq(ctx: Ctx) -> None:
-    """Each topic counts 1, 2, 3, whoever sends, and whatever is refused or sent twice."""
+    """Each topic counts 1, 2, 3 for all senders together, also after sends that are refused or repeated."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     other_id = topic(a)
     join(a, other_id)
@@ -114,7 +114,7 @@ def seq_table(ctx: Ctx) -> None:
 
 
 def next_seq(ctx: Ctx, topic_id: str) -> int | None:
-    """What the table says."""
+    """The number in the table."""
     with database(ctx) as db:
         row = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
         return None if row is None else row[0]
@@ -125,7 +125,7 @@ def next_seq(ctx: Ctx, topic_id: str) -> int | None:
 
 @scenario("log.restart")
 def restart(ctx: Ctx) -> None:
-    """What was sent is there after its sender's death."""
+    """A sent message is there after its sender's death."""
     topic_id, (a,) = lane(ctx, "a")
     sync(a, topic_id, "1", "2")
     sync(a, topic_id, "3")
@@ -138,7 +138,7 @@ def restart(ctx: Ctx) -> None:
 
 @scenario("log.sent")
 def sent(ctx: Ctx) -> None:
-    """The sender learns what was stored, under which numbers."""
+    """The sender learns which messages were stored, and under which numbers."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     reply = sync(a, topic_id, "1", "2", "3")
     told = sorted((record["message"] for record in reply["sent"]), key=lambda message: message["seq"])
@@ -155,7 +155,7 @@ def sent(ctx: Ctx) -> None:
 
 @scenario("log.fields")
 def fields(ctx: Ctx) -> None:
-    """A message is what its sender said; sender and reader are told the same."""
+    """A message is as its sender wrote it; sender and reader are told the same."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     before_s = ctx.now_s
     records = {
@@ -220,7 +220,7 @@ def reply_to(ctx: Ctx) -> None:
 
 @scenario("log.text")
 def text(ctx: Ctx) -> None:
-    """Who sees only text can read the messages."""
+    """A client that sees only text can read the messages."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     words = [unique("word"), unique("word")]
     sync(b, topic_id, *words)
@@ -229,13 +229,13 @@ def text(ctx: Ctx) -> None:
     ctx.expect("topics.log.68", all(word in shown for word in words), f"{words} were sent; the text: {shown!r}")
     words = [unique("word") for _ in range(20)]
     sync(b, topic_id, *words)
-    sync(a, topic_id, *(unique("mine") for _ in range(50)))  # what one sync says at most
+    sync(a, topic_id, *(unique("mine") for _ in range(50)))  # the most that one sync says
     missing = [word for word in words if word not in server(a).text]
     ctx.expect("topics.log.68", not missing, f"20 messages came beside 50 that were sent; the text lacks {missing}")
     for odd in ("", "x"):  # wherever it is cut, no sign beyond 16 bits is cut in two
         long = odd + "\N{GRINNING FACE}" * 30_000
         if b.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[{"content_markdown": long}]):
-            sync(b, topic_id, long[:15_000])  # of a bus that counts in bytes
+            sync(b, topic_id, long[:15_000])  # for a bus that counts in bytes
         sync(a, topic_id)
         cut = [char for char in server(a).text if "\ud800" <= char <= "\udfff"]
         ctx.expect("topics.log.68", not cut, f"the text for people of a long body holds half a character: {cut}")
@@ -252,7 +252,7 @@ def forged_header(ctx: Ctx) -> None:
         sync(a, topic_id)
         seen.append([line for line in server(a).text.splitlines() if author in line])
     headers = seen[1]
-    long = "so it went on. " * 4_268  # 64,020 characters: whoever shortens a body quotes what is left of it, too
+    long = "so it went on. " * 4_268  # 64,020 characters: a bus that shortens a body quotes the remainder, too
     for end, before in (*((end, "") for end in LINE_ENDS), ("\n", long)):
         sync(b, topic_id, end.join(("so it began:", before[:1_000], *headers, "m", before, *headers, "m")))
         sync(a, topic_id)
@@ -302,7 +302,7 @@ def bad_outbox(ctx: Ctx) -> None:
 
 @scenario("log.all_or_none")
 def all_or_none(ctx: Ctx) -> None:
-    """One bad item, or a bad argument beside them, and no item is stored."""
+    """After one bad item, or a bad argument beside the items, no item is stored."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     good = {"content_markdown": "good", "client_message_id": "k"}
     bad: tuple[tuple[list[Any], Row], ...] = (
@@ -343,7 +343,7 @@ def errors(ctx: Ctx) -> None:
 
 @scenario("log.idempotent")
 def idempotent(ctx: Ctx) -> None:
-    """A retry with the same client_message_id is the message that is there."""
+    """A retry with the same client_message_id gives the message that is there."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     item = {"content_markdown": "m", "message_type": "note", "metadata": {"n": 1}, "client_message_id": "k"}
     first, again = (sync(a, topic_id, outbox=[item]) for _ in range(2))
@@ -376,7 +376,7 @@ def idempotent(ctx: Ctx) -> None:
 
 @scenario("log.retry_much_later")
 def retry_much_later(ctx: Ctx) -> None:
-    """Who was away for long does not know what was stored, and asks by sending again."""
+    """An agent that was away for long does not know what was stored, and asks by sending again."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     item = {"content_markdown": "m", "client_message_id": "k"}
     sync(a, topic_id, outbox=[item])
@@ -391,7 +391,7 @@ def retry_much_later(ctx: Ctx) -> None:
 
 @scenario("log.idempotent_json")
 def idempotent_json(ctx: Ctx) -> None:
-    """Whether two objects are the same is JSON's question, and not that of a language where true is 1."""
+    """JSON decides whether two objects are the same, not a language where true is 1."""
     topic_id, (a,) = lane(ctx, "a")
     item = {"content_markdown": "m", "client_message_id": "k"}
     deep = [1, {"x": 2, "y": [{"p": 3, "q": 4}]}]
@@ -406,7 +406,7 @@ def idempotent_json(ctx: Ctx) -> None:
 
 @scenario("log.idempotent_key")
 def idempotent_key(ctx: Ctx) -> None:
-    """Who else uses the key, or where else, does not matter."""
+    """Uses of the key by other agents, or on other topics, do not matter."""
     topic_id, (a, b) = lane(ctx, "a", "b")
     other_id = topic(a)
     join(a, other_id)
@@ -420,7 +420,7 @@ def idempotent_key(ctx: Ctx) -> None:
 
 @scenario("log.retry_after_close")
 def retry_after_close(ctx: Ctx) -> None:
-    """Who does not know whether a send was stored can ask after the topic closed, too."""
+    """An agent that does not know whether a send was stored can ask after the topic closed, too."""
     topic_id, (a,) = lane(ctx, "a")
     stored = send(a, topic_id, client_message_id="k")
     a.call("topic_close", topic_id=topic_id)
@@ -442,7 +442,7 @@ def idempotent_race(ctx: Ctx) -> None:
     for key in keys:
         at_once(*(sender(session, topic_id, key) for session in (a, a, b)))
     seen = sorted(message["content_markdown"] for message in whole(a, topic_id))
-    # Of the one that lost the name some are refused (B10), which is well.
+    # Some calls of the process that lost the name are refused (B10), rightly.
     ctx.expect("topics.log.67", seen == ["k0", *keys], f"sent several times each: k0 to k6; stored: {seen}")
 
 

@@ -1,4 +1,4 @@
-"""presence: who synced lately. Where the seed speaks of time, rows are put back in time; nothing is slept for."""
+"""presence: the agents that synced lately. Where the seed speaks of time, rows are put back in time; no sleeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SLACK_S = 1.0  # for a bus that keeps whole seconds
 
 
 def peers(session: Session, topic_id: str, **params: int) -> dict[str, Row]:
-    """Who is present, in the order of the answer, by name."""
+    """The peers that are present, in the order of the answer, by name."""
     told = session.call("topic_presence", topic_id=topic_id, **params)["peers"]
     return {peer["agent_name"]: peer for peer in told}
 
@@ -51,7 +51,7 @@ def peers_of_a_topic(ctx: Ctx) -> None:
     cursors = {"a": sync(a, topic_id, "one", "two")["cursor"], "b": sync(b, topic_id)["cursor"]}
     synced = ctx.now_s
     by_a, by_b = peers(a, topic_id), peers(b, topic_id)
-    # Whether those who ask are peers of themselves, the seed does not say.
+    # The seed does not say whether an agent that asks is a peer of itself.
     good = "b" in by_a and "a" in by_b and {*by_a, *by_b} <= {"a", "b"}
     ctx.expect("topics.presence.01", good, f"a and b have synced; a sees {[*by_a]} and b sees {[*by_b]}")
     wrong = [
@@ -117,7 +117,7 @@ def touched(ctx: Ctx) -> None:
 
 @scenario("presence.bad_arguments")
 def bad_arguments(ctx: Ctx) -> None:
-    """A window and a limit are more than nothing, and a topic exists."""
+    """A window and a limit must be more than nothing, and the topic must exist."""
     a = ctx.agent("a")
     topic_id = topic(a)
     join(a, topic_id)

@@ -36,7 +36,7 @@ def stored(ctx: Ctx, topic_id: str) -> Row:
 
 
 def listed(session: Session, among: list[str], **params: Any) -> list[str]:
-    """What topic_list shows of these topics; other scripts make topics too."""
+    """The entries of topic_list for these topics; other scripts make topics too."""
     shown = [row["topic_id"] for row in session.call("topic_list", **params)["topics"]]
     return [topic_id for topic_id in shown if topic_id in among]
 
@@ -62,7 +62,7 @@ def create(ctx: Ctx) -> None:
 
 @scenario("route.reuse")
 def reuse(ctx: Ctx) -> None:
-    """Agents that agree on a name meet on its newest open topic; who wants another asks for it."""
+    """Agents that agree on a name meet on its newest open topic; an agent that wants another asks for it."""
     a = ctx.agent("a")
     name = unique()
     first = a.call("topic_create", name=name)["topic_id"]
@@ -162,7 +162,7 @@ def resolve(ctx: Ctx) -> None:
 
 @scenario("route.not_found")
 def not_found(ctx: Ctx) -> None:
-    """What is not there is TOPIC_NOT_FOUND."""
+    """A topic that is not there is TOPIC_NOT_FOUND."""
     a = ctx.agent("a")
     topic(a)
     answers = [a.refusal("topic_resolve", name=unique("nobody")), a.refusal("topic_close", topic_id="00000dead0")]
@@ -172,7 +172,7 @@ def not_found(ctx: Ctx) -> None:
 
 @scenario("route.close")
 def close(ctx: Ctx) -> None:
-    """Nobody sends to a closed topic, who closed it included; what was sent before is still read."""
+    """Nobody sends to a closed topic, not even the agent that closed it; earlier messages are still read."""
     one, (a, b) = lane(ctx, "a", "b")
     sync(a, one, "before")
     reply = a.call("topic_close", topic_id=one)
@@ -228,7 +228,7 @@ def closed_is_not_reused(ctx: Ctx) -> None:
 
 @scenario("route.bad_arguments")
 def bad_arguments(ctx: Ctx) -> None:
-    """What is missing or of another type is INVALID_ARGUMENT."""
+    """An argument that is missing or of another type is INVALID_ARGUMENT."""
     a = ctx.agent("a")
     topic(a)
     answers = [
@@ -257,7 +257,7 @@ def bad_status(ctx: Ctx) -> None:
 
 @scenario("route.two_processes")
 def two_processes(ctx: Ctx) -> None:
-    """A topic that one process makes the other finds at once, and one that it closes is closed for the other."""
+    """When one process makes a topic, the other finds it at once; when one closes it, it is closed for the other."""
     a, b = ctx.agent("a"), ctx.agent("b")
     seen = []
     for maker, other in ((a, b), (b, a)):

@@ -27,13 +27,13 @@ BETTER = 30  # matches elsewhere, more than a search shows
 
 
 def search(session: Session, query: str, **params: Any) -> list[Row]:
-    """What a search finds."""
+    """The results of a search."""
     found: list[Row] = session.call("messages_search", query=query, **params)["results"]
     return found
 
 
 def find(session: Session, query: str, **params: Any) -> list[str]:
-    """The bodies of what a search finds."""
+    """The bodies of a search's results."""
     results = search(session, query, include_content=True, **params)
     return [str(result.get("content_markdown")) for result in results]
 
@@ -45,7 +45,7 @@ def send(session: Session, topic_id: str, *bodies: str) -> list[Row]:
 
 @scenario("search.everywhere")
 def everywhere(ctx: Ctx) -> None:
-    """One search finds what was said on any topic, also for one that has joined none of them."""
+    """One search finds messages on any topic, also for an agent that has joined none of them."""
     a, b = ctx.agent("a"), ctx.agent("b")
     word, topics = unique("word"), [topic(a), topic(a)]
     for topic_id in topics:
@@ -60,7 +60,7 @@ def everywhere(ctx: Ctx) -> None:
 
 @scenario("search.within")
 def within(ctx: Ctx) -> None:
-    """With a topic_id, only what was said on that topic."""
+    """With a topic_id, only messages on that topic."""
     a = ctx.agent("a")
     word, topics = unique("word"), [topic(a), topic(a)]
     for topic_id in topics:
@@ -74,7 +74,7 @@ def within(ctx: Ctx) -> None:
     join(a, topics[1])
     for number in range(BETTER):
         send(a, topics[1], f"{rare} {rare} {number}")
-    # By words alone: what lies near by meaning may be found beside it, and before it.
+    # By words alone: messages that are near by meaning may be found beside it, and before it.
     counts = [len(search(a, rare, topic_id=topics[0], mode="fts", **params)) for params in ({}, {"limit": 1})]
     why = f"{BETTER} messages of another topic say it more often, one of this one once: it was found {counts} times"
     ctx.expect("topics.search.02", counts == [1, 1], why)
@@ -135,7 +135,7 @@ def unknown_topic(ctx: Ctx) -> None:
 
 @scenario("search.limit")
 def limit(ctx: Ctx) -> None:
-    """No more results than asked for, and twenty if nobody said how many."""
+    """No more results than asked for, and twenty by default."""
     topic_id, (a,) = lane(ctx, "a")
     word = unique("word")
     for start in (0, 8, 16):
@@ -201,7 +201,7 @@ def degraded(ctx: Ctx) -> None:
     ctx.expect("topics.search.15", not silent, f"searches for what cannot be had: {silent}")
 
 
-# Each is a message, too: whatever "words" means to a bus, that one has them all. ONE and TWO become unique words.
+# Each is a message, too: it has all the words, by any bus's notion of "words". ONE and TWO become unique words.
 QUERIES = (
     "ONE TWO",
     "ONE NOT TWO",
@@ -247,7 +247,7 @@ def quoted(ctx: Ctx) -> None:
                 continue
             if query != one and f"say {query}" not in found[query]:
                 wrong.append(f"{query} by {mode} does not find itself, but {found[query]}")
-    # What an operator would add to the words alone, by fts.
+    # The results that an operator would add to the words alone, by fts.
     for query, words, extra in ((f"{one}*", one, f"{one}tail"), (f"{one} OR {two}", f"{one} {two}", one)):
         if extra in found[query] and extra not in found[words]:
             wrong.append(f"{query} finds {extra}, which {words} does not")
@@ -261,7 +261,7 @@ UNLIKE = ("a", "b")
 
 @scenario("search.all_words")
 def all_words(ctx: Ctx) -> None:
-    """Where two words show only what holds both, they do so as well if they look alike."""
+    """Where two words show only messages with both, they do so as well if they look alike."""
     topic_id, (a,) = lane(ctx, "a")
     word = unique("word")
     send(a, topic_id, *(f"{word}{n}{end}" for n, ends in enumerate((UNLIKE, *ALIKE)) for end in ends))
@@ -282,7 +282,7 @@ def snippets(ctx: Ctx) -> None:
     _, (a,) = lane(ctx, "a")
     faces = "\N{GRINNING FACE}" * 2_000  # cut at an odd or an even place, no half of one is left
     for before, after in (("before it, " * 60, "after it, " * 60), (f"x {faces} ", f" {faces}"), (faces, f"y {faces}")):
-        topic_id = topic(a)  # of its own: what lies near by meaning is no third hit
+        topic_id = topic(a)  # of its own: no message near by meaning is a third hit
         join(a, topic_id)
         word = unique("word")
         body = f"{before}here is the {word} in the middle, {after}end"
@@ -341,7 +341,7 @@ def insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, seq: int, body: str)
 
 @scenario("search.read_only", needs=("sqlite",))
 def read_only(ctx: Ctx) -> None:
-    """A search reads: cursors stay as they are, also where there is none yet, and what was found is still unread."""
+    """A search reads: cursors stay as they are, also where there is none yet, and found messages are still unread."""
     topic_id, (a, b, c) = lane(ctx, "a", "b", "c")
     word = unique("word")
     sync(b, topic_id)

@@ -8,7 +8,7 @@ from busproof.scenarios.topics.common import bodies, join, lane, scenario, serve
 from busproof.session import Session
 from busproof.suite import Ctx
 
-# What each tool takes, those that are required with a *, and the defaults that the seed gives.
+# The arguments of each tool, the required ones with a *, and the defaults that the seed gives.
 TOOLS = {
     "ping": "",
     "topic_create": "",
@@ -28,7 +28,7 @@ DEFAULTS: dict[str, Row] = {
     "topic_presence": {"window_seconds": 300, "limit": 200},
     "messages_search": {"mode": "hybrid", "limit": 20, "include_content": False},
 }
-# Where the seed states none: a default that a schema states is what the tool does.
+# Where the seed states none: the tool behaves as the default in its schema says.
 UNSTATED: dict[str, Row] = {
     "topic_create": {"mode": "reuse"},
     "topic_list": {"status": "open"},
@@ -55,7 +55,7 @@ def ping(ctx: Ctx) -> None:
 
 
 def walk(a: Session) -> dict[str, Refused | None]:
-    """A short life with every tool; what each was refused with."""
+    """A short life with every tool; the refusal of each call."""
     name = unique()
     refused = {"ping": a.refusal("ping"), "topic_create": a.refusal("topic_create", name=name)}
     refused["topic_list"] = a.refusal("topic_list")
@@ -106,7 +106,7 @@ def tools(ctx: Ctx) -> None:
 
 @scenario("log.output_schemas")
 def output_schemas(ctx: Ctx) -> None:
-    """What a tool answers is described."""
+    """A tool's answers are described."""
     a = ctx.agent("a")
     listed = {tool["name"]: tool.get("outputSchema") for tool in a.call("tools.list")["tools"]}
     # The official client holds each answer against the schema, and ends the session over one that differs.
@@ -134,7 +134,7 @@ def hints(ctx: Ctx) -> None:
 
 @scenario("log.handshake")
 def handshake(ctx: Ctx) -> None:
-    """A version that nobody serves is answered with the latest that this server does."""
+    """A version that nobody serves is answered with the latest that this server serves."""
     a = ctx.agent("a")
     nobodys = ("1999-01-01", "2025-01-01", "2025-05-05", "2999-01-01")  # also between versions that there are
     told = {version: handshaken(a, version) for version in (*nobodys, *MCP_VERSIONS)}

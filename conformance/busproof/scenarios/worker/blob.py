@@ -48,7 +48,7 @@ def stored_large(ctx: Ctx, session: Any, message_id: str) -> str:
 
 @scenario("blob.boundary", needs=("sqlite",))
 def boundary(ctx: Ctx) -> None:
-    """4096 bytes of JSON text stay in the row, 4097 go to a blob, whatever the number of characters."""
+    """4096 bytes of JSON text stay in the row, 4097 go to a blob, regardless of the number of characters."""
     a = ctx.agent("a")
     publish(a, id="inline", payload=text_of_bytes(INLINE_BYTES_MAX))
     publish(a, id="blob", payload=text_of_bytes(INLINE_BYTES_MAX + 1))
@@ -59,7 +59,7 @@ def boundary(ctx: Ctx) -> None:
         "worker.blob.01", good, f"the row of a payload of 100 KB has ref {ref!r} and payload {str(payload)[:40]!r}"
     )
     sides = {name: columns(ctx, name)[1] is not None for name in ("inline", "blob")}
-    # Text beyond ASCII: whichever escaping the bus stores, the bytes of that text decide.
+    # Text beyond ASCII: the bytes of the stored text decide, whichever escaping the bus uses.
     for count in (600, 700, 1100, 1400, 2100):
         publish(a, id=f"wide{count}", payload="é" * count)
     wrong = {name: in_blob for name, in_blob in sides.items() if in_blob != (name == "blob")}
@@ -124,7 +124,7 @@ def files(ctx: Ctx) -> None:
 
 
 def damaged(ctx: Ctx, damage: Any) -> dict[str, dict[str, Any]]:
-    """Three messages, the middle one's blob damaged; what a poll then delivers, by id."""
+    """Three messages, the middle one's blob damaged; the rows that a poll then delivers, by id."""
     a = ctx.agent("a")
     publish(a, id="before", payload=1)
     ref = stored_large(ctx, a, "hurt")
@@ -208,7 +208,7 @@ def ref_as_path(ctx: Ctx) -> None:
 
 @scenario("blob.bad_refs")
 def bad_refs(ctx: Ctx) -> None:
-    """load_blob refuses what is no ref and what is not there."""
+    """load_blob refuses a text that is no ref, and a ref without a blob."""
     a = ctx.agent("a")
     a.call("save_blob", content=1)
     (ctx.store / "outside.json").write_text('"outside"')
@@ -222,7 +222,7 @@ def bad_refs(ctx: Ctx) -> None:
 
 @scenario("blob.retry_mends", needs=("sqlite",))
 def retry_mends(ctx: Ctx) -> None:
-    """A sender that is unsure sends again, and what was lost in between is there again."""
+    """A sender that is unsure sends again, and a payload that was lost in between is there again."""
     a, reader = ctx.agent("a"), ctx.agent("reader")
     wrong, has_conflicts = {}, refuses_conflicts(a)
     for how in ("lost", "damaged"):
@@ -242,7 +242,7 @@ def retry_mends(ctx: Ctx) -> None:
             rows = [row for row in poll(reader) if row["id"] == how]
             good = [row.get("payload") for row in rows] == [message["payload"]]
             told = f"delivered {len(rows)}: {rows!s:.200}"
-        except Refused as refusal:  # that one message breaks a poll is blob.12's: here the file says what it holds
+        except Refused as refusal:  # a poll that one message breaks is blob.12's: here the file says what it holds
             good, told = is_whole, f"a poll: {said(refusal)}"
         is_told = definite(other, "ID_CONFLICT") if has_conflicts else other is None
         if again or not is_told or not good:

@@ -1,4 +1,4 @@
-"""Small things that scripts of several nouns of `worker` say."""
+"""Small helpers for the scripts of several nouns of `worker`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def publish(session: Session, **message: Any) -> Row:
 
 
 def refuses_conflicts(session: Session) -> bool:
-    """Is other content under an id that is taken refused? log.11 alone says that it is; this tries it once."""
+    """Is other content under a taken id refused? Only log.11 requires that; this tries it once."""
     publish(session, id="taken", payload=1)
     return session.refusal("publish", message={"id": "taken", "type": "note", "payload": 2}) is not None
 

@@ -33,7 +33,7 @@ def poll_does_not_advance(ctx: Ctx) -> None:
 
 @scenario("cursor.ack_advances")
 def ack_advances(ctx: Ctx) -> None:
-    """After an ack only what lies above it is delivered."""
+    """After an ack only messages above it are delivered."""
     a = ctx.agent("a")
     for number in range(4):
         publish(a, id=f"m{number}")
@@ -100,8 +100,8 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
     publish(a, id="m2")
     heard = ids(poll(a))
-    # Where one of them was taken, which is the row above, the first message may have been acknowledged by it. What is
-    # published afterwards cannot have been.
+    # Where one of them was taken, which is the row above, it may have acknowledged the first message. It cannot have
+    # acknowledged a message that is published afterwards.
     is_all_refused = all(refused.values())
     is_deaf = "m2" not in heard or (is_all_refused and "m1" not in heard)
     ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")

@@ -108,7 +108,7 @@ def crash_between(ctx: Ctx) -> None:
     first = exported(ctx)[0][0]["seq"]
     ctx.crash(a)
     with database(ctx) as db:
-        # What such a crash leaves: the file is ahead of the state.
+        # Such a crash leaves the file ahead of the state.
         db.execute("UPDATE export_state SET last_seq = ?", (first,))
     b = ctx.agent("b")
     publish(b, id="m3")
@@ -165,7 +165,7 @@ def two_exporters(ctx: Ctx) -> None:
 
 @scenario("export.in_turn")
 def in_turn(ctx: Ctx) -> None:
-    """Four exporters that come again at once: one comes as another goes, and some wait, always with much to do."""
+    """Four exporters that start again at once: one comes as another goes, and some wait, always with much to do."""
     publisher, sessions = ctx.agent("p"), [ctx.agent(name) for name in "abcd"]
 
     def publishes() -> None:
@@ -189,7 +189,7 @@ def in_turn(ctx: Ctx) -> None:
 
 @scenario("export.rotated")
 def rotated(ctx: Ctx) -> None:
-    """The database says what was exported: a new file begins with what is new."""
+    """The database says which messages were exported: a new file begins with the new ones."""
     a = ctx.agent("a")
     path = ctx.store / "bus.jsonl"
     publish(a, id="m0")

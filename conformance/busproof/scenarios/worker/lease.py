@@ -114,7 +114,7 @@ def renew_extends(ctx: Ctx) -> None:
     ctx.expect("worker.lease.08", good, f"renewed every 30 s: {renewed}; the other's claims in between: {stolen}")
     ctx.advance(LEASE_MS - 1)
     before = claims(b)
-    ctx.advance(2)  # not at the end itself: whose a task is then, lease.07 says alone
+    ctx.advance(2)  # not at the end itself: lease.07 alone says whose a task is then
     after = claims(b)
     why = f"the other's claims 1 ms before and 1 ms after 60 s from the last renewal: {before}, {after}"
     ctx.expect("worker.lease.09", (before, after) == (False, True), why)
@@ -252,7 +252,7 @@ def old_token_is_fenced(ctx: Ctx) -> None:
 
 @scenario("lease.race")
 def race(ctx: Ctx) -> None:
-    """Of agents that claim at the same moment exactly one wins, every time."""
+    """When agents claim at the same moment, exactly one wins, every time."""
     sessions = [ctx.agent(name) for name in "abc"]
     wrong = {}
     for number in range(6):

@@ -1,4 +1,4 @@
-"""limit: what is too much or makes no sense is refused, certainly, with a code, and the bus lives."""
+"""limit: a call that is too large or makes no sense is refused, definitely, with a code, and the bus lives."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def backpressure_broadcast(ctx: Ctx) -> None:
     "limit.backpressure_redriven", needs=("backpressure", "dead_letter", "process_loop"), unread_max=2, deliveries_max=1
 )
 def backpressure_redriven(ctx: Ctx) -> None:
-    """What a poll would return is what is unread."""
+    """The unread messages are those that a poll would return."""
     a, b = ctx.agent("a"), ctx.agent("b")
     publish(a, id="dead", to="b")
     seq = poll(b)[0]["seq"]

@@ -61,7 +61,7 @@ JSON_VALUES: list[Any] = [
 
 @scenario("log.survives_kill")
 def survives_kill(ctx: Ctx) -> None:
-    """What was acknowledged is there after its writer was killed, and nothing else is."""
+    """An acknowledged message is there after its writer was killed, and nothing else is."""
     writer = ctx.agent("writer")
     if ctx.has("blob"):
         publish(writer, id="large", payload="x" * 9000)
@@ -82,7 +82,7 @@ def survives_kill(ctx: Ctx) -> None:
 
 @scenario("log.seq_rises", needs=("seq",))
 def seq_rises(ctx: Ctx) -> None:
-    """Each publish gets a larger seq than every one before it, whoever publishes."""
+    """Each publish gets a larger seq than every one before it, by any agent."""
     a, b = ctx.agent("a"), ctx.agent("b")
     seqs = [publish(session)["seq"] for session in (a, b, b, a, b)]
     rising = all(isinstance(seq, int) for seq in seqs) and seqs == sorted(set(seqs)) and seqs[0] >= 1
@@ -172,7 +172,7 @@ def only_a_duplicate(ctx: Ctx) -> None:
     nobody = a.refusal("publish", agent_id=None, message={"id": "m3", "type": "t"})
     try:
         stored = ids(poll(a))
-    except Malformed as answer:  # what was taken makes it so, and is what is wrong
+    except Malformed as answer:  # a message that was taken makes it so, and that is the fault
         stored = [str(answer)]
     ctx.expect(
         "worker.log.12",
@@ -305,7 +305,7 @@ def publish_many_is_atomic(ctx: Ctx) -> None:
 
 @scenario("log.publish_many_is_whole", needs=("publish_many", "sqlite"))
 def publish_many_is_whole(ctx: Ctx) -> None:
-    """Who reads all the while sees all of a batch or nothing of it."""
+    """A constant reader sees all of a batch or nothing of it."""
     a, seen = ctx.agent("a"), []
     for n in range(TIMES):
         batch = [{"id": f"{n}-{number}", "type": "note"} for number in range(5)]
@@ -328,7 +328,7 @@ def a_stranger_writes(ctx: Ctx) -> None:
 
 @scenario("log.removed", needs=("sqlite",))
 def removed(ctx: Ctx) -> None:
-    """The file goes, or another takes its place; what is accepted from then on is found by who opens the store."""
+    """The file goes, or another takes its place; later openers of the store find all that is accepted from then on."""
     nobody_finds = lost(ctx, with_all_that_changes)
     ctx.expect("worker.log.64", not nobody_finds, f"accepted, and found by nobody {'; '.join(nobody_finds)}")
 
@@ -413,7 +413,7 @@ INSERT INTO meta (key, value) VALUES ('schema_version', '0');
 
 @scenario("log.archive", needs=("archive",))
 def archive(ctx: Ctx) -> None:
-    """What every agent has acknowledged leaves the log, and the log goes on as if it were there."""
+    """Messages that every agent has acknowledged leave the log, and the log goes on as if they were there."""
     a = ctx.agent("a")
     for number in range(4):
         publish(a, id=f"m{number}", to="a")
@@ -480,7 +480,7 @@ KEY = b"nobody may see it".hex()
 
 @scenario("log.signing", needs=("signing",), signing_key=KEY)
 def signing(ctx: Ctx) -> None:
-    """Holders of the key read each other; what was changed or never signed is marked."""
+    """Holders of the key read each other; a message that was changed or never signed is marked."""
     a, b = ctx.agent("a"), ctx.agent("b")
     publish(a, id="good", to="b", payload={"n": 1})
     publish(a, id="changed", to="b", payload={"n": 1})

@@ -1,4 +1,4 @@
-"""presence: who is alive, doing what, and in which state its work is."""
+"""presence: which agents are alive, what they do, and in which state their work is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATH_TO = {
 
 
 def alive(session: Session, agent: str) -> dict[str, Any]:
-    """What liveness says of one agent; empty if it says nothing."""
+    """The answer of liveness about one agent; empty if it says nothing."""
     found = [row for row in session.call("liveness")["agents"] if row["agent_id"] == agent]
     return found[0] if len(found) == 1 else {}
 
@@ -171,7 +171,7 @@ def forbidden_transitions(ctx: Ctx) -> None:
 
 @scenario("presence.compare_and_set", needs=("states",))
 def compare_and_set(ctx: Ctx) -> None:
-    """Of two transitions from the same state one wins, every time; a repeat of a transition is quiet."""
+    """One of two transitions from the same state wins, every time; a repeat of a transition is quiet."""
     a, b = ctx.agent("a"), ctx.agent("b")
     bad = [why for worker in ("w", "v", "u") if (why := _unfair(ctx, a, b, worker))]
     ctx.expect("worker.presence.15", not bad, "; ".join(bad))
@@ -184,7 +184,7 @@ def compare_and_set(ctx: Ctx) -> None:
 
 
 def _unfair(ctx: Ctx, a: Session, b: Session, worker: str) -> str:
-    """Two transitions from IN_REVIEW at once: what is wrong with how they ended, if anything."""
+    """Make two transitions from IN_REVIEW at once; return the fault in how they ended, if any."""
     walk(a, worker, "IN_REVIEW")
     results = raced(
         ctx,

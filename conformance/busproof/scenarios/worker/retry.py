@@ -1,4 +1,4 @@
-"""retry: what fails is tried again, does not block for ever, and nobody polls in vain."""
+"""retry: a failed message is tried again, does not block for ever, and nobody polls in vain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from busproof.suite import Ctx
 
 @scenario("retry.loop_acks_after_success", needs=("process_loop",))
 def loop_acks_after_success(ctx: Ctx) -> None:
-    """The loop acknowledges what its handler has done, and nothing else."""
+    """The loop acknowledges the messages that its handler has done, and nothing else."""
     a = ctx.agent("a")
     for number in range(3):
         publish(a, id=f"m{number}")
@@ -61,7 +61,7 @@ def adaptive(ctx: Ctx) -> None:
 
 @scenario("retry.dead_letter", needs=("dead_letter", "process_loop"), deliveries_max=3)
 def dead_letter(ctx: Ctx) -> None:
-    """The third failed delivery moves a message to the dead letters; what stands behind it goes on."""
+    """The third failed delivery moves a message to the dead letters; those behind it go on."""
     a = ctx.agent("a")
     publish(a, id="poison", to="a")
     publish(a, id="next", to="a")

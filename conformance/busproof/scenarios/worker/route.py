@@ -1,4 +1,4 @@
-"""route: who is given which message."""
+"""route: which agent is given which message."""
 
 from __future__ import annotations
 

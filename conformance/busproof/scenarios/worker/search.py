@@ -87,7 +87,7 @@ def limit(ctx: Ctx) -> None:
 
 @scenario("search.deleted", needs=("sqlite",))
 def deleted(ctx: Ctx) -> None:
-    """What another program deleted is not found, and takes nobody's place within the limit."""
+    """A message that another program deleted is not found, and takes no place within the limit."""
     a = ctx.agent("a")
     for number in range(6):
         publish(a, id=f"m{number}", payload="heron")
@@ -111,7 +111,7 @@ def large(ctx: Ctx) -> None:
 
 @scenario("search.archived", needs=("archive",))
 def archived(ctx: Ctx) -> None:
-    """What has left the log is still known: found before and after the archive, and where nobody searched before."""
+    """An archived message is still known: found before and after the archive, and where nobody searched before."""
     a = ctx.agent("a")
     publish(a, id="m0", payload="heron")
     before = finds(a, "heron")

@@ -1,4 +1,4 @@
-"""Whatever path is asked for is read."""
+"""Any path that is asked for is read."""
 
 from typing import Any
 

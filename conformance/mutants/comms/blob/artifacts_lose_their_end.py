@@ -1,4 +1,4 @@
-"""Of an artifact the first hundred rows are kept."""
+"""Only the first hundred rows of an artifact are kept."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The agent's name leads where it will (C9)."""
+"""The agent's name leads anywhere (C9)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the trail has is asked of its last line alone: behind a stranger's, after a crash, all comes again."""
+"""The last line alone tells what the trail has: where it is a stranger's, after a crash, all comes again."""
 
 from typing import Any
 

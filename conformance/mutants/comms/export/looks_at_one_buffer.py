@@ -1,4 +1,4 @@
-"""The repair of the trail takes what one read gives it for the last line: after a crash, a long one comes again."""
+"""The repair of the trail takes the bytes of one read for the last line: after a crash, a long one comes again."""
 
 import os
 
@@ -12,7 +12,7 @@ BUFFER_BYTES = 65_536
 
 
 def last_line(fd: int, end: int) -> tuple[int, bytes]:
-    """Of the last bytes alone."""
+    """The last line of the last bytes alone."""
     start = max(0, end - BUFFER_BYTES)
     tail = os.pread(fd, end - start, start)
     newline = tail.rfind(b"\n", 0, len(tail) - 1)

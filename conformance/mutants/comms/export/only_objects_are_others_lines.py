@@ -1,4 +1,4 @@
-"""A line of another is believed to be one only where it is a JSON object: any other is cut off as torn."""
+"""Another program's line is taken for one only where it is a JSON object: any other is cut off as torn."""
 
 from typing import Any
 

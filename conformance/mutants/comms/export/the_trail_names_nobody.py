@@ -1,4 +1,4 @@
-"""The audit trail does not tell who."""
+"""The audit trail does not tell who did it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A completion that is late counts no more once anybody has cleaned up."""
+"""A late completion no longer counts once anybody has cleaned up."""
 
 from typing import Any
 

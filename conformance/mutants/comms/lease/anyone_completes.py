@@ -1,4 +1,4 @@
-"""Whoever completes a message completes it for its addressee."""
+"""Any agent that completes a message completes it for its addressee."""
 
 from refbus.comms import lease
 from refbus.comms.bus import CommsBus

@@ -11,7 +11,7 @@ CHAOS = {"holds": True, "only": "claim_message"}
 
 
 class ClaimsInTwoSteps(CommsBus):
-    """Pauses between the two, as a slow disk would; what it found stands."""
+    """Pauses between the two, as a slow disk would; its finding stands."""
 
     def claim_message(self, agent_id: str, message_id: str) -> dict[str, Any]:
         row = self.store.db.row("SELECT status, delivery_count FROM messages WHERE id = ?", (message_id,))

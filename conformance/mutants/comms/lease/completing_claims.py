@@ -1,4 +1,4 @@
-"""What nobody has claimed is claimed by completing it."""
+"""Completing a message that nobody has claimed claims it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A claim is stored, and until when it holds in a transaction of its own."""
+"""A claim is stored, and its deadline in a transaction of its own."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The status of what is done is `completed`."""
+"""The status of a done message is `completed`."""
 
 from typing import Any
 

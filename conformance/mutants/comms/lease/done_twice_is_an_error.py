@@ -1,4 +1,4 @@
-"""Completing what is over is refused."""
+"""Completing a finished message is refused."""
 
 import inspect
 import textwrap

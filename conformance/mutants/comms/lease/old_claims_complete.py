@@ -1,4 +1,4 @@
-"""Whoever claimed a message completes it, though its claim is over and another process has one by now."""
+"""A claimer completes its message, though its claim is over and another process has one by now."""
 
 from typing import Any
 

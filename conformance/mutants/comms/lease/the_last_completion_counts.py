@@ -1,4 +1,4 @@
-"""What is done is failed if an error comes after it, and so comes again."""
+"""A done message is failed if an error comes after it, and comes again."""
 
 from typing import Any
 

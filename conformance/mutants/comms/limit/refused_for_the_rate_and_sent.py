@@ -1,4 +1,4 @@
-"""What the bucket refuses is sent all the same."""
+"""A message that the bucket refuses is sent all the same."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is not sent is saved without end."""
+"""Unused tokens are saved without end."""
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve

@@ -1,4 +1,4 @@
-"""Whatever JSON a stranger stored as a payload is handed out."""
+"""Any JSON that a stranger stored as a payload is handed out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is no object becomes one."""
+"""A payload that is no object becomes one."""
 
 from typing import Any
 

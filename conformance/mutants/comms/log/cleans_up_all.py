@@ -1,4 +1,4 @@
-"""The clean-up removes what has any expiry."""
+"""The clean-up removes every message that has an expiry."""
 
 from refbus.comms import log
 from refbus.comms.bus import CommsBus

@@ -1,4 +1,4 @@
-"""The clean-up counts what has expired and leaves it."""
+"""The clean-up counts expired messages and leaves them."""
 
 from typing import Any
 

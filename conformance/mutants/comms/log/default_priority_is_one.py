@@ -1,4 +1,4 @@
-"""What has no priority gets the lowest."""
+"""A message without a priority gets the lowest."""
 
 from typing import Any
 

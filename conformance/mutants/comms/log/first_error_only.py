@@ -1,4 +1,4 @@
-"""Of all that is wrong one thing is told."""
+"""Only one of all faults is told."""
 
 from typing import Any
 

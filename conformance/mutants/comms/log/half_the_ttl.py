@@ -1,4 +1,4 @@
-"""Messages live half as long as they were to."""
+"""Messages live half as long as they should."""
 
 from typing import Any
 

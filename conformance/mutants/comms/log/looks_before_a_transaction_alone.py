@@ -1,4 +1,4 @@
-"""Sends and claims look for the file, a heartbeat or a subscription, which is one statement, is written anywhere."""
+"""Sends and claims look for the file; a heartbeat or a subscription, which is one statement, is written anywhere."""
 
 from collections.abc import Sequence
 from sqlite3 import Cursor

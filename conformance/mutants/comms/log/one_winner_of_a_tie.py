@@ -1,4 +1,4 @@
-"""Of a tie the first option wins."""
+"""The first option of a tie wins."""
 
 from typing import Any
 

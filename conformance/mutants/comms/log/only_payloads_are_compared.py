@@ -1,4 +1,4 @@
-"""A known id with its payload is the same message, whoever it is for."""
+"""A known id with its payload is the same message, even for another recipient."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whoever opens the project empties it."""
+"""Opening a project empties it."""
 
 from typing import Any
 

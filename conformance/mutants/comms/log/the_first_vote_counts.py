@@ -1,4 +1,4 @@
-"""Who has voted cannot change it."""
+"""An agent that has voted cannot change its vote."""
 
 import json
 from typing import Any

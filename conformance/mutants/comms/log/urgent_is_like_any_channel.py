@@ -1,4 +1,4 @@
-"""What is urgent lives as long as the rest."""
+"""An urgent message lives as long as the rest."""
 
 from refbus.comms import log
 from refbus.comms.bus import CommsBus

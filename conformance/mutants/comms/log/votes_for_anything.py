@@ -1,4 +1,4 @@
-"""A vote is cast for whatever is said, whenever it is said."""
+"""A vote is cast for any option, at any time."""
 
 import json
 from typing import Any

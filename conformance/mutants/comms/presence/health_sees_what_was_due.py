@@ -1,4 +1,4 @@
-"""What is due again is looked for before the lock is taken: who claims it in between loses it."""
+"""Due messages are looked for before the lock is taken: an agent that claims one in between loses it."""
 
 from refbus.comms.bus import CommsBus
 from refbus.comms.presence import AgentHealth, Presence

@@ -1,4 +1,4 @@
-"""Whatever an agent says, it is idle."""
+"""An agent is idle, whatever it says."""
 
 from typing import Any
 

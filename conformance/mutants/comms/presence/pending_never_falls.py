@@ -1,4 +1,4 @@
-"""messages_pending only rises: what an agent completed counts for ever."""
+"""messages_pending only rises: a completed message counts for ever."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""To ask for an agent that was never seen is a bad argument."""
+"""Asking for an agent that was never seen is a bad argument."""
 
 from typing import Any
 

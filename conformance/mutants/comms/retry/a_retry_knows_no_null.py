@@ -1,4 +1,4 @@
-"""send_with_retry takes null for "not given", so what is to live for ever gets the usual time."""
+"""send_with_retry takes null for "not given", so a message that is to live for ever gets the usual time."""
 
 from typing import Any
 

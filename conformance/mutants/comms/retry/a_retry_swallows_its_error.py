@@ -1,4 +1,4 @@
-"""After the last attempt nobody hears of it."""
+"""Nobody hears of the last attempt's error."""
 
 from typing import Any
 

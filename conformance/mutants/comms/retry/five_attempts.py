@@ -1,4 +1,4 @@
-"""Unsaid, a send is tried five times."""
+"""By default a send is tried five times."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Unsaid, the first pause is half a second."""
+"""By default the first pause is half a second."""
 
 from typing import Any
 

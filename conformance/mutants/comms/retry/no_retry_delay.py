@@ -1,4 +1,4 @@
-"""What failed is due again at once."""
+"""A failed message is due again at once."""
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve

@@ -1,4 +1,4 @@
-"""What failed once is failed when it is done."""
+"""A message that failed once is failed when it is done."""
 
 from typing import Any
 

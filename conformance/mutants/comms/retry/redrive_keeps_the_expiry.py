@@ -1,4 +1,4 @@
-"""A redriven message expires when it was to expire before."""
+"""A redriven message keeps its old expiry."""
 
 from typing import Any
 

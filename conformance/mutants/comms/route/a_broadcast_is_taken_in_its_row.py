@@ -1,4 +1,4 @@
-"""Who claims a broadcast takes it from all (C3)."""
+"""An agent that claims a broadcast takes it from all (C3)."""
 
 from typing import Any
 

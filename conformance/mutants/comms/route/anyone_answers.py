@@ -1,4 +1,4 @@
-"""Whoever answers a message does it in its addressee's name."""
+"""Any agent that answers a message does so in its addressee's name."""
 
 from typing import Any
 

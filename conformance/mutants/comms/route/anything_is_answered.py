@@ -1,4 +1,4 @@
-"""What is no envelope is answered all the same."""
+"""A value that is no envelope is answered all the same."""
 
 import uuid
 from typing import Any

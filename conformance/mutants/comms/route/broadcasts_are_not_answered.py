@@ -1,4 +1,4 @@
-"""Who answers a broadcast has no name."""
+"""An agent that answers a broadcast has no name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A reader that saw nothing counts the messages, and looks again when there are more: what came meanwhile is one."""
+"""A reader that saw nothing counts messages, and looks again if there are more: one that came meanwhile is counted."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Unsaid, a hundred are received."""
+"""By default a hundred are received."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Of several channels one is looked at."""
+"""Only one of several channels is looked at."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever channel is asked for, all are shown."""
+"""All channels are shown, whichever is asked for."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is received is claimed."""
+"""A received message is claimed."""
 
 from typing import Any
 

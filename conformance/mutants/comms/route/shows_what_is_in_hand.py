@@ -1,4 +1,4 @@
-"""What is in processing is received."""
+"""A message in processing is received."""
 
 from refbus.comms import route
 from refbus.comms.bus import CommsBus

@@ -1,4 +1,4 @@
-"""Of one priority and one moment the last sent comes first."""
+"""Among messages of one priority and one moment the last sent comes first."""
 
 from refbus.comms import route
 from refbus.comms.bus import CommsBus

@@ -1,4 +1,4 @@
-"""An attachment is removed when it was named."""
+"""An attachment is removed once it was named."""
 
 import inspect
 import textwrap

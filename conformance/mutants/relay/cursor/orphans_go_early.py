@@ -1,4 +1,4 @@
-"""What is 15 s old goes from .pending."""
+"""A file that is 15 s old goes from .pending."""
 
 import inspect
 import textwrap

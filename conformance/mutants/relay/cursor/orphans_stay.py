@@ -1,4 +1,4 @@
-"""What nobody finishes stays in .pending."""
+"""A file that nobody finishes stays in .pending."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""The archive's day is that on which a message was found, though it was processed on the next."""
+"""The archive's day is the one on which a message was found, though it was processed on the next."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""The archive's day is that of the local time."""
+"""The archive's day follows local time."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""What is archived has lost its last byte."""
+"""An archived file has lost its last byte."""
 
 import inspect
 import os

@@ -1,4 +1,4 @@
-"""What an orchestrator without an archive left in the outboxes stays there."""
+"""Files that an orchestrator without an archive left in the outboxes stay there."""
 
 from refbus.driver import serve
 from refbus.relay.bus import RelayBus

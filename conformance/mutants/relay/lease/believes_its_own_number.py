@@ -1,4 +1,4 @@
-"""A .lock that names the process that opens is taken for a live orchestrator's: in a container each is process 1."""
+"""A .lock that names the opening process is taken for a live orchestrator's: in a container each is process 1."""
 
 import inspect
 import os

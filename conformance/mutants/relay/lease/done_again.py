@@ -1,4 +1,4 @@
-"""A fresh orchestrator puts what is archived back into the outboxes."""
+"""A fresh orchestrator puts archived files back into the outboxes."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was in hand stays so for ever."""
+"""A message that was in hand stays so for ever."""
 
 import inspect
 import textwrap

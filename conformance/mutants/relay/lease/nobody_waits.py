@@ -1,4 +1,4 @@
-"""A ledger that is locked is not waited for."""
+"""Nobody waits for a locked ledger."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who closes removes .lock before it lets go: another that has just opened the file then holds one without a name."""
+"""A close removes .lock before it lets go: another that has just opened the file then holds one without a name."""
 
 import contextlib
 import os

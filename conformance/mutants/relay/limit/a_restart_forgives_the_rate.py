@@ -1,4 +1,4 @@
-"""What an agent sent in the last minute is counted by the orchestrator that took it, and not in the ledger."""
+"""The files that an agent sent in the last minute are counted by the orchestrator that took them, not in the ledger."""
 
 from collections import Counter
 

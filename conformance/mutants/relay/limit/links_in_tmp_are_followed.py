@@ -1,4 +1,4 @@
-"""A start tidies up what lies in tmp/, and takes a link to a folder for a folder of its own."""
+"""A start tidies up tmp/, and takes a link to a folder for a folder of its own."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""A file whose time is beyond what 64 bits of nanoseconds hold is passed over: it gets no row."""
+"""A file whose time exceeds 64 bits of nanoseconds is passed over: it gets no row."""
 
 import os
 

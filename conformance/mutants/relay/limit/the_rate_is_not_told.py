@@ -1,4 +1,4 @@
-"""Who waits is not told."""
+"""Waiting agents are not recorded."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""A copy is linked into its inbox, and its staged name removed later: what an agent has read by then comes again."""
+"""A copy is linked into its inbox, and its staged name removed later: a copy that was read by then comes again."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A row's path begins with a slash, and what was in hand when an orchestrator died is not found there."""
+"""A row's path begins with a slash, and a file that was in hand when an orchestrator died is not found there."""
 
 import inspect
 import textwrap

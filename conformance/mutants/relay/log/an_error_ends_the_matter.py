@@ -1,4 +1,4 @@
-"""A pass that an error ended leaves no mark: the next one of the same process takes nothing up that it had begun."""
+"""A pass that an error ended leaves no mark: the same process's next one takes up nothing that it had begun."""
 
 from typing import Any
 

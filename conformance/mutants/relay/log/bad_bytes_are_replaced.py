@@ -1,4 +1,4 @@
-"""What is no UTF-8 is read as question marks."""
+"""Bytes that are no UTF-8 are read as question marks."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""What cannot be processed on a full disk is deleted, and the pass is told as done."""
+"""A file that cannot be processed on a full disk is deleted, and the pass is told as done."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A copy is renamed by the path of its inbox: of one that became a link after a crash, into what that points to."""
+"""A copy is renamed by the path of its inbox: if that became a link after a crash, to the place it points to."""
 
 import contextlib
 import os

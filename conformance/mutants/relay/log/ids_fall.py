@@ -1,4 +1,4 @@
-"""What is found later has a lower id."""
+"""A file that is found later has a lower id."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""A ledger that was removed is noticed, the log beside it is not: rows of a pass are written where nobody looks."""
+"""A removed ledger is noticed, a removed log beside it is not: rows of a pass are written where nobody looks."""
 
 from refbus.driver import serve
 from refbus.kernel.sight import Identity, Sight, identity

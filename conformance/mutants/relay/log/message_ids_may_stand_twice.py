@@ -1,4 +1,4 @@
-"""The ledger lacks what keeps it sound or quick."""
+"""The ledger lacks a constraint or an index that keeps it sound or quick."""
 
 from refbus.driver import serve
 from refbus.relay import store

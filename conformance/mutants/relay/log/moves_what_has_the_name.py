@@ -1,4 +1,4 @@
-"""What lies under a file's name is moved to the archive, though its agent has written other words since it was read."""
+"""The file under a name is moved to the archive, though its agent has written other words since it was read."""
 
 from refbus.driver import serve
 from refbus.kernel.msgfile import Stat

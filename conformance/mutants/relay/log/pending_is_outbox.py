@@ -1,4 +1,4 @@
-"""What stands in .pending is taken, too."""
+"""A file in .pending is taken, too."""
 
 import inspect
 import textwrap

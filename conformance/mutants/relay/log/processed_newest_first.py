@@ -1,4 +1,4 @@
-"""What is due is processed in the opposite order."""
+"""Due messages are processed in the opposite order."""
 
 import inspect
 import textwrap

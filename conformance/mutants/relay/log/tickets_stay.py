@@ -1,4 +1,4 @@
-"""What a spawn had put into tmp stays there, where no process could be started at all."""
+"""A spawn's file in tmp stays there, where no process could be started at all."""
 
 from pathlib import Path
 

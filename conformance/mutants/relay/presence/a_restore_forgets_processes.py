@@ -1,4 +1,4 @@
-"""A ledger that is put back is all that is known then: who was started since it was copied belongs to nobody."""
+"""A ledger that is put back is all that is then known: an agent started since it was copied belongs to nobody."""
 
 from refbus.driver import serve
 from refbus.relay.bus import RelayBus

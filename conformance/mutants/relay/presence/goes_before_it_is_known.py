@@ -1,4 +1,4 @@
-"""A spawn lets its program go, and writes down who it is afterwards. A kill in between has it run twice."""
+"""A spawn lets its program go, and records the process afterwards. A kill in between makes it run twice."""
 
 import inspect
 import textwrap

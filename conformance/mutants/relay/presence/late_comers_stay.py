@@ -1,4 +1,4 @@
-"""An end is that of the processes that were there when it began."""
+"""An agent's end ends only the processes that were there when it began."""
 
 import inspect
 import textwrap

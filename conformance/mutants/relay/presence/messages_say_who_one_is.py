@@ -1,4 +1,4 @@
-"""ENV comes last, over what the orchestrator tells an agent of itself."""
+"""ENV comes last, and overrides what the orchestrator tells an agent of itself."""
 
 import inspect
 import textwrap

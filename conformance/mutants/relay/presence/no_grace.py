@@ -1,4 +1,4 @@
-"""Who is released is killed as soon as it is told: what it does stays half done."""
+"""A released agent is killed as soon as it is told: its work stays half done."""
 
 from refbus.driver import serve
 from refbus.relay.bus import RelayBus

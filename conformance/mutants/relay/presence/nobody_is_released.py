@@ -1,4 +1,4 @@
-"""A release without a name is one of ann."""
+"""A release without a name releases ann."""
 
 import inspect
 import textwrap

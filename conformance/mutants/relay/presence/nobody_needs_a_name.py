@@ -1,4 +1,4 @@
-"""A spawn without CLI is one of claude."""
+"""A spawn without CLI starts claude."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""A spawn that a kill interrupted is begun anew, and who had been started by then is forgotten."""
+"""A spawn that a kill interrupted is begun anew, and the process that was started by then is forgotten."""
 
 import inspect
 import textwrap

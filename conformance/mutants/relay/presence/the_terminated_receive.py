@@ -1,4 +1,4 @@
-"""What is for a terminated agent is delivered."""
+"""A message for a terminated agent is delivered."""
 
 import inspect
 import textwrap

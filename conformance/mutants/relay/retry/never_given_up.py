@@ -1,4 +1,4 @@
-"""What cannot be delivered stays pending for ever."""
+"""A message that cannot be delivered stays pending for ever."""
 
 import inspect
 import textwrap

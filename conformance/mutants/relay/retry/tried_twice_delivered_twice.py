@@ -1,4 +1,4 @@
-"""What was tried again is delivered twice."""
+"""A message that was tried again is delivered twice."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""Who writes to itself reaches nobody."""
+"""An agent that writes to itself reaches nobody."""
 
 import inspect
 import textwrap

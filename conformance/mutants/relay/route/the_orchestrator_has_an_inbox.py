@@ -1,4 +1,4 @@
-"""What is for the orchestrator goes to the lead."""
+"""A message for the orchestrator goes to the lead."""
 
 import inspect
 import textwrap

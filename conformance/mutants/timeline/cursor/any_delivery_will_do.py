@@ -1,4 +1,4 @@
-"""ack takes what no fetch gave."""
+"""ack takes a delivery that no fetch gave."""
 
 from refbus.driver import serve
 from refbus.kernel.errors import InvalidArgument

@@ -1,4 +1,4 @@
-"""Each process has consumers of its own, so what one worker has in hand, or has done, comes to another."""
+"""Each process has its own consumers, so a message that one worker has in hand, or has done, comes to another."""
 
 import os
 

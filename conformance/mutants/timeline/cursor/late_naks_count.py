@@ -1,4 +1,4 @@
-"""A nak gives a message back whoever has it by now, on either backend."""
+"""A nak gives a message back, no matter who has it by now, on either backend."""
 
 from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus

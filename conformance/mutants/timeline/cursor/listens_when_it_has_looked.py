@@ -1,4 +1,4 @@
-"""A worker looks, and only then has the folder's events told to it: one that came before it listens rings no bell."""
+"""A worker looks, and only then listens to the folder's events: one that came before rings no bell."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was given back comes when its time is over."""
+"""A message that was given back comes when its time is over."""
 
 from refbus.driver import serve
 from refbus.timeline.bus import TimelineBus

@@ -1,4 +1,4 @@
-"""What nobody had yet is handed out before what came back."""
+"""Messages that nobody had yet are handed out before those that came back."""
 
 import inspect
 import textwrap

@@ -1,4 +1,4 @@
-"""All consumers of a type share what was handed out."""
+"""All consumers of a type share one record of handed-out messages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What was abandoned is looked up before the lock is taken: two workers may both get it."""
+"""An abandoned message is looked up before the lock is taken: two workers may both get it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a dead worker had in hands never comes again."""
+"""A message that a dead worker had in hand never comes again."""
 
 from refbus.driver import serve
 from refbus.timeline import sqlite

@@ -10,7 +10,7 @@ ITEM = "corpus:program_06"
 
 
 class Mutant(TimelineBus):
-    """What others did is theirs."""
+    """Others' work is theirs."""
 
     def replay(self, timeline: str, submission: str) -> Any:
         found = super().replay(timeline, submission)

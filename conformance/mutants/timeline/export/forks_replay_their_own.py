@@ -1,4 +1,4 @@
-"""A replay on a fork leaves out what its parent had."""
+"""A replay on a fork leaves out its parent's messages."""
 
 from typing import Any
 

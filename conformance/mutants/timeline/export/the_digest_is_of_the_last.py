@@ -11,7 +11,7 @@ ITEM = "corpus:program_04"
 
 
 class Mutant(TimelineBus):
-    """The last hash covers all before it, does it not."""
+    """The last hash covers all before it, does it not?"""
 
     def replay(self, timeline: str, submission: str) -> Any:
         found = super().replay(timeline, submission)

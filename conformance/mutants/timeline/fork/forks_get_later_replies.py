@@ -1,4 +1,4 @@
-"""A call on a fork gets what its parent was answered after the fork point."""
+"""A call on a fork gets the answer that its parent got after the fork point."""
 
 from typing import Any
 

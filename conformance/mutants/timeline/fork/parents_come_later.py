@@ -1,4 +1,4 @@
-"""A fork is recorded, and in a second transaction where it began: meanwhile it sees nothing of its parent."""
+"""A fork is recorded, and its beginning in a second transaction: meanwhile it sees nothing of its parent."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A request is answered, then sent: a kill between the two loses what was acknowledged."""
+"""A request is answered, then sent: a kill between the two loses an acknowledged message."""
 
 from typing import Any
 

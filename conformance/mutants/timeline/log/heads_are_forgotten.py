@@ -9,7 +9,7 @@ KILLED_BY = ("timeline.log.23",)
 
 
 class Mutant(TimelineBus):
-    """What is there is right."""
+    """Everything there is right."""
 
     def verify(self, timeline: str | None = None, head: str | None = None) -> Any:
         return super().verify(timeline)

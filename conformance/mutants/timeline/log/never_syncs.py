@@ -1,4 +1,4 @@
-"""synchronous = OFF. A power cut leaves of the record what reached the disk by chance."""
+"""synchronous = OFF. A power cut leaves the parts of the record that reached the disk by chance."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Other content under a known key of what asks is dropped in silence."""
+"""Other content under a known key of a type that asks is dropped in silence."""
 
 from refbus.driver import serve
 from refbus.timeline import message
@@ -13,7 +13,7 @@ message.Node.content = property(lambda node: _Anything() if node.subject.split("
 
 
 class _Anything:
-    """Is the same as what it is held against."""
+    """Is the same as the value it is compared with."""
 
     def __eq__(self, other: object) -> bool:
         return True

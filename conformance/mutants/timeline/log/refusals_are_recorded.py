@@ -10,7 +10,7 @@ KILLED_BY = ("timeline.log.25", "timeline.log.31")
 
 
 class Mutant(TimelineBus):
-    """Keeps what it did not take."""
+    """Keeps messages that it did not take."""
 
     def send(self, key: Any, **params: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""What a service returns comes back as a text."""
+"""A service's response comes back as a text."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a worker fetches is never a Complete."""
+"""A worker never fetches a Complete."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The record shows what harness and agent said, not what services did."""
+"""The record shows the messages of harness and agent, not those of services."""
 
 from typing import Any
 

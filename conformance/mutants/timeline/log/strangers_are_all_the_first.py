@@ -1,4 +1,4 @@
-"""On NATS, of messages of programs that know only the subjects, each follows what the first one follows."""
+"""On NATS, each message of programs that know only the subjects follows the one that the first of them follows."""
 
 from refbus.driver import serve
 from refbus.timeline import jetstream

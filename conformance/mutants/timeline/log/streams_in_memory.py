@@ -14,7 +14,7 @@ CONTROL = "retry.time_out"
 
 
 for module in (jetstream, stream):
-    module.PATIENCE_S = 1.0  # what is gone does not come back: nobody learns more by waiting
+    module.PATIENCE_S = 1.0  # a lost message does not come back: nobody learns more by waiting
 
 _api = Stream.api
 

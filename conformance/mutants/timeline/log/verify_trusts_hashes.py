@@ -10,7 +10,7 @@ verify.link = lambda *fields: _Any()  # type: ignore[assignment]
 
 
 class _Any(str):
-    """Is whatever it should be."""
+    """Equals anything."""
 
     def __ne__(self, other: object) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Who does not hear from the NATS server at once asks no second time, though its answer is in the record by then."""
+"""A caller that hears nothing from NATS at once asks no second time, though its answer is in the record by then."""
 
 from refbus.driver import serve
 from refbus.timeline import stream

@@ -1,4 +1,4 @@
-"""A session keeps what it asked, so that it need not ask twice, and keeps it before the request is recorded."""
+"""A session remembers its requests, so as not to ask twice, and remembers each before it is recorded."""
 
 from typing import Any
 

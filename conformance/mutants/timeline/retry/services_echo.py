@@ -1,4 +1,4 @@
-"""call_service returns what was sent."""
+"""call_service returns the payload that was sent."""
 
 from typing import Any
 

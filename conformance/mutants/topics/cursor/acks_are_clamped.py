@@ -1,4 +1,4 @@
-"""An ack of what does not exist is taken for the nearest that does."""
+"""An ack of a seq that does not exist is taken for the nearest that does."""
 
 from typing import Any
 

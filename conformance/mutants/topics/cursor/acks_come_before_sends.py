@@ -1,4 +1,4 @@
-"""An ack may not cover what the same call sends."""
+"""An ack may not cover messages that the same call sends."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Unsaid, the cursor does not advance."""
+"""By default the cursor does not advance."""
 
 from typing import Any
 

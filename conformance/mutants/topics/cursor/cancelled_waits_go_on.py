@@ -1,4 +1,4 @@
-"""A wait goes on in its thread when its caller has gone, and consumes what comes."""
+"""A wait goes on in its thread when its caller has gone, and consumes the messages that come."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a sync received for a caller that went is consumed, and never seen by anybody (B3)."""
+"""The messages that a sync received for a caller that went are consumed, and never seen by anybody (B3)."""
 
 from refbus.topics import cursor
 from refbus.topics.mcp.server import main

@@ -1,4 +1,4 @@
-"""After a wait for the lock nobody asks whether the time is over."""
+"""After a wait for the lock the server does not check whether the time is over."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A sync looks for news, and has itself told of more only where there is none: what came in between nobody tells."""
+"""A sync looks for news, and listens for more only where there is none: nobody tells it of messages in between."""
 
 import asyncio
 import contextlib

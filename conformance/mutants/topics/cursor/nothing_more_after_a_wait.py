@@ -1,4 +1,4 @@
-"""A sync that had to wait says that nothing more is unread, whatever is."""
+"""A sync that had to wait says that nothing more is unread, even if something is."""
 
 from refbus.topics import cursor
 from refbus.topics.mcp.server import main

@@ -1,4 +1,4 @@
-"""Unsaid, a sync also returns the reader's own messages."""
+"""By default a sync also returns the reader's own messages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who joins begins after the newest message."""
+"""A new reader begins after the newest message."""
 
 from typing import Any
 

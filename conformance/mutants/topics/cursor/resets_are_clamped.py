@@ -1,4 +1,4 @@
-"""A cursor_reset to what does not exist goes to the nearest that does."""
+"""A cursor_reset to a seq that does not exist goes to the nearest that does."""
 
 from typing import Any
 

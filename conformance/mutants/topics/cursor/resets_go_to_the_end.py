@@ -1,4 +1,4 @@
-"""Unsaid, cursor_reset goes to the newest message, and nothing is replayed."""
+"""By default cursor_reset goes to the newest message, and nothing is replayed."""
 
 from typing import Any
 

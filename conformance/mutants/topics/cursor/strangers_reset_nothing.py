@@ -1,4 +1,4 @@
-"""cursor_reset by who has not joined is no error."""
+"""cursor_reset by an agent that has not joined is no error."""
 
 from typing import Any
 

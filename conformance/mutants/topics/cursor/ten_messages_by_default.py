@@ -1,4 +1,4 @@
-"""Unsaid, a sync returns at most ten messages."""
+"""By default a sync returns at most ten messages."""
 
 from typing import Any
 

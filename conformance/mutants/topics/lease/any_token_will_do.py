@@ -1,4 +1,4 @@
-"""Whether a token is the name's own is not asked."""
+"""Nobody checks whether a token is the name's own."""
 
 from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main

@@ -1,4 +1,4 @@
-"""A name leads who joins to a closed topic as well."""
+"""A join by name may lead to a closed topic as well."""
 
 from typing import Any
 

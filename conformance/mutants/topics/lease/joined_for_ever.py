@@ -1,4 +1,4 @@
-"""A new server is on a topic who joined it last."""
+"""A new server is, on a topic, the agent that joined it last."""
 
 from refbus.kernel.rules.sync import Claim
 from refbus.topics import bus

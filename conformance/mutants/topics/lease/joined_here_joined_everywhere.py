@@ -1,4 +1,4 @@
-"""Who has joined a topic is on all others under the same name."""
+"""An agent that has joined a topic is on all others under the same name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who has not joined is anonymous."""
+"""An agent that has not joined is anonymous."""
 
 import os
 from typing import Any

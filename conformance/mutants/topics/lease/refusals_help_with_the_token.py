@@ -1,4 +1,4 @@
-"""Who asks for a name that is taken is told by which token it could be had."""
+"""An agent that asks for a taken name is told the token by which it could be had."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""topic_join sees that nobody has a name, and then makes it free of whoever has it by now."""
+"""topic_join sees that nobody has a name, and then takes it from any agent that has it by now."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _OF_THE_NAME = "FROM agent_name_reservations WHERE topic_id = ? AND agent_name =
 
 
 class TakesANameItSawFree(TopicsBus):
-    """What happens between the two transactions is undone."""
+    """Any change between the two transactions is undone."""
 
     def topic_join(self, agent_name: str, topic_id: Any = None, **more: Any) -> dict[str, Any]:
         place = (topic_id, agent_name)

@@ -1,4 +1,4 @@
-"""The name of who is no longer present is free."""
+"""The name of an agent that is no longer present is free."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A session sends under the name that it joined with, whoever has taken that over since."""
+"""A session sends under the name that it joined with, even if another has taken that over since."""
 
 from typing import Any
 

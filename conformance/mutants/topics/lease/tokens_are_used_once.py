@@ -1,4 +1,4 @@
-"""Reclaiming a name gives it another token."""
+"""Reclaiming a name gives it a new token."""
 
 import secrets
 from typing import Any

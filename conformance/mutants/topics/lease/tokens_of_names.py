@@ -1,4 +1,4 @@
-"""A token is the hash of its name, so whoever has the name on another topic knows it."""
+"""A token is the hash of its name, so an agent with the name on another topic knows it."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""A name goes to whoever joins with it last."""
+"""A name goes to the last agent that joins with it."""
 
 from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main

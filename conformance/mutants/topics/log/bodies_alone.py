@@ -1,4 +1,4 @@
-"""Of a message only its body is told: no reply_to, metadata, client id, and no true sender."""
+"""Only the body of a message is told: no reply_to, metadata, client id, and no true sender."""
 
 from refbus.topics import log, message
 from refbus.topics.mcp.server import main

@@ -1,4 +1,4 @@
-"""Of a long body the first 32,768 characters are kept."""
+"""Only the first 32,768 characters of a long body are kept."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whether a topic is closed is asked before whether the message is there."""
+"""The server asks whether a topic is closed before it asks whether the message is there."""
 
 from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main

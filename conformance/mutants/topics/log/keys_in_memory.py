@@ -1,4 +1,4 @@
-"""The keys of what was sent are known to the process that sent it alone."""
+"""The keys of sent messages are known to the process that sent them alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A database that was removed is noticed, the log beside it is not: what is written there then is found by nobody."""
+"""A database that was removed is noticed, the log beside it is not: writes made then are found by nobody."""
 
 from refbus.kernel.sight import Identity, Sight, identity
 from refbus.topics.mcp.server import main

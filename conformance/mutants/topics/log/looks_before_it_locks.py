@@ -1,4 +1,4 @@
-"""Whether a message is there is asked before the lock is taken, and the syncs of a session run side by side."""
+"""The server asks whether a message is there before it takes the lock, and the syncs of a session run side by side."""
 
 import asyncio
 import time

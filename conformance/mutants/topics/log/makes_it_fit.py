@@ -1,4 +1,4 @@
-"""What has another type is turned into text, and metadata that is no object is dropped."""
+"""A value of another type is turned into text, and metadata that is no object is dropped."""
 
 from typing import Any
 

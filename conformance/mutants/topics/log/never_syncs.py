@@ -1,4 +1,4 @@
-"""synchronous = OFF. Whatever reached the disk by chance is what a power cut leaves."""
+"""synchronous = OFF. A power cut leaves only the bytes that reached the disk by chance."""
 
 from refbus.kernel.db import Database
 from refbus.topics.bus import TopicsBus

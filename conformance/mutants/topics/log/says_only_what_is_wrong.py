@@ -1,4 +1,4 @@
-"""A file of another version is refused, and what to do is not said."""
+"""A file of another version is refused, and no remedy is named."""
 
 from refbus.kernel.errors import DbSchemaMismatch
 from refbus.topics import bus

@@ -12,7 +12,7 @@ CHAOS = {"kills": 8}
 
 
 class StoresLate(TopicsBus):
-    """Takes what it has just stored out again, and puts it back later."""
+    """Takes out the messages that it has just stored, and puts them back later."""
 
     _late: list[tuple[Any, ...]] = []  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""Of several messages sent, only the last is told."""
+"""Only the last of several sent messages is told."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The text of a sync tells who wrote, and not what."""
+"""The text of a sync tells the sender, not the body."""
 
 from refbus.topics.mcp import text
 from refbus.topics.mcp.server import main

@@ -1,4 +1,4 @@
-"""A cell that another program wrote is taken for what the bus would have written."""
+"""A cell that another program wrote is taken for one that the bus would have written."""
 
 from refbus.topics import message
 from refbus.topics.mcp import protocol

@@ -1,4 +1,4 @@
-"""The open file is looked for before a transaction waits for its lock: one that has gone by then is written."""
+"""The open file is looked for before a transaction waits for its lock: one that has gone since is written to."""
 
 import sqlite3
 import threading

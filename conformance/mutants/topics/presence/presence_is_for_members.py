@@ -1,4 +1,4 @@
-"""Only one that has joined may ask who is present."""
+"""Only an agent that has joined may ask who is present."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Peers are recent for an hour, if nobody says otherwise."""
+"""Peers are recent for an hour by default."""
 
 from typing import Any
 

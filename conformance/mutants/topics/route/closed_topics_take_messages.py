@@ -1,4 +1,4 @@
-"""A closed topic is sent to."""
+"""A closed topic accepts messages."""
 
 from refbus.kernel.rules import sync as rules
 from refbus.topics.mcp.server import main

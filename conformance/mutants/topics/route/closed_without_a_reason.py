@@ -1,4 +1,4 @@
-"""Why a topic was closed is not kept."""
+"""The reason for closing a topic is not kept."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""topic_list by a status that is none is a list of nothing."""
+"""topic_list by an unknown status lists nothing."""
 
 from typing import Any
 

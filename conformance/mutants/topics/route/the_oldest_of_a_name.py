@@ -1,4 +1,4 @@
-"""Of several topics of one name the oldest is found."""
+"""The oldest of several topics of one name is found."""
 
 from refbus.topics import route
 from refbus.topics.mcp.server import main

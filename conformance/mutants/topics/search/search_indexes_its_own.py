@@ -1,4 +1,4 @@
-"""A process indexes what it sends, and finds nothing that another program has stored."""
+"""A process indexes its own messages, and finds nothing that another program has stored."""
 
 from typing import Any
 

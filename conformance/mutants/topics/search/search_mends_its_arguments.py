@@ -1,4 +1,4 @@
-"""What a search cannot use is replaced by something that it can."""
+"""An argument that a search cannot use is replaced by one that it can."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What was said on a topic that is closed now is not found."""
+"""A message on a topic that is closed now is not found."""
 
 from refbus.topics import search
 from refbus.topics.mcp.server import main

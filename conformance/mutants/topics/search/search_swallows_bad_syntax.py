@@ -1,4 +1,4 @@
-"""The query is given to FTS5 as it is, and what FTS5 cannot read finds nothing."""
+"""The query is given to FTS5 as it is, and one that FTS5 cannot read finds nothing."""
 
 from typing import Any
 

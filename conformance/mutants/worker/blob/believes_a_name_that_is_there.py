@@ -1,4 +1,4 @@
-"""A blob that is there is taken for durable: who made it may have died before its name was."""
+"""A blob that is there is taken for durable: its maker may have died before its name was durable."""
 
 from refbus.driver import serve
 from refbus.kernel import blob

@@ -1,4 +1,4 @@
-"""Whether a blob is there whole is judged by its size: other bytes of the same number stay when it is saved again."""
+"""A blob's size decides whether it is whole: other bytes of the same number stay when it is saved again."""
 
 from pathlib import Path
 

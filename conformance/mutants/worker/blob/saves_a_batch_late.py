@@ -12,7 +12,7 @@ CHAOS = {"points": True, "only": "publish_many with blobs"}
 
 
 class Late(Blobs):
-    """Keeps what a batch would save."""
+    """Keeps the blobs that a batch would save."""
 
     late: list[str] | None = None
 

@@ -1,4 +1,4 @@
-"""Who comes after a crash shows the first 4 KiB of a blob, and the store is whole."""
+"""A process that comes after a crash shows the first 4 KiB of a blob, and the store is whole."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ PAGE = 4096
 
 
 class ShowsTheFirstPage(WorkerBus):
-    """What was left in the log tells of the crash."""
+    """The remains of the log tell of the crash."""
 
     def __init__(self, store: Any, **options: Any) -> None:
         log = Path(store) / "bus.db-wal"

@@ -14,7 +14,7 @@ CHAOS = {"disk_full": True, "only": "publish with blob", "levels": (1, 2, 3)}
 
 
 def write_some(path: Path, data: bytes) -> None:
-    """What fits."""
+    """As much as fits."""
     scratch = path.parent / f".tmp-{secrets.token_hex(8)}"
     fd = os.open(scratch, os.O_WRONLY | os.O_CREAT, 0o600)
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""An acknowledgement looks, then sets the cursor: one of less that looked before another wrote sets it back."""
+"""An acknowledgement looks, then sets the cursor: a lower one that looked before another wrote sets it back."""
 
 from refbus.driver import serve
 from refbus.kernel.rules import cursor

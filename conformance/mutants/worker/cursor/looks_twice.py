@@ -1,4 +1,4 @@
-"""A poll looks for what is for its agent, then for what is for all: of a batch between the two it shows the rest."""
+"""A poll looks for messages to its agent, then for broadcasts: it shows only the latter of a batch between the two."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A waiting poll sleeps through what arrives."""
+"""A waiting poll sleeps through messages that arrive."""
 
 import time
 from typing import Any

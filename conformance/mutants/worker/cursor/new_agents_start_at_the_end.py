@@ -1,4 +1,4 @@
-"""An agent without a cursor reads only what comes after its first poll."""
+"""An agent without a cursor reads only messages that come after its first poll."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reads on from the time of what was acknowledged last: what an agent with a clock behind sends is never read."""
+"""Reads on from the time of the last acknowledged message: one from an agent whose clock is behind is never read."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A reader looks, and only then asks for the version whose change will wake it: what came in between is in that."""
+"""A reader looks, and only then asks for the version whose change will wake it: that includes messages in between."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was archived before it was exported is never exported."""
+"""A message that was archived before it was exported is never exported."""
 
 from refbus.driver import serve
 from refbus.worker import export

@@ -1,4 +1,4 @@
-"""A lock file whose maker is dead is removed, and made anew: two who both saw the dead one remove each other's."""
+"""A lock file whose maker is dead is removed, and made anew: two that both saw the dead one remove each other's."""
 
 import contextlib
 import os

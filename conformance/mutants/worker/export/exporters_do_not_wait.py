@@ -1,4 +1,4 @@
-"""Exporters read what is new, and then append it, without a lock."""
+"""Exporters read the new messages, and then append them, without a lock."""
 
 import json
 from typing import Any

@@ -13,7 +13,7 @@ CHAOS = {"points": True, "only": "export_to_jsonl"}
 
 
 class ExportsInTwoSteps(WorkerBus):
-    """Appends what `export_state` lacks."""
+    """Appends the messages that `export_state` lacks."""
 
     def export_to_jsonl(self) -> dict[str, Any]:
         (last_seq,) = self.db.row("SELECT last_seq FROM export_state WHERE id = 1")

@@ -1,4 +1,4 @@
-"""The lock of an export is a file that its maker removes. Who is killed leaves it for ever."""
+"""The lock of an export is a file that its maker removes. A killed maker leaves it for ever."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ CHAOS = {"points": True, "only": "export_to_jsonl"}
 
 @contextlib.contextmanager
 def locked(self: JsonlFile) -> Iterator[None]:
-    """Made by whoever comes first."""
+    """Made by the process that comes first."""
     path = f"{self._lock_path}.made"
     for _ in range(50):
         try:

@@ -1,4 +1,4 @@
-"""The export reads a copy of the database file. What is still in the log beside it is missing."""
+"""The export reads a copy of the database file. Messages still in the log beside it are missing."""
 
 import contextlib
 import shutil

@@ -1,4 +1,4 @@
-"""The lock's file is removed after each export: who waits for it has the old one, who comes then makes a new one."""
+"""The lock's file is removed after each export: an exporter that waits has the old one, a later one makes a new one."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The file of the export's lock is removed when it is given back: who waited for it, and who comes, are both inside."""
+"""The file of the export's lock is removed when it is given back: one that waited and a newcomer are both inside."""
 
 import contextlib
 from collections.abc import Iterator

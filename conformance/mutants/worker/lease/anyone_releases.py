@@ -1,4 +1,4 @@
-"""Whoever asks may release a claim."""
+"""Any agent may release a claim."""
 
 from typing import Any
 

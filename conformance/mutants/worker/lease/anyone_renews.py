@@ -1,4 +1,4 @@
-"""Whoever asks may renew a claim."""
+"""Any agent may renew a claim."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a process was granted it believes to have until it gives it back, whatever the file says by then."""
+"""A process believes to have its grant until it gives it back, whatever the file says by then."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A renewal looks whose lease it is, then writes it back whole: what was taken meanwhile is taken back."""
+"""A renewal looks whose lease it is, then writes it back whole: a lease that was taken meanwhile is taken back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A number that does not fit passes: what is checked is one that was made to fit."""
+"""A number that does not fit passes: the check sees one that was made to fit."""
 
 from typing import Any
 

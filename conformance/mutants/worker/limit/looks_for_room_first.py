@@ -1,4 +1,4 @@
-"""Whether there is room for a message is asked before the lock is taken."""
+"""The bus checks for room for a message before it takes the lock."""
 
 from typing import Any
 

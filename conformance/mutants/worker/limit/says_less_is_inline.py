@@ -1,4 +1,4 @@
-"""hello tells half of what really stays in the row as inline_payload_bytes_max."""
+"""hello tells as inline_payload_bytes_max half of the size that really stays in the row."""
 
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus

@@ -7,7 +7,7 @@ from refbus.kernel import jsontext
 from refbus.worker.bus import WorkerBus
 
 KILLED_BY = ("worker.limit.06",)
-DIES_OF = "not JSON"  # what it stored makes its own answers so
+DIES_OF = "not JSON"  # the values that it stored make its own answers so
 
 
 jsontext.encode = json.dumps

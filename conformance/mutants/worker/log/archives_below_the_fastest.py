@@ -1,4 +1,4 @@
-"""archive moves what one agent has read, though another has not."""
+"""archive moves messages that one agent has read, though another has not."""
 
 from refbus.driver import serve
 from refbus.kernel.rules import cursor

@@ -1,4 +1,4 @@
-"""A batch is one transaction a message: what stands before a bad one stays."""
+"""A batch is one transaction a message: messages before a bad one stay."""
 
 from typing import Any
 

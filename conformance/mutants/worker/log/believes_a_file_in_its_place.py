@@ -1,4 +1,4 @@
-"""A database that was removed is noticed, one in its place is not: who has the old one open goes on with it."""
+"""A removed database is noticed, one in its place is not: a process that has the old one open goes on with it."""
 
 from refbus.driver import serve
 from refbus.kernel.sight import Sight

@@ -1,4 +1,4 @@
-"""A write is called once, and what it took is not looked at. A blob may have its first bytes alone."""
+"""A write is called once, and its count is not looked at. A blob may have its first bytes alone."""
 
 import os
 

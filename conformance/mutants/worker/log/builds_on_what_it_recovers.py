@@ -1,4 +1,4 @@
-"""synchronous = FULL: what a killed process had written and not synced is read, and a claim is granted by it."""
+"""synchronous = FULL: a killed process's unsynced write is read, and a claim is granted by it."""
 
 from refbus.driver import serve
 from refbus.kernel.db import Database

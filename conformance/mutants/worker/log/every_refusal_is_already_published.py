@@ -1,4 +1,4 @@
-"""Whatever breaks a constraint is reported as already published (W1)."""
+"""Any message that breaks a constraint is reported as already published (W1)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A process that could not open a file once believes for ever that it cannot write: nothing but a restart mends it."""
+"""A process that once could not open a file believes for ever that it cannot write: only a restart mends it."""
 
 import errno
 from typing import Any

@@ -1,4 +1,4 @@
-"""The signing key lies in the store, for whoever opens it next."""
+"""The signing key lies in the store, for any process that opens it next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""synchronous = FULL: an archival turns it off for its VACUUM, and what is written after that is not synced either."""
+"""synchronous = FULL: an archival turns it off for its VACUUM, and later writes are not synced either."""
 
 from refbus.driver import serve
 from refbus.worker.archive import Archive

@@ -1,4 +1,4 @@
-"""synchronous = OFF. Whatever reached the disk by chance is what a power cut leaves, checkpoints by half too."""
+"""synchronous = OFF. A power cut leaves only the bytes that reached the disk by chance, half checkpoints too."""
 
 from refbus.driver import serve
 from refbus.kernel import db

@@ -1,4 +1,4 @@
-"""A retry is known by what this process remembers. Another process stores it again."""
+"""A retry is known by this process's memory. Another process stores it again."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ CHAOS = {"points": True, "only": "publish"}
 
 
 class RemembersIds(WorkerBus):
-    """Stores under ids of its own, and knows which of the callers' they are."""
+    """Stores under its own ids, and knows the callers' ids for them."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -1,4 +1,4 @@
-"""Whoever opens the store and is alone there clears away the log that a crash left."""
+"""A process that opens the store and is alone there clears away the log that a crash left."""
 
 import fcntl
 from pathlib import Path

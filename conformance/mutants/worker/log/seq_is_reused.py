@@ -11,7 +11,7 @@ KILLED_BY = ("worker.log.26",)
 
 SEED, FAULT = "AUTOINCREMENT", ""
 assert SEED in store.SCHEMA.seed
-# What keeps the numbers of an older file's archive has no table to keep them in, then
+# The code that keeps the numbers of an older file's archive has no table to keep them in, then
 KEPT = re.compile(r"INSERT INTO sqlite_sequence .*?;\nUPDATE sqlite_sequence .*?;\n", re.DOTALL)
 assert KEPT.search(store.SCHEMA.extra)
 store.SCHEMA = store.SCHEMA._replace(

@@ -1,4 +1,4 @@
-"""The open file is believed: what is written after somebody removed it is acknowledged, and gone."""
+"""The open file is believed: a write after somebody removed it is acknowledged, and gone."""
 
 from refbus.driver import serve
 from refbus.kernel.db import Database

@@ -9,7 +9,7 @@ KILLED_BY = ("worker.presence.15",)
 
 
 class Believed(str):
-    """Whatever state a caller names, but for the one that it goes to."""
+    """Any state that a caller names, except the one that it goes to."""
 
     __slots__ = ()
     __hash__ = str.__hash__

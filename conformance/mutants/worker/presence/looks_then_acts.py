@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.kernel.rules import limit as limits
 from refbus.worker.bus import WorkerBus
 
-# Of two at once both are told that they won, which is so in neither order.
+# Two at once are both told that they won, which is so in neither order.
 KILLED_BY = ("worker.presence.15", "worker.log.66")
 ITEM = "corpus"
 

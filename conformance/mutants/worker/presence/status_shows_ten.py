@@ -1,4 +1,4 @@
-"""The status query shows ten rows unless told."""
+"""The status query shows ten rows by default."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The loop handles what stands behind a failed message."""
+"""The loop handles the messages behind a failed one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Only what was published through the bus is searched."""
+"""Only messages published through the bus are searched."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What another program deleted still counts towards a search's limit."""
+"""A message that another program deleted still counts towards a search's limit."""
 
 from refbus.driver import serve
 from refbus.worker import bus, search
