@@ -24,13 +24,13 @@ CORPUS = "corpus"  # the check, and the item, of rows that the model's branches 
 
 
 def kind_of(check: str) -> Kind:
-    """What a check is: a prefix names all kinds but scenarios, which begin with their noun."""
+    """The kind of a check: a prefix names all kinds except scenarios, which begin with their noun."""
     prefix = check.partition(".")[0]
     return prefix if prefix in ("history", EXPLORE, CORPUS, "chaos") else "scenario"  # type: ignore[return-value]
 
 
 class Requirement(BaseModel):
-    """One sentence, where it stands, and what checks it."""
+    """One sentence, its place, and its check."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,9 +42,9 @@ class Requirement(BaseModel):
     needs: tuple[str, ...] = ()  # features without which the row is not applicable; "clock" wants a settable clock
     check: str | None = None  # SCENARIO name, "history.NAME", "explore", "corpus", or "chaos.NAME"
     excluded: str | None = None  # why no check can or should exist
-    # Of a history check: kinds of its witnesses that break the sentence of another row, and that row.
+    # For a history check: kinds of its witnesses that break the sentence of another row, and that row.
     elsewhere: dict[str, str] = {}
-    narrow: bool = False  # it says nothing of what its act shows of other nouns; one of log, where these have rows
+    narrow: bool = False  # its act shows other nouns, but it says nothing of them; of log, if these have rows
 
     @model_validator(mode="after")
     def _checked_or_excluded(self) -> Self:
@@ -54,12 +54,12 @@ class Requirement(BaseModel):
 
     @property
     def kind(self) -> Kind:
-        """What decides it."""
+        """The kind of check that decides it."""
         return "excluded" if self.check is None else kind_of(self.check)
 
     @property
     def item(self) -> str:
-        """What `busproof check` plays to decide it; empty where it does not (chaos is another run, 0006)."""
+        """The item that `busproof check` plays to decide it; empty if there is none (chaos is another run, 0006)."""
         return {"history": HISTORY, "chaos": "", "excluded": ""}.get(self.kind, self.check or "")
 
 

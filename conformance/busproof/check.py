@@ -34,9 +34,9 @@ from busproof.warm import Warm
 from busproof.words import reason, say
 
 LOOK_S = 0.25
-INTERRUPTED_S = 30.0  # pytest ends its workers and writes what is known
-SLOW_S = 2.0  # a bus that takes as long to open has a right to a word about it
-# What each of pytest's processes imports, which takes a second: they are forked from one that has.
+INTERRUPTED_S = 30.0  # pytest ends its workers and writes the known results
+SLOW_S = 2.0  # the user of a bus that takes so long to open is told so
+# The imports of each of pytest's processes, which take a second: they are forked from one that has them.
 WORKERS = ("busproof.pytest_run", "busproof.explore.values", "pytest", "xdist.plugin", "xdist.remote")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -86,7 +86,7 @@ def check(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, out: Path) -> Run:
-    """What was asked for."""
+    """The run that was asked for."""
     return Run(
         out=out,
         system=args.system,
@@ -105,7 +105,7 @@ def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
     run = _run(args, out)
     with contextlib.ExitStack() as stack:
         workers = stack.enter_context(Warm(WORKERS)).path if _jobs(args, run) else ""
-        # Forked while there is but one thread: what is imported here, pytest need not import again.
+        # Forked while there is but one thread: pytest need not import these modules again.
         process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run, workers), out))
         if "reference" in (args.bus or "reference", args.mixed_with):
             os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's
@@ -131,22 +131,22 @@ def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argpa
 
 
 def _pytest(options: list[str], out: Path) -> None:
-    """In a process of its own: what it writes goes to OUT/pytest.log."""
+    """In a process of its own: its output goes to OUT/pytest.log."""
     ended.with_the_parent()
     log = (out / "pytest.log").open("w", encoding="utf-8", errors="backslashreplace")
     for number in (1, 2):
         os.dup2(log.fileno(), number)
     sys.stdout = sys.stderr = log
-    # The user's bus may be a module of the folder that they stand in.
+    # The user's bus may be a module in the current folder.
     os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
     sys.path.insert(0, os.getcwd())
     pytest.main(options)
 
 
 def _jobs(args: argparse.Namespace, run: Run) -> int:
-    """Several a core, for they wait for their buses most of the time; no more than there are items.
+    """Several per core, for they wait for their buses most of the time; no more than there are items.
 
-    0, that is none beside pytest's own, for one item, and for one check. A row is decided by the whole corpus, too.
+    0 (none beside pytest's own) for one item, and for one check. A row is decided by the whole corpus, too.
     """
     items, rows = len(run.items()), catalogue(args.system)
     if items < 2 or (len(args.only) == 1 and "." in args.only[0] and args.only[0] not in rows):
@@ -156,7 +156,7 @@ def _jobs(args: argparse.Namespace, run: Run) -> int:
 
 
 def _options(args: argparse.Namespace, run: Run, workers: str) -> list[str]:
-    """Of pytest. `workers`: where the warm process listens from which its processes start; "": it has none."""
+    """The options of pytest. `workers`: the address of the warm process that starts its processes; "": none."""
     out, jobs = run.out, _jobs(args, run)
     return [
         *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
@@ -226,7 +226,7 @@ def _unplayable(args: argparse.Namespace) -> str:
 
 
 def _first_answers(fleet: Fleet) -> HelloReply:
-    """What the bus declares, if it can open and leave a store: of one that cannot, no row says anything."""
+    """The bus's declaration, if it can open and leave a store: no row says anything of a bus that cannot."""
     try:
         with scratch() as store:
             fleet.give_back(fleet.door(0, store, {}), retired=False)
@@ -236,7 +236,7 @@ def _first_answers(fleet: Fleet) -> HelloReply:
 
 
 def _partner(args: argparse.Namespace) -> str:
-    """Who shares the store in the mixed fleet; empty for none."""
+    """The bus that shares the store in the mixed fleet; empty for none."""
     if args.mixed_with is not None:
         return "" if args.mixed_with == "none" else str(args.mixed_with)
     is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])

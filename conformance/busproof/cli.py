@@ -1,6 +1,6 @@
 """`busproof`: the command line.
 
-Exit codes of every command that judges: 0 valid, 1 invalid, 2 unknown. Whatever goes wrong on our side, from a command
+Exit codes of every command that judges: 0 valid, 1 invalid, 2 unknown. Any failure on our side, from a command
 line that makes no sense to a fault of busproof itself, is 2 and one line; BUSPROOF_DEBUG=1 shows where.
 """
 
@@ -54,7 +54,7 @@ class _Systems:
 
 
 class _Languages(_Systems):
-    """What `init` can write. It says itself what another one means: a server of MCP needs no adapter in any."""
+    """The languages of `init`. It says itself what another one means: a server of MCP needs no adapter in any."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -89,11 +89,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    """Our own failure is no verdict: one line, and 2. That `head` stops reading what we print is no failure."""
+    """Our own failure is no verdict: one line, and 2. A `head` that stops reading our output is no failure."""
     if isinstance(error, OSError) and sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             has_no_reader = isinstance(error, BrokenPipeError) and _has_no_reader(sys.stdout.fileno())
-            # What is left in the buffer has nowhere to go, and must not fail a second time at the very end.
+            # The rest of the buffer has nowhere to go, and must not fail a second time at the very end.
             if has_no_reader or not _is_flushed():
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if has_no_reader:

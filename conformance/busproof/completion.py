@@ -1,4 +1,4 @@
-"""`busproof completion`: what a shell offers after each word, as a script made from the command line's own parsers."""
+"""`busproof completion`: a shell's offers after each word, as a script made from the command line's own parsers."""
 
 from __future__ import annotations
 

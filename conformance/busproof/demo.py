@@ -32,7 +32,7 @@ class Act:
     argv: list[str]
     must_exit: int
     why: str
-    shows: Callable[[], str] = lambda: "ok"  # what its title promises, as it was; nothing where it did not come true
+    shows: Callable[[], str] = lambda: "ok"  # the promise of its title, as it was kept; nothing if it did not come true
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,7 +33,7 @@ NOW_MS = 1_768_053_600_000
 
 
 class Fault(Exception):
-    """What is wrong with the adapter, and what to do."""
+    """A fault of the adapter, and its remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -258,7 +258,7 @@ def _declared(hello: HelloReply, contract: Contract) -> list[tuple[str, Mapping[
 
 
 def _shape(value: Any) -> Any:
-    """What is the same whatever the ids, names and times are: truths, what is null, and how many there are."""
+    """The parts that are the same for any ids, names and times: truths, nulls, and how many there are."""
     match value:
         case dict():
             return {name: _shape(inner) for name, inner in value.items()}

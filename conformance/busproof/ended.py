@@ -1,4 +1,4 @@
-"""Who runs a command may end it, by Ctrl-C or as CI does by SIGTERM: then what it started ends, too."""
+"""The user of a command may end it by Ctrl-C, and CI by SIGTERM: then all that it started ends, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: as Ctrl-C, but of this process alone, and not of those that it has started."""
+    """SIGTERM: like Ctrl-C, but of this process alone, and not of those that it has started."""
 
 
 @contextlib.contextmanager

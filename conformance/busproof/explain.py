@@ -1,4 +1,4 @@
-"""`busproof explain ROW` and `busproof list SYSTEM`: what is required, what decides it, and a bus that breaks it."""
+"""`busproof explain ROW` and `busproof list SYSTEM`: a requirement, its check, and a bus that breaks it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def listing(system: str) -> list[str]:
 
 
 def as_json(system: str) -> str:
-    """Every row with what decides it, as JSON."""
+    """Every row with its check, as JSON."""
     rows = [{**row.model_dump(), "kind": row.kind, "item": row.item} for row in catalogue(system).values()]
     return json.dumps(rows, indent=1)
 

@@ -22,12 +22,12 @@ NOW_MS_MAX = "now_ms_max"  # a limit that a bus may declare: no time after it ca
 
 
 def reference(system: str) -> str:
-    """The reference's --bus: its stdio door, or the system's own contract where that is a program."""
+    """The reference's --bus: its stdio door, or the system's own contract if that is a program."""
     contract = CONTRACTS[system]
     return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
 
 
-_LATE = ("prometheus_client",)  # what a bus of ours imports when it is asked for it
+_LATE = ("prometheus_client",)  # a bus of ours imports these only when it is asked for them
 
 
 def warm_for(systems: Iterable[str]) -> Warm:
@@ -45,8 +45,8 @@ class BudgetSpent(Exception):
 class Fleet:
     """Sessions on one or several implementations, reused from store to store.
 
-    Where several specs are given, the i-th agent of a run gets the (i mod n)-th: a mixed fleet. `hello` is what all
-    of them declare together.
+    If several specs are given, the i-th agent of a run gets the (i mod n)-th: a mixed fleet. `hello` is the declaration
+    common to all of them.
     """
 
     def __init__(self, specs: list[str], *, system: str) -> None:
@@ -65,7 +65,7 @@ class Fleet:
 
     @property
     def hello(self) -> HelloReply:
-        """What every member declares: nouns and features are the intersection."""
+        """The declaration common to all members: nouns and features are the intersection."""
         first, *others = self.hellos
         nouns = [noun for noun in first.nouns if all(noun in other.nouns for other in others)]
         features = [f for f in first.features if all(f in other.features for other in others)]
@@ -78,7 +78,7 @@ class Fleet:
     def door(self, agent_index: int, store: Path, options: dict[str, object], *, in_real_time: bool = False) -> Door:
         """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening.
 
-        In real time: of a process that was never told the time, and has no clock but the machine's.
+        In real time: the door of a process that was never told the time, and has no clock but the machine's.
         """
         if self.ends_at is not None and time.time() > self.ends_at:
             raise BudgetSpent
@@ -113,7 +113,7 @@ class Fleet:
         door.kill()
 
     def close(self) -> None:
-        """End all idle processes, and what they left running, which is told."""
+        """End all idle processes, and those that they left running; these are told."""
         for doors in self._idle.values():
             while doors:
                 doors.pop().close()

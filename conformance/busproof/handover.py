@@ -1,6 +1,6 @@
 """`python -S handover.py SOCKET PROGRAM…`: be PROGRAM, run by the warm process behind the socket.
 
-A program of its own with few imports: what it saves is the time of a start. See warm.py.
+A program of its own with few imports, to save the time of a start. See warm.py.
 """
 
 import os
@@ -18,7 +18,7 @@ def asked(
 ) -> tuple[socket.socket, int]:
     """Have PROGRAM run on these streams; returns the line on which its exit code will come, and its process id.
 
-    Whoever closes the line before ends the program.
+    Closing the line before then ends the program.
     """
     told = [folder, str(len(program)), *program, *(f"{name}={value}" for name, value in environment.items())]
     request = os.fsencode("\0".join(told))

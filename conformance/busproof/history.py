@@ -36,11 +36,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
 STATE_OPS = ("dump", "read_export")
-MALFORMED = "MALFORMED"  # the code of an answer that is not what the protocol says
+MALFORMED = "MALFORMED"  # the code of an answer that does not match the protocol
 
 
 class Event(msgspec.Struct, kw_only=True, gc=False):
-    """One line of a history. What else a line holds is left alone."""
+    """One line of a history. Other members of a line are left alone."""
 
     index: int  # position in the merged history; rises by one
     run: str
@@ -49,10 +49,10 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     type: EventType
     op: str | None = None  # protocol method
     agent: str | None = None  # agent_id
-    key: str | None = None  # what the call is about: a message id, a task_id, a worker, a blob ref
+    key: str | None = None  # the subject of the call: a message id, a task_id, a worker, a blob ref
     seq: int | None = None  # publish: the seq given; ack: the seq acknowledged
     token: int | None = None  # fencing token granted or shown
-    granted: bool | None = None  # claim, renew, release: what the bus answered
+    granted: bool | None = None  # claim, renew, release: the bus's answer
     lease_until_ms: int | None = None
     bus_ms: int | None = None  # the session's clock as last set by the kit; null: wall clock
     wall_ms: int  # kit's wall clock
@@ -61,7 +61,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     value: Any = None  # params of an invoke, reply of an ok, error of a fail or info
 
     def told(self, *without: str) -> dict[str, Any]:
-        """What its line says."""
+        """The content of its line."""
         columns = ((name, getattr(self, name)) for name in self.__struct_fields__ if name not in without)
         return {name: value for name, value in columns if value is not None}
 
@@ -81,7 +81,7 @@ def typed_columns(contract: Contract, op: str, params: dict[str, Any], reply: di
 
 
 def _first(call: Any, paths: Iterable[str]) -> Any:
-    """What stands at the first of these places that holds something."""
+    """The value at the first of these places that holds something."""
     for path in paths:
         found = call
         for step in path.split("."):
@@ -116,7 +116,7 @@ def _epoch_ms(text: Any) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """No half surrogates: a column must fit UTF-8, whatever a script sends."""
+    """No half surrogates: a column must fit UTF-8, even if a script sends other text."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
@@ -189,7 +189,7 @@ class Broken:
 
 
 def scan(path: Path) -> Iterator[Event | Broken]:
-    """Stream a history line by line, header and footer included, whatever the lines hold."""
+    """Stream a history line by line, header and footer included, with any content."""
     with opened(path) as lines:
         for number, line in enumerate(lines, 1):
             try:

@@ -1,7 +1,7 @@
 """`busproof init`: an adapter to fill in, which already answers hello.
 
-Python and Node have a template a system. Other languages have one template, into which the system's own methods are
-written as they stand in its contract. `any` writes a session to hold an adapter against, in whatever language.
+Python and Node have one template per system. Other languages have one template, into which the system's own methods are
+written as they stand in its contract. `any` writes a session to hold an adapter against, in any language.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from busproof.protocol.common import SESSION_METHODS
 
 @dataclass(frozen=True)
 class Language:
-    """What is written, and how it is started."""
+    """The files to write, and how they are started."""
 
     files: tuple[str, ...]  # of the adapter; the first is to be filled in
     run: str  # with {folder}
     build: str = ""
-    method: str = ""  # to be written, as a comment of the template; none: a template a system
+    method: str = ""  # to be written, as a comment of the template; none: one template per system
 
 
 LANGUAGES = {
@@ -87,7 +87,7 @@ def _print_next(system: str, command: str, build: str = "") -> None:
 
 
 def _write_session(system: str, folder: Path) -> int:
-    """What a bus is asked and answers, line by line."""
+    """A bus's requests and answers, line by line."""
     from busproof import wire_example
 
     path = folder / "wire.jsonl"
@@ -147,7 +147,7 @@ def _templates(system: str) -> Traversable:
 
 
 def _written(texts: dict[Path, str]) -> bool:
-    """All of them, or none where something stands already."""
+    """Write all of them, or none if one of them exists already."""
     for path in texts:
         if path.exists():
             print(f"busproof: {path} exists already; nothing was written", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Known failures: the implementer's own list of what fails today and why.
+"""Known failures: the implementer's own list of rows that fail today, and why.
 
     [[known]]
     id = "worker.lease.16"
@@ -34,7 +34,7 @@ class KnownFailure(BaseModel):
 
 
 def load(path: Path) -> list[KnownFailure]:
-    """Read the file. Raises ValueError that names the file and what is wrong in it."""
+    """Read the file. Raises ValueError that names the file and the fault in it."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         if data.keys() - {"known"}:
@@ -47,7 +47,7 @@ def load(path: Path) -> list[KnownFailure]:
 def faults(
     entries: list[KnownFailure], failed: set[str], decided: set[str], system: str, today: datetime.date
 ) -> list[str]:
-    """What is wrong with the list itself, after a run that decided these rows."""
+    """The faults of the list itself, after a run that decided these rows."""
     found = []
     for entry in entries:
         if entry.id not in catalogue(system):

@@ -4,10 +4,10 @@ A mutant is a file `SYSTEM/NOUN/NAME.py`: a sentence that says the fault, and co
 
     KILLED_BY = ("worker.log.20",)   rows that must not pass on it
     CONTROL = "log.fields"           an item that it passes, so it is alive; default: the noun's in controls.toml
-    ITEM = "corpus"                  the item that kills it, where that is not its rows' own; corpus:NAME, one script
-    CHAOS = {"kills": 8}             as much of a chaos run as kills it, where that is not for `check`
-    DIES_OF = "no answer"            words of a crash or a time-out, where that is the fault, and not an accident
-    DOOR = "nats:"                   what stands before its --bus, where it is no fault of a file
+    ITEM = "corpus"                  the item that kills it, if that is not its rows' own; corpus:NAME, one script
+    CHAOS = {"kills": 8}             as much of a chaos run as kills it, if that is not for `check`
+    DIES_OF = "no answer"            words of a crash or a time-out, if that is the fault, and not an accident
+    DOOR = "nats:"                   the prefix of its --bus, if it is no fault of a file
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Mutant:
 
 @cache
 def mutants(system: str) -> dict[str, Mutant]:
-    """All mutants of a system, by name. Raises ValueError where one is told wrongly."""
+    """All mutants of a system, by name. Raises ValueError if one is told wrongly."""
     folder = _folder() / system
     if not folder.is_dir():
         return {}

@@ -27,7 +27,7 @@ def schemas(system: str) -> dict[str, Any]:
 
 
 def write(path: Path) -> list[Path]:
-    """The page at this path, and those of the systems in a folder beside it. Returns what was written."""
+    """The page at this path, and those of the systems in a folder beside it. Returns the paths written."""
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     pages = {path: page()} | {folder / f"{name}.md": system_page(name) for name in protocol.CONTRACTS}
@@ -37,7 +37,7 @@ def write(path: Path) -> list[Path]:
 
 
 def page() -> str:
-    """What holds for every system."""
+    """The part for every system."""
     lines = [
         _GENERATED,
         f"# The adapter protocol, version {protocol.PROTOCOL_VERSION}",

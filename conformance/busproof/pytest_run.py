@@ -27,8 +27,8 @@ from busproof.warm import Warm, started_by
 PARTICIPANT = "sqlite:"
 WARM = "BUSPROOF_WARM"  # where a warm process listens
 
-# These need restarts and refusals of one kind, so they stay on the bus alone. How the kit's participant takes a file
-# that went from under it is nobody's promise.
+# These need restarts and refusals of one kind, so they stay on the bus alone. Nobody promises how the kit's participant
+# takes a file that goes away under it.
 UNMIXED = (CORPUS, EXPLORE, "log.removed")
 
 # Each takes longer than all else together: its parts are played side by side.
@@ -40,7 +40,7 @@ PARTS = {
 
 @dataclass
 class Run:
-    """What `busproof check` was asked for. Every xdist worker has one; the controller finishes."""
+    """The run that `busproof check` was asked for. Every xdist worker has one; the controller finishes."""
 
     out: Path
     system: str
@@ -103,7 +103,7 @@ class Run:
         return cited(SYSTEMS[self.system].model)
 
     def _asked_for(self, item: str, results: list[RowResult]) -> list[RowResult]:
-        """Where the corpus is played for rows that were asked for by their ids, these alone."""
+        """If the corpus is played for rows that were asked for by their ids, only these rows."""
         if item.partition(":")[0] != CORPUS or not set(self.only) & self._cited or CORPUS in self.only:
             return results
         return [result for result in results if result.requirement in self.only]
@@ -136,7 +136,7 @@ class Run:
         part.parent.mkdir(parents=True, exist_ok=True)
         whole = part.with_suffix(".new")
         whole.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
-        whole.replace(part)  # whoever watches the folder sees it whole
+        whole.replace(part)  # a watcher of the folder sees it whole
         return results
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class Run:
         return report
 
     def _results(self) -> tuple[list[RowResult], Counter[str], int]:
-        """Those of all parts; and which calls of the corpus the bus alone was not sent, of how many."""
+        """The results of all parts; the corpus calls that were not sent to the bus alone, by method; of how many."""
         results: list[RowResult] = []
         left_out: Counter[str] = Counter()
         calls = 0
@@ -229,6 +229,6 @@ class Run:
 
 
 def _joined(results: list[RowResult]) -> list[RowResult]:
-    """Without what one part of the corpus did not reach and another decided."""
+    """The results, without those that one part of the corpus did not reach and another decided."""
     decided = {one.requirement for one in results if one.check == CORPUS and not one.why.startswith(NOT_REACHED)}
     return [one for one in results if not (one.why.startswith(NOT_REACHED) and one.requirement in decided)]

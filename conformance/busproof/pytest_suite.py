@@ -1,4 +1,4 @@
-"""What pytest collects for `busproof check` and for `pytest --pyargs busproof.pytest_suite`: one test an item."""
+"""The tests of `busproof check` and of `pytest --pyargs busproof.pytest_suite`: pytest collects one for each item."""
 
 from __future__ import annotations
 

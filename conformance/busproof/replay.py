@@ -1,4 +1,4 @@
-"""`busproof replay`: send the calls of a failed row again, and show what comes back."""
+"""`busproof replay`: send the calls of a failed row again, and show the answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
 def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
     doors: dict[Any, Door] = {}
     dead: set[Any] = set()
-    ids: dict[str, str] = {}  # what the bus chose then → what it chose now
+    ids: dict[str, str] = {}  # the bus's choice then → its choice now
     for step in script:
         who, method = step.get("process", step.get("agent")), step["method"]
         params = _with(ids, step["params"])
@@ -91,7 +91,7 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
 
 
 def _chosen(then: Any, now: Any, said: str) -> dict[str, str]:
-    """Texts that stand where another one stood, and that the caller did not say himself."""
+    """Texts that stand where another one stood, and that the caller did not say itself."""
     if isinstance(then, dict) and isinstance(now, dict):
         pairs = [(then[key], now[key]) for key in then.keys() & now.keys()]
     elif isinstance(then, list) and isinstance(now, list):

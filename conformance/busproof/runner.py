@@ -1,4 +1,4 @@
-"""Plays the items of a run and turns what they found into one outcome for each requirement row.
+"""Plays the items of a run and turns their findings into one outcome for each requirement row.
 
 An item is a scenario, the recorded workload with its history checks, the search, or the corpus. Six outcomes:
 
@@ -45,7 +45,7 @@ RETOLD_PROGRAMS = {"pr": 10, "nightly": 1_500}
 VALUE_PROGRAMS = {"pr": 40, "nightly": 5_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
-CHOSEN = {"token_not_rising"}  # kinds of witnesses of what is RESOLVED: a row of a scenario tells them
+CHOSEN = {"token_not_rising"}  # kinds of witnesses of RESOLVED choices: a row of a scenario tells them
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 NOT_REACHED = "no script of the corpus reached it"
 
@@ -73,7 +73,7 @@ def item_names(system: str) -> list[str]:
 def run_item(
     fleet: Fleet, item: str, *, label: str = "bus", profile: str = "pr", seed: int | None = None
 ) -> list[RowResult]:
-    """Play one item and decide its rows. What the user's budget of time did not reach is could-not-run.
+    """Play one item and decide its rows. A row that the user's budget of time did not reach is could-not-run.
 
     An item `corpus:NAME` is one script of the corpus, `corpus:1of3` every third from the first on, and `explore:PART`
     one of EXPLORE_PARTS.
@@ -103,7 +103,7 @@ def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowRes
 
 
 def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
-    """not-applicable or could-not-run, where the bus or the machine lacks what the row needs."""
+    """not-applicable or could-not-run, if the bus or the machine lacks something that the row needs."""
     hello = fleet.hello
     scenario = SYSTEMS[fleet.system].scenarios.get(item)
     needs = {*row.needs, *(scenario.needs if scenario else ()), row.noun}
@@ -160,8 +160,8 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
 def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
     """A row passes only where its script ran to its end: there may have been more to expect of it.
 
-    A script may see the sentence of another script's row broken: that row fails, and blocks what it leaves undecided.
-    Where a row broke before the script did, the rows that were not reached are blocked by it. Where none had, the
+    A script may see the sentence of another script's row broken: that row fails, and blocks those it leaves undecided.
+    If a row broke before the script did, the rows that were not reached are blocked by it. If none had, the
     break is the fault of the rows that were not reached, or, if all were, of them all.
     """
     events = ctx.history()
@@ -195,7 +195,7 @@ def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None
 
 
 def _judged_rows(fleet: Fleet, names: Iterable[str]) -> list[Requirement]:
-    """Of other items, which decide them as well: a script shows what breaks them, and is blocked by it."""
+    """The rows of other items, which decide them as well: a script shows their breakage, and is blocked by it."""
     rows = [catalogue(fleet.system)[name] for name in sorted(names)]
     return [row for row in rows if _not_judged(fleet, row, row.item) is None]
 
@@ -223,7 +223,7 @@ def _short(event: Event) -> dict[str, Any]:
 
 
 def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The calls that lead there, for `busproof replay`; of calls that each show it alone, no others."""
+    """The calls that lead there, for `busproof replay`; if some calls each show it alone, only these."""
     steps: list[dict[str, Any]] = []
     opened: set[int] = set()
     for e in events:
@@ -259,14 +259,14 @@ def _end_of(call: Event, events: list[Event]) -> float:
 
 
 def _answer_to(call: Event, events: list[Event]) -> Any:
-    """What came back, if it says anything."""
+    """The answer, if it says anything."""
     later = (e for e in events if e.index > call.index and e.process == call.process and e.op == call.op)
     answer = next((e for e in later if e.type != "invoke"), None)
     return answer.value if answer is not None and answer.type == "ok" and len(repr(answer.value)) < 20_000 else None
 
 
 def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
-    """Rows of the branches that the scripts reach: where an answer is not the model's they break, the others hold."""
+    """Rows of the branches that the scripts reach: if an answer is not the model's they break, the others hold."""
     specification = SYSTEMS[fleet.system].model
     own = rows_of(fleet.system, CORPUS)
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
@@ -290,7 +290,7 @@ def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
 
 
 def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:
-    """A row that only the corpus decides, where no script came as far."""
+    """A row that only the corpus decides, if no script came as far."""
     undeclared = _not_judged(fleet, row, CORPUS)
     if undeclared is not None:
         return undeclared
@@ -318,7 +318,7 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
 
 
 def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Iterator[RowResult]:
-    """Of this row, and of those whose sentences its check sees broken as well."""
+    """The results of this row, and of those whose sentences its check sees broken as well."""
     if verdict.verdict == "valid":
         yield _result(row, "pass")
     elif verdict.verdict == "unknown":
@@ -334,7 +334,7 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> It
 
 
 def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
-    """Did the message get another number because its first went to another message? Then that is what is wrong."""
+    """Did the message get another number because its first went to another message? Then that is the fault."""
     return one.kind == "id_moved" and any(other.kind == "seq_doubled" and other.a == one.a for other in witnesses)
 
 
@@ -347,7 +347,7 @@ def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -
 
 def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str, seed: int | None) -> list[RowResult]:
     """Search for programs that break a MUST. Each fails those of these rows that are of a broken row's noun; a row that
-    is alone takes all. What only differs where the seed leaves a choice is no fault."""
+    is alone takes all. A difference only where the seed leaves a choice is no fault."""
     specification = SYSTEMS[fleet.system].model
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
         return [_result(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
@@ -375,8 +375,8 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
 def _programs(
     fleet: Fleet, specification: Specification, item: str, profile: str, seed: int
 ) -> Iterator[tuple[Program, str]]:
-    """Those that look at the model's state, those that tell the corpus anew, those with any values; each with what
-    plays it again."""
+    """Programs that look at the model's state, that retell the corpus, or that have any values; each with the options
+    that play it again."""
     parts = [item.partition(":")[2]] if ":" in item else EXPLORE_PARTS
     if "states" in parts:
         count = NIGHTLY_PROGRAMS if profile == "nightly" else specification.programs
@@ -394,7 +394,7 @@ def _programs(
         for program in drawn:
             yield program, f"--retold --seed {program.seed} --calls 1"
     if "values" in parts:
-        from busproof.explore import values  # and with it Hypothesis, a quarter of what all else imports
+        from busproof.explore import values  # and with it Hypothesis, a quarter of all other imports
 
         for program in values.programs(fleet, specification, seed=seed, examples=VALUE_PROGRAMS[profile]):
             yield program, f"--values {VALUE_PROGRAMS[profile]} --seed {seed}"

@@ -1,4 +1,4 @@
-"""Where stores are made that nobody will miss: in memory where there is room, since most calls sync one.
+"""The place for stores that nobody will miss: in memory if there is room, since most calls sync one.
 
 BUSPROOF_SCRATCH names another folder, for a bus that cannot live on a tmpfs.
 """

@@ -27,7 +27,7 @@ class Session:
         self._contract = CONTRACTS[recorder.system]
 
     def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
-        """Call and record. The caller's name is this agent's where the method takes one and none is given."""
+        """Call and record. The caller's name is this agent's if the method takes one and none is given."""
         for name in self._contract.callers_of(method):
             params.setdefault(name, self.agent)
         self._record("invoke", method, params)
@@ -51,7 +51,7 @@ class Session:
         return reply
 
     def _faults(self, method: str, reply: dict[str, Any]) -> str:
-        """What in an answer is not what the protocol says."""
+        """The parts of an answer that do not match the protocol."""
         known = self._contract.methods.get(method)
         if known is None:
             return ""
@@ -62,7 +62,7 @@ class Session:
         return ""
 
     def refusal(self, method: str, **params: Any) -> Refused | None:
-        """The error that the bus answers with; None where it accepted the call."""
+        """The error that the bus answers with; None if it accepted the call."""
         try:
             self.call(method, **params)
         except Refused as error:

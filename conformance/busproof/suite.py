@@ -38,7 +38,7 @@ T0_MS = 1_768_053_600_000
 
 @dataclass(frozen=True)
 class Finding:
-    """What one expectation said."""
+    """The result of one expectation."""
 
     requirement: str
     ok: bool
@@ -92,7 +92,7 @@ class Ctx:
 
     @property
     def now_s(self) -> float:
-        """What the clocks of the fleet show, in Unix seconds: the scenario's time, or the machine's."""
+        """The time that the fleet's clocks show, in Unix seconds: the scenario's time, or the machine's."""
         return self._now_ms / 1000 if self.hello.clock == "manual" else time.time()
 
     def pass_a_moment(self) -> None:
@@ -116,7 +116,7 @@ class Ctx:
         return bool(ok)
 
     def blame(self) -> None:
-        """The last call and its answer are what shows it, if the next expectation does not hold."""
+        """The last call and its answer are the evidence if the next expectation does not hold."""
         self._blamed += [self.recorder.last - 1, self.recorder.last]
 
     def has(self, *features: str) -> bool:
@@ -130,7 +130,7 @@ class Ctx:
         self.recorder.record("nemesis", process=session.process, op="kill", agent=session.agent)
 
     def history(self) -> list[Event]:
-        """What was recorded so far."""
+        """The events recorded so far."""
         return list(read(self.recorder.path))
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Ctx:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A script and what it needs to be played at all."""
+    """A script, and the features that it needs to be played at all."""
 
     name: str  # NOUN.WHAT
     play: Callable[[Ctx], None]

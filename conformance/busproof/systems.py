@@ -62,16 +62,16 @@ from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
 
 @dataclass(frozen=True)
 class System:
-    """What the kit has for one system. What is empty is not judged: a system may begin with scenarios alone."""
+    """The kit's parts for one system. An empty part is not judged: a system may begin with scenarios alone."""
 
     contract: Contract
     scenarios: Mapping[str, Scenario]  # by name
     workload: Workload | None
-    facts: Source  # how those that its checks take are taken from a history
+    facts: Source  # how the facts for its checks are taken from a history
     checks: Mapping[str, Check]  # by name, without `history.`
-    oddities: tuple[Look, ...] = ()  # what no sound bus leaves in its files
-    notes: tuple[Look, ...] = ()  # what is worth a look
-    model: Specification | None = None  # the whole system, executable, and what the search must know of it
+    oddities: tuple[Look, ...] = ()  # looks for things that no sound bus leaves in its files
+    notes: tuple[Look, ...] = ()  # looks for things worth a look
+    model: Specification | None = None  # the whole system, executable, with the search's knowledge of it
     processes_a_core: int = 2  # of `check`: they wait for their buses, some systems longer than others
 
 

@@ -3,7 +3,7 @@
     with Warm(["refbus.driver"]) as warm:
         spec = warm.spec(f"exec:{sys.executable} mutant.py")
 
-What such a spec starts is a small program, handover.py. It hands its stdin, stdout
+Such a spec starts a small program, handover.py. It hands its stdin, stdout
 and stderr to the warm process, which forks a child that runs PROGRAM on them in a session of its own. The small program
 ends as the child ends, and the child is killed when the small program is: to a door it is the program itself.
 
@@ -52,7 +52,7 @@ def started_by(path: str, spec: str) -> str:
     return f"{scheme}:{shlex.join([*COMMAND, path, *argv[1:]])}"
 
 
-_FOLDER_BYTES_MAX = 75  # of a path: that of a socket in a folder there has 107 at most
+_FOLDER_BYTES_MAX = 75  # of a path: the path of a socket in a folder there has 107 at most
 
 
 class Warm:
@@ -107,7 +107,7 @@ class _Server:
         self._watch(sys.stdin, self._end)
 
     def next_program(self) -> list[str]:
-        """Returns in each child, on the caller's streams: what it is to run."""
+        """Returns in each child, on the caller's streams: the program to run."""
         while True:
             for key, _ in self._selector.select()[:1]:  # it may end the source of the next, which is asked for again
                 react: Callable[[], list[str] | None] = key.data
@@ -201,13 +201,13 @@ def _serve(path: str, modules: Sequence[str]) -> None:
     server = _Server(path)
     print("ready", flush=True)
     program = server.next_program()
-    # `python -m` of what is imported already is said to be unpredictable. Ours only define and call main.
+    # `python -m` of a module that is imported already is said to be unpredictable. Ours only define and call main.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
     os._exit(_run(program))
 
 
 def _run(program: list[str]) -> int:
-    """To its end, and all that a program does then, but for taking its modules apart, which costs as much as a start.
+    """To its end, and all that a program does then, except taking its modules apart, which costs as much as a start.
 
     Returns its exit code.
     """

@@ -17,7 +17,7 @@ from busproof.protocol import CONTRACTS
 CALLS_MAX = 7
 LINE_CHARS_MAX = 1_500
 NOW_MS = 1_768_053_600_000
-# What is another in each run, as a reader should see it.
+# Values that differ in each run, as a reader should see them.
 _OWN = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "5f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"),
     (r"\b[0-9a-f]{64}\b", "9f86d081884c7d65…"),
@@ -27,7 +27,7 @@ _OWN = (
 
 
 class Tape:
-    """What was said on either side."""
+    """The words of either side."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -58,7 +58,7 @@ def of(system: str) -> list[str]:
         if contract.scheme == "exec":
             door.call("clock.set", {"now_ms": NOW_MS})
         core = [name for name in contract.trials if contract.methods[name].feature is None]
-        made: dict[str, Any] = {}  # a later call is about what an earlier one made
+        made: dict[str, Any] = {}  # a later call is about things that an earlier one made
         for name in core[:CALLS_MAX]:
             params = {key: made.get(key, value) for key, value in contract.trials[name].items()}
             with contextlib.suppress(Refused):

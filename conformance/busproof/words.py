@@ -1,4 +1,4 @@
-"""Words for people: what a bus, a file or a library says, made fit for a terminal.
+"""Words for people: the texts of a bus, a file or a library, made fit for a terminal.
 
 A bus is a stranger. Its name, its values and its errors may hold escape sequences that clear a screen and print a
 verdict of their own, or characters that turn the direction of a line. They are shown as escapes.
@@ -30,7 +30,7 @@ def printable(text: object, *, newlines: bool = True) -> str:
 
 
 def one_line(text: object) -> str:
-    """The same, in one line: what a stranger says cannot pass for a line of ours."""
+    """The same, in one line: a stranger's words cannot pass for a line of ours."""
     return printable(text, newlines=False)
 
 
@@ -52,7 +52,7 @@ def say(text: object = "", out: IO[str] | None = None) -> None:
 
 
 def faults(error: ValidationError, most: int = 3) -> str:
-    """What a value lacks, by place; without the library's own prose."""
+    """The faults of a value, by place; without the library's own prose."""
     return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:most])
 
 

@@ -1,9 +1,9 @@
-"""`python conformance/measure/blind.py docs/blind/trial-4 [relay-05 …]`: what `check` finds of a blind trial's faults.
+"""`python conformance/measure/blind.py docs/blind/trial-4 [relay-05 …]`: which faults of a blind trial `check` finds.
 
-A fault is SYSTEM-NN.diff in that folder, a change of reference/refbus. Each is applied to a copy, and its bus is asked
-what `check` asks of a bus alone, the short scripts first, until a MUST fails. A line for each goes to stdout: the item
-that found it, the rows, what only warned. One that does not apply any more is told. `--nats` asks on JetStream;
-`--chaos` asks chaos as well, where `check` found nothing.
+A fault is SYSTEM-NN.diff in that folder, a change of reference/refbus. Each is applied to a copy, and its bus gets the
+items that `check` plays on a bus alone, the short scripts first, until a MUST fails. A line for each goes to stdout:
+the item that found it, the rows, the warnings. A fault that no longer applies is reported. `--nats` asks on JetStream;
+`--chaos` asks chaos as well, if `check` found nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `busproof chaos` says of a bus that `busproof check` did not refuse: both measures ask it of a survivor."""
+"""The verdict of `busproof chaos` on a bus that `busproof check` did not refuse: both measures ask it of survivors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# As the bus declares itself, and as one that promises to survive a power cut: what this forgets to sync is seen there.
+# As the bus declares itself, and as one that promises to survive a power cut: a forgotten sync is seen there.
 ASKED = ([], ["--power", "300", "--option", "synchronous=FULL", "--durability", "power-loss"])
 VERDICTS = {0: "valid", 1: "invalid"}  # by exit code; any other: unknown
 

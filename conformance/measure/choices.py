@@ -2,8 +2,8 @@
 
 Two kinds of them: mutants whose killing rows are all RESOLVED, and the variants in conformance/choices, each a choice
 that docs/spec leaves free. Every one is given the whole of `check`. Results are lines of docs/choices/SYSTEM.jsonl, one
-a bus, the last counts; what has one is not judged again, so a run can be broken off. `played` says how much of `check`
-it is: whole, short (without the corpus, the search and what waits), or in two (short, and later all the rest, which
+a bus, the last counts; a bus with one is not judged again, so a run can be broken off. `played` says how much of
+`check` it is: whole, short (without the corpus, the search and waits), or in two (short, and later all the rest, which
 has no verdict of its own). A play ends after the first part in which a MUST row fails.
 
 `--together 8` judges one bus that makes as many as eight choices at once, which is nearer to a bus of somebody else: if
@@ -78,7 +78,7 @@ class Company:
 
     @property
     def name(self) -> str:
-        """Of all of them."""
+        """The names of all of them."""
         return " + ".join(one.name for one in self.members)
 
     @property
@@ -123,7 +123,7 @@ def companies(todo: list[Choice], size: int) -> list[Company]:
 
 
 def judged(choice: Choice | Company, warm: Warm, played: str = WHOLE) -> dict[str, Any]:
-    """The verdict of `check` on it, and the rows that did not pass; of a part alone it is no verdict."""
+    """The verdict of `check` on it, and the rows that did not pass; for a part alone it is no verdict."""
     with tempfile.TemporaryDirectory() as folder:
         run = Run(
             out=Path(folder),
@@ -159,7 +159,7 @@ def judged(choice: Choice | Company, warm: Warm, played: str = WHOLE) -> dict[st
 
 
 def in_two(short: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """What was played short, and what was left out then, as one line."""
+    """The short play, and the rest that it left out, as one line."""
     warns = sorted({*short["warns"], *rest["warns"]})
     return {**rest, "played": IN_TWO, "fails": short["fails"] | rest["fails"], "warns": warns}
 
@@ -171,7 +171,7 @@ def is_long(run: Run, item: str) -> bool:
 
 
 def told(system: str, folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """What is known of each bus."""
+    """The last line of each bus."""
     path = folder / f"{system}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {line["bus"]: line for line in map(json.loads, lines)}
@@ -191,7 +191,7 @@ def _judged(choice: Choice, is_short: bool, known: dict[str, Any]) -> dict[str, 
 
 
 def _judged_together(company: Company, is_short: bool, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line for each member; each judged alone, where they are not VALID together."""
+    """One line for each member; each judged alone, if they are not VALID together."""
     members = company.members
     line = judged(company, _warm()) if len(members) > 1 and not is_short else {"verdict": ""}
     if line["verdict"] != "valid":
@@ -204,7 +204,7 @@ def _judged_together(company: Company, is_short: bool, known: dict[str, dict[str
 
 
 def main() -> int:
-    """Judge what has no line yet, or none of the whole check, write it down; 1 where a MUST row fails on one."""
+    """Judge each bus without a line, or with none of the whole check, and write it; 1 if a MUST row fails on one."""
     parser = argparse.ArgumentParser(description="Judge buses that chose otherwise by busproof check.")
     parser.add_argument("system", nargs="*", choices=[*SYSTEMS, []], help="default: all")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")

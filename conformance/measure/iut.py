@@ -28,7 +28,7 @@ class _Loader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        module.__file__ = self._file  # whoever starts it as a program of its own starts this one
+        module.__file__ = self._file  # a start of it as a program of its own starts this one
 
     def path_stats(self, path: str) -> dict[str, float]:  # type: ignore[override]
         raise OSError("its compiled form is not to be kept")

@@ -3,7 +3,7 @@
 A *site* is one place and one family of operators: eleven replacements of one `+` are one site, of which one mutant is
 drawn, so that no place counts eleven times. A mutant that compiles to the same code without annotations is none. Left
 out are `==` against `is` (whether equal values are one object is CPython's matter, not the bus's), the star and slash
-of a signature, `strict` of zip, and what no call of the protocol reaches.
+of a signature, `strict` of zip, and code that no call of the protocol reaches.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from cosmic_ray.operators.provider import OperatorProvider
 
 REFBUS = Path(__file__).parents[2] / "reference" / "refbus"
 
-# What no call of the protocol reaches: the web page, the model of a search by meaning (an extra), what only the command
-# line and Python programs use.
+# Code that no call of the protocol reaches: the web page, the model of a search by meaning (an extra), code for the
+# command line and Python programs alone.
 LEFT_OUT = (
     "topics/web/",
     "topics/embedding.py",
@@ -166,7 +166,7 @@ def _differs(text: str, mutated: str) -> bool:
 
 
 def _code(text: str) -> tuple[Any, ...]:
-    """What it compiles to, without annotations and docstrings."""
+    """Its compiled code, without annotations and docstrings."""
     tree = _Bare().visit(ast.parse(text))
     return _comparable(compile(ast.fix_missing_locations(tree), "", "exec", optimize=2))
 

@@ -76,7 +76,7 @@ def seeds(group: str) -> list[int]:
 def figures(
     group: str, *, is_sql: bool | None = None, seed: int | None = None, at_first: bool = False
 ) -> dict[str, int]:
-    """What became of the mutants of a group, or of a draw."""
+    """The fates of the mutants of a group, or of a draw."""
     told = reasons()
     lines = [
         one

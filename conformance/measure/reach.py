@@ -1,4 +1,4 @@
-"""Which scripts and scenarios reach a place of the reference? What is not called cannot be seen to be wrong."""
+"""Which scripts and scenarios reach a place of the reference? A fault in code that is not called cannot be seen."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Called = list[Any]  # module, first line, last line, names in use
 
 
 class Reach:
-    """Of one system: by script or scenario, the functions that were called."""
+    """The functions that were called, of one system, by script or scenario."""
 
     def __init__(self, play: Callable[[str], None], names: Iterable[str], folder: Path) -> None:
-        """What is in the folder was found before."""
+        """The content of the folder was found before."""
         folder.mkdir(exist_ok=True)
         self._called: dict[str, list[Called]] = {}
         for name in names:
@@ -30,7 +30,7 @@ class Reach:
             self._called[name] = [json.loads(line) for line in path.read_text().splitlines()]
 
     def those(self, mutation: Mutation) -> list[str]:
-        """Those that call the function that was mutated, or use the constant. All, where it is neither."""
+        """Those that call the function that was mutated, or use the constant. All, if it is neither."""
         tree = ast.parse((REFBUS.parent / Path(*mutation.module.split("."))).with_suffix(".py").read_text())
         is_of = _test(tree, mutation)
         found = [name for name, called in self._called.items() if is_of is None or any(map(is_of, called))]
@@ -39,7 +39,7 @@ class Reach:
 
 
 def _starts(called: list[Called], module: str) -> bool:
-    """Was its file looked up, by somebody who starts it as a program of its own? What that calls nobody tells."""
+    """Was its file looked up by a start as a program of its own? Nobody tells what that calls."""
     name = module.rpartition(".")[2]
     return any({name, "__file__"} <= set(names) for *_, names in called)
 

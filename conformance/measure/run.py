@@ -2,10 +2,10 @@
 
 cosmic-ray makes them; a bus with one is judged as a stranger's would be: the corpus first, and where nothing differs,
 all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
-mutant counts; what has one is not judged again, so a run can be broken off, and several can share the work (`--shard
-1/2`). With `--corpus-only` what survives is `left`: a run without it asks the rest. `--again` asks once more what was
-not killed; `--chaos` asks `busproof chaos` of it. A `--seed` draws other sites: what the kit was mended after is no
-measure of it any more.
+mutant counts; a mutant with one is not judged again, so a run can be broken off, and several can share the work
+(`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks once more of
+mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
+after a draw, that draw is no measure of it any more.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ JUDGES = {system: (system,) for system in SYSTEMS} | {
     "timeline": ("timeline", ON_NATS),
     "kernel": tuple(SYSTEMS),
 }
-# What is not switched on cannot be seen to be wrong: a bus with more of it is asked, of the modules that this is about.
+# A fault in a part that is not switched on cannot be seen: these modules are judged on a bus with more parts.
 MODULES = {
     BY_MEANING: ("refbus.topics.search",),
     ON_NATS: tuple(
@@ -58,9 +58,9 @@ MODULES = {
 }
 ENVIRONMENT = {BY_MEANING: ["AGENT_BUS_EMBEDDING_MODEL=hash-256"]}
 DOORS = {ON_NATS: "nats:"}
-ITEMS = {BY_MEANING: "search."}  # what scenarios' names begin with, where others say nothing
+ITEMS = {BY_MEANING: "search."}  # the prefix of scenarios' names, where others say nothing
 SEED = 10
-SCRIPT = "corpus "  # what a script's name begins with, where scenarios stand beside it
+SCRIPT = "corpus "  # the prefix of a script's name, where scenarios stand beside it
 DIED = ("INTERNAL", "LOST")
 LEFT = "left"
 
@@ -142,7 +142,7 @@ def _imports() -> list[str]:
 
 
 class Judge:
-    """Plays what `check` plays, in an order that kills soon."""
+    """Plays the items of `check`, in an order that kills soon."""
 
     def __init__(self, warm: Warm, folder: Path, *, is_whole: bool) -> None:
         self._warm, self._folder, self._is_whole = warm, folder, is_whole
@@ -151,7 +151,7 @@ class Judge:
         self._reach: dict[str, Reach] = {}
 
     def _known(self, bench: str) -> Reach:
-        """Which scripts and scenarios reach what; and that the reference itself survives each, started the same way."""
+        """The reach of scripts and scenarios; the reference itself must survive each, started the same way."""
         if bench not in self._reach:
             system = _system(bench)
             source = (REFBUS / "kernel" / "__init__.py").read_text(encoding="utf-8")
@@ -167,7 +167,7 @@ class Judge:
         return self._reach[bench]
 
     def told(self, group: str, mutation: Mutation, *, is_left: bool) -> dict[str, Any]:
-        """A mutant and what became of it, as a line of the results."""
+        """A mutant and its fate, as a line of the results."""
         outcome, by, rows = "", "", list[str]()
         for bench in JUDGES[group]:
             if mutation.module not in MODULES.get(bench, (mutation.module,)):
@@ -189,7 +189,7 @@ class Judge:
         }
 
     def told_by_chaos(self, group: str, mutation: Mutation) -> dict[str, Any]:
-        """What becomes of a line of the results when chaos is asked, too; unknown where it could not be played."""
+        """The changes to a line of the results when chaos is asked, too; unknown if it could not be played."""
         verdicts = set[str]()
         for bench in JUDGES[group]:
             if mutation.module in MODULES.get(bench, (mutation.module,)):
@@ -238,7 +238,7 @@ class Judge:
         return Fleet([door + spec], system=_system(bench))
 
     def _verdicts(self, fleet: Fleet, bench: str, names: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-        """Of scripts first, then of scenarios; what killed before comes first."""
+        """The verdicts of scripts first, then of scenarios; those that killed before come first."""
         dialects: dict[str, str] = {}
         for name in sorted(names, key=lambda one: (not one.startswith(SCRIPT), -self._kills[f"{bench} {one}"])):
             by, is_script = f"{bench} {name}", name.startswith(SCRIPT)
@@ -272,7 +272,7 @@ def _of_item(fleet: Fleet, item: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _kept(bench: str) -> Path:
-    """Where what is reached is kept, for other shards and later runs: as long as reference and kit stay as they are."""
+    """The place of the reach, for other shards and later runs: as long as reference and kit stay as they are."""
     state, kit = hashlib.sha256(bench.encode()), Path(corpus.__file__).parents[1]
     for folder in (REFBUS, kit / "corpus" / _system(bench), kit / "scenarios" / _system(bench)):
         for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.jsonl")]):

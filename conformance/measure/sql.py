@@ -88,7 +88,7 @@ class SqlToken(_OfSql):
 
 
 class SqlOrder(_OfSql):
-    """What was ascending descends."""
+    """An ascending order descends."""
 
     def _places(self, text: str) -> Iterator[tuple[int, int, str]]:
         for found in _ASCENDING.finditer(text):

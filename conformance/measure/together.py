@@ -1,7 +1,7 @@
 """`python conformance/measure/together.py FILE…`: one bus that makes the choices of several programs at once.
 
-A program of a choice is a mutant or a variant: what it changes of refbus stays changed, and the bus that it would serve
-is a base of the one that is served here. Two that touch one thing do not go together.
+A program of a choice is a mutant or a variant: its changes of refbus stay, and the bus that it would serve is a
+base of the one that is served here. Two that touch one thing do not go together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unittest import mock
 from refbus import driver
 from refbus.topics.mcp import server
 
-PARTS = (dict, set, frozenset, list, tuple, str, int, float)  # are told by what they hold, anything else by which it is
+PARTS = (dict, set, frozenset, list, tuple, str, int, float)  # are told by their content, anything else by its identity
 
 
 def main(paths: list[str]) -> int:
@@ -50,7 +50,7 @@ def _change(path: str) -> None:
 
 @contextlib.contextmanager
 def _served() -> Iterator[list[tuple[str, type]]]:
-    """What the programs serve meanwhile, which is not served."""
+    """Collect the buses that the programs would serve meanwhile, and serve none."""
     buses: list[tuple[str, type]] = []
 
     def note(served: Mapping[str, type]) -> None:

@@ -1,7 +1,7 @@
-"""`python conformance/measure/valid.py`: docs/valid.md, what a verdict is worth, from the data beside it.
+"""`python conformance/measure/valid.py`: docs/valid.md, the worth of a verdict, from the data beside it.
 
 Coverage comes from docs/corpus, the kill matrix from docs/mutants, the mutation score from docs/mutation, blind trials
-from docs/blind (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null where nothing did, `judged`).
+from docs/blind (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null if nothing did, `judged`).
 """
 
 from __future__ import annotations

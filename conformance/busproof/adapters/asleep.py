@@ -1,7 +1,7 @@
 """Does a bus wait? The kernel says so, and a race needs no guess at how long a bus takes to reach a lock.
 
 A process at a lock of SQLite sleeps, and wakes only to look again. One that has not come so far runs, or is ready to
-run on a busy machine: that is another state, however slow it all is. Where there is no /proc, time must do.
+run on a busy machine: that is another state, no matter how slow it all is. Where there is no /proc, time must do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def answering(pid: int, stdout_inode: int) -> list[Path]:
 
 
 def come_to_rest(processes: Sequence[Path], deadline: float, looks_min: int = LOOKS) -> None:
-    """Return when all their threads but the caller's own sleep, at so many looks in a row; or when time is up."""
+    """Return when all their threads, except the caller's own, sleep at so many looks in a row; or when time is up."""
     caller, looks = str(threading.get_native_id()), 0
     while looks < looks_min and time.monotonic() < deadline:
         time.sleep(PAUSE_S)

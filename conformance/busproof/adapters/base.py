@@ -1,10 +1,10 @@
-"""What every adapter offers: a door through which one session talks to an implementation under test.
+"""The interface of every adapter: a door through which one session talks to an implementation under test.
 
-The tree of what a call can end in:
+The tree of the ways a call can end:
 
     DoorError
     ├── Refused          the bus answered with an error; `definite` says whether it certainly did not happen
-    ├── Malformed        the answer has not the shape that the protocol gives it
+    ├── Malformed        the answer does not have the shape that the protocol gives it
     └── Lost             no answer (EOF, time-out, kill, nonsense): it may or may not have happened; retire the door
 """
 
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from busproof.adapters.child import Child
 
-NESTED_MAX = 512  # twice what the reference takes
-# Whatever a door lets in can be compared, copied and shown: three or four frames a level, above those of a test run.
+NESTED_MAX = 512  # twice the reference's limit
+# Values that a door lets in can be compared, copied and shown: three or four frames a level, above those of a test run.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 8 * NESTED_MAX))
 
 
@@ -30,7 +30,7 @@ class DoorError(Exception):
 
 
 class Refused(DoorError):
-    """The bus said no. `code` is the seed's name where it has one; `rpc` the JSON-RPC number."""
+    """The bus said no. `code` is the seed's name, if it has one; `rpc` is the JSON-RPC number."""
 
     def __init__(self, code: str, message: str, *, definite: bool, rpc: int = -32000) -> None:
         super().__init__(f"{code}: {message}")
@@ -38,7 +38,7 @@ class Refused(DoorError):
 
 
 class Malformed(DoorError):
-    """The request, what the protocol expects of its answer, and what came."""
+    """The request, the answer that the protocol expects, and the actual one."""
 
     def __init__(self, method: str, page: str, params: Any, faults: str, reply: Any) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class Lost(DoorError):
 
 
 def parsed(line: bytes) -> Any:
-    """A line of JSON. ValueError of anything else: NaN is none, and no answer is nested deeper than NESTED_MAX."""
+    """A line of JSON. ValueError for anything else: NaN is none, and no answer is nested deeper than NESTED_MAX."""
     try:
         value = json.loads(line, parse_constant=_no_constant)
     except RecursionError as error:
@@ -102,12 +102,12 @@ class Door(Protocol):
 
     @property
     def store(self) -> Path | None:
-        """Where it is open, if that can be told."""
+        """The folder of the open store, if it can be told."""
         ...
 
     @property
     def serves_many(self) -> bool:
-        """Stores, one after the other."""
+        """Can it serve several stores, one after the other?"""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Door(Protocol):
         ...
 
     def get_ready(self, system: str) -> None:
-        """All that can be done before there is a store: say hello, start a server."""
+        """Do all that can be done before there is a store: say hello, start a server."""
         ...
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Door(Protocol):
         ...
 
     def processes(self) -> list[Path]:
-        """The folders in /proc of all that works for it."""
+        """The folders in /proc of all processes that work for it."""
         ...
 
     def kill(self) -> None:

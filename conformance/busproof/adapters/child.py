@@ -1,8 +1,8 @@
 """A bus's process: lines in and lines out, each with a deadline, and an end that leaves nothing running.
 
 A stranger's program may stop reading, or leave a background process that holds its pipes for ever. So nothing here
-blocks without a limit: pipes are read by a thread that can be told to stop, and written without blocking. What a bus
-starts carries the mark of its household in its environment, by which it is found wherever it went.
+blocks without a limit: pipes are read by a thread that can be told to stop, and written without blocking. The processes
+that a bus starts carry the mark of its household in their environment, by which they are found wherever they went.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from busproof.adapters.forked import Forked, is_forked
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 UNREAD_BYTES_MAX = 2 * LINE_BYTES_MAX
-LINE_COSTS_BYTES = 128  # beside what stands in it
+LINE_COSTS_BYTES = 128  # beside its content
 GRACE_S = 2.0  # for a process to end by itself once its input has ended
 SOON_S = 0.1  # most processes need less
 SLICE_S = 1.0  # how long an ended process's last words may be on their way
 MARK = "BUSPROOF_HOUSEHOLD"
 
 
-# Whoever means UTC and takes the local time is seen: it is tomorrow there. The second form needs no time zone database.
+# A bus that takes the local time for UTC is seen: it is tomorrow there. The second form needs no time zone database.
 FAR_FROM_UTC = "Etc/GMT-14" if Path("/usr/share/zoneinfo/Etc/GMT-14").exists() else "AHEAD-14"
 
 
@@ -97,13 +97,13 @@ class Child:
 
     @property
     def stdout_inode(self) -> int:
-        """Of the pipe on which it answers."""
+        """The inode of the pipe on which it answers."""
         assert self._process.stdout is not None
         return os.fstat(self._process.stdout.fileno()).st_ino
 
     @property
     def unread_bytes(self) -> int:
-        """Of what was written to it: it has not read them yet."""
+        """The bytes written to it that it has not read yet."""
         left = array.array("i", [0])
         with contextlib.suppress(OSError, ValueError):  # its input has ended
             fcntl.ioctl(self._stdin.fileno(), termios.FIONREAD, left)
@@ -142,12 +142,12 @@ class Child:
                 else:
                     continue
             if not line.endswith(b"\n"):
-                self._lines.put(b"")  # the end stays the end for whoever asks next
+                self._lines.put(b"")  # the end stays the end for the next caller
                 raise Lost(f"the bus ended before it answered {waiting_for}: {self.last_words()}")
             return line
 
     def last_words(self) -> str:
-        """What it wrote for people, or else how it ended."""
+        """The words that it wrote for people, or else how it ended."""
         deadline = time.monotonic() + SLICE_S  # an end is sometimes seen before the words that came with it
         while not self._words and self._reader.is_alive() and time.monotonic() < deadline:
             self._reader.join(0.01)
@@ -157,12 +157,12 @@ class Child:
         return self.stderr[-500:] or f"exit status {self._process.poll()}, nothing on stderr"
 
     def end_input(self) -> None:
-        """The process sees the end of its stdin; what it still says can be read."""
+        """Show the process the end of its stdin; its remaining output can be read."""
         with contextlib.suppress(OSError, ValueError):
             self._stdin.close()
 
     def hang_up(self) -> None:
-        """The same, and no line is expected any more: a reader that waits is told so."""
+        """The same, but no line is expected any more: a reader that waits is told so."""
         self.end_input()
         self._lines.put(b"")
 
@@ -235,7 +235,7 @@ class Child:
                     self._hear(b"(it wrote 128 MiB that nobody had asked for, and is not listened to any more)")
                 if is_flood or not data:
                     poll.unregister(end)
-                    tell.pop(end)(bytes(parts[end]))  # no whole line: the end, and what stood before it
+                    tell.pop(end)(bytes(parts[end]))  # no whole line: the end, and the part before it
         self._lines.put(b"")
 
 
@@ -258,7 +258,7 @@ def _is_writable(end: int, wait_s: float) -> bool:
 
 
 class Household:
-    """Starts processes, and ends what they left behind. Doors are given one; it makes plain children."""
+    """Starts processes, and ends those that they left behind. Doors are given one; it makes plain children."""
 
     def __init__(self) -> None:
         self.mark = uuid.uuid4().hex
@@ -271,7 +271,7 @@ class Household:
         return Child(argv, env=env)
 
     def end(self) -> list[str]:
-        """End all that still carries the mark, once every child is closed; returns their command lines."""
+        """End all processes that still carry the mark, once every child is closed; returns their command lines."""
         mark = f"{MARK}={self.mark}".encode()
         ended: dict[Path, str] = {}
         deadline = time.monotonic() + GRACE_S  # a killed process may need a moment

@@ -65,13 +65,13 @@ def _files(argv: list[str], spawn: Spawn) -> Door:
 
 @dataclass(frozen=True)
 class Scheme:
-    """What stands before the colon."""
+    """The part of a --bus before the colon."""
 
-    takes: str  # what stands after it, as help and errors say it
+    takes: str  # the part after it, in the words of help and errors
     says: str
     make: Callable[[list[str], Spawn], Door]  # the words after the colon, and how a process is started
     is_process: bool = False  # the words are a command: it can be killed, and supervised
-    no_adapter: str = ""  # what is judged as it is, where the system's own door is this one
+    no_adapter: str = ""  # the kind of bus that is judged as it is, if this is the system's own door
 
 
 SCHEMES = {
@@ -116,7 +116,7 @@ def command_of(spec: str) -> list[str]:
 
 
 def open_door(spec: str, spawn: Spawn = Child) -> Door:
-    """Start one session on a bus. Raises BusSpecError where that cannot be."""
+    """Start one session on a bus. Raises BusSpecError if that is impossible."""
     scheme, colon, rest = spec.partition(":")
     if scheme not in SCHEMES or not colon:
         known = ", ".join(f"{name}:{scheme.takes}" for name, scheme in SCHEMES.items())

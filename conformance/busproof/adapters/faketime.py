@@ -1,6 +1,6 @@
 """`faketime:exec:CMD…`, `faketime:mcp:CMD…`: a bus that cannot be told the time, with a clock that the kit sets.
 
-libfaketime is loaded before the program's own libraries and answers when it asks for the time of day. What it answers
+libfaketime is loaded before the program's own libraries and answers when it asks for the time of day. The answer
 stands in a file, one for each session, so that two agents' clocks may differ. The time stands still between two
 `clock.set`; the monotonic clock, sleeps and the times of files stay real.
 
@@ -28,7 +28,7 @@ from busproof.adapters.stdio import StdioDoor
 from busproof.protocol import CONTRACTS
 
 HOW_TO_GET = "pip install '.[faketime]' in busproof's folder, or on Debian: apt-get install libfaketime"
-START_MS = 1_768_053_600_000  # what a session sees that opens a store before it is told the time
+START_MS = 1_768_053_600_000  # the time of a session that opens a store before it is told the time
 LONG_AGO_MS = 1_000_000_000_000  # September 2001: no answer carries it by chance
 NOW_MS_MAX = (2**63 - 1) // 1_000_000  # the year 2262: nanoseconds in 64 bits end there
 DAY_MS = 86_400_000
@@ -85,7 +85,7 @@ class Clock:
         new.replace(self._file)
 
     def close(self) -> None:
-        """Remove the file, and what the library leaves in shared memory."""
+        """Remove the file, and the library's leftovers in shared memory."""
         for pid in self._pids:
             for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
                 with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ else:
 
 
 class _Faked(_Door):
-    """What the clock changes of a door whose processes it starts."""
+    """The clock's part in a door whose processes it starts."""
 
     def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
         self._clock = Clock(spawn)
@@ -113,7 +113,7 @@ class _Faked(_Door):
             raise
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """`clock.set` is answered here; `hello` tells that it is, once it is known that the bus follows."""
+        """`clock.set` is answered here; `hello` tells of it once it is known that the bus follows."""
         match method:
             case "clock.set":
                 self._clock.set(params["now_ms"])
@@ -134,7 +134,7 @@ class _Faked(_Door):
         return super().call(method, params, timeout_s=timeout_s)
 
     def kill(self) -> None:
-        """As the door, and the clock is put away."""
+        """As the door; then the clock is put away."""
         super().kill()
         self._clock.close()
 
@@ -160,7 +160,7 @@ class _Faked(_Door):
             )
 
     def _tried(self, method: str, params: dict[str, Any]) -> object:
-        with contextlib.suppress(DoorError):  # of a noun that it has not
+        with contextlib.suppress(DoorError):  # the bus may not have the noun
             return super().call(method, params)
         return None
 
@@ -180,7 +180,7 @@ def _has_loaded(process: Path, name: str) -> bool:
 
 
 def _times(value: object) -> Iterator[tuple[str, float]]:
-    """All that may be a moment in an answer, in epoch milliseconds: ISO dates, and numbers in any unit."""
+    """All values in an answer that may be a moment, in epoch milliseconds: ISO dates, and numbers in any unit."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -1,8 +1,8 @@
 """`files:CMD…`: an orchestrator of `relay` that runs by itself. Its contract is the folder; it needs no adapter.
 
 The command is started with the folder in AGENT_RELAY_DIR and, as `~/.agent-relay`, below HOME. A `scan` waits until
-the orchestrator has dealt with what stands in the outboxes, and tells from the ledger what it did. All else that an
-orchestrator may tell of itself is not asked for.
+the orchestrator has dealt with the files in the outboxes, and tells from the ledger what it did. The door does not ask
+for anything else that an orchestrator may tell of itself.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FilesDoor:
         self.call("hello", {"protocol": ["1"], "system": system})
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """What the folder answers."""
+        """The answer of the folder."""
         function = getattr(self, f"_{method}", None) if method in CONTRACT.methods else None
         if function is None:
             raise Refused("-32601", f"{method} is not seen from the folder", definite=True, rpc=-32601)
@@ -69,7 +69,7 @@ class FilesDoor:
         return reply
 
     def processes(self) -> list[Path]:
-        """Its own, and its helpers'."""
+        """The process's own, and its helpers'."""
         return self._child.processes() if self._child else []
 
     def kill(self) -> None:

@@ -1,7 +1,7 @@
 """A program that the warm process forks for us, as subprocess.Popen shows one that is started.
 
-The command of a warm program is handover.py, so that anybody can start it. A door does what that program would do, and
-saves its start: a third of what a restart costs.
+The command of a warm program is handover.py, so that anybody can start it. A door does the work of that program, and
+saves its start: a third of the cost of a restart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_forked(argv: Sequence[str]) -> bool:
 
 
 class Forked:
-    """What a Child needs of Popen. The program is the leader of a session of its own."""
+    """The parts of Popen that a Child needs. The program is the leader of a session of its own."""
 
     def __init__(self, argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
         (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = (os.pipe() for _ in range(3))
@@ -45,11 +45,11 @@ class Forked:
         self._telling = threading.Lock()
 
     def poll(self) -> int | None:
-        """Its exit code, as of subprocess, once it is over."""
+        """Its exit code, as subprocess has it, once it is over."""
         return self._told(within_s=0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The same, when it has come; or subprocess.TimeoutExpired."""
+        """The same, once it is over; or subprocess.TimeoutExpired."""
         code = self._told(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(list(COMMAND), timeout or 0)

@@ -1,7 +1,7 @@
-"""The kit's own hand on a store: what happens to files beside any bus, and what readers of the files may find there.
+"""The kit's own hand on a store: changes to files beside any bus, and the looks of readers of the files.
 
-A hand writes as a stranger's program would, damages, looks, and holds the file's write lock, so that calls that are
-sent off meanwhile wait for it and for each other.
+A hand writes as a stranger's program would, damages, looks, and holds the file's write lock, so that calls sent
+meanwhile wait for it and for each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Hand:
 
     DATABASE = ""
     LOOK = ""  # the method that shows the whole state, for buses whose protocol has no dump
-    ON_FILES: tuple[str, ...] = ()  # what it does on any bus; all else takes the tables
+    ON_FILES: tuple[str, ...] = ()  # methods that work on any bus; all others need the tables
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -24,7 +24,7 @@ class Hand:
 
     @property
     def db(self) -> sqlite3.Connection:
-        """The store's database, which some bus has made."""
+        """The store's database, which a bus has made."""
         if self._db is None:
             path = (self.store / self.DATABASE).as_uri()
             self._db = sqlite3.connect(f"{path}?mode=rw", uri=True, isolation_level=None, timeout=10)
@@ -37,7 +37,7 @@ class Hand:
         return result
 
     def hold(self) -> None:
-        """Take the write lock. What this hand writes until `let_go` is one transaction."""
+        """Take the write lock. All writes of this hand until `let_go` are one transaction."""
         self.db.execute("BEGIN IMMEDIATE")
 
     def let_go(self) -> None:
@@ -45,7 +45,7 @@ class Hand:
         self.db.execute("COMMIT")
 
     def close(self) -> None:
-        """Leave the store. What was not committed did not happen."""
+        """Leave the store. Uncommitted changes did not happen."""
         if self._db is not None:
             self._db.close()
             self._db = None

@@ -1,4 +1,4 @@
-"""The kit's hand on a `comms` project: a stranger's writes, links, and what a reader of the files finds."""
+"""The kit's hand on a `comms` project: a stranger's writes, links, and the view of a reader of the files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CommsHand(Hand):
         return {}
 
     def spoil(self, message_id: str, text: str) -> dict[str, Any]:
-        """A payload becomes what no sender can have said."""
+        """A payload becomes a text that no sender can have said."""
         self.db.execute("UPDATE messages SET payload = ? WHERE id = ?", (text, message_id))
         return {}
 
@@ -69,7 +69,7 @@ class CommsHand(Hand):
         return {}
 
     def stranger_answers(self, agent_id: str, ids: list[str], at: str) -> dict[str, Any]:
-        """Once a request lies in front of the agent: an answer to another one, then the one that is waited for."""
+        """Once a request lies in front of the agent: an answer to another request, then the awaited one."""
         query = "SELECT correlation_id, from_agent, channel FROM messages WHERE to_agent = ? AND status = 'pending'"
         until = time.monotonic() + REQUEST_S_MAX
         while (found := self.db.execute(f"{query} ORDER BY rowid DESC", (agent_id,)).fetchone()) is None:
@@ -94,13 +94,13 @@ class CommsHand(Hand):
         return {}
 
     def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Another program tells something."""
+        """Another program writes a line."""
         with self.trail.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         return {}
 
     def audit_lines(self) -> dict[str, Any]:
-        """Every line; one that is no JSON object as a text."""
+        """Every line; one that is not a JSON object as a text."""
         text = self.trail.read_text(encoding="utf-8") if self.trail.exists() else ""
         return {"lines": [_decoded(line) for line in text.splitlines()]}
 

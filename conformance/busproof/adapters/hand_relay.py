@@ -1,4 +1,4 @@
-"""The kit's hand on a folder of `relay`: the agents, who only write and read files, and what else may stand there."""
+"""The kit's hand on a folder of `relay`: the agents, who only write and read files, and all else that may be there."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RelayHand(Hand):
         return {}
 
     def litter(self, name: str) -> dict[str, Any]:
-        """Something among the agents' folders that is none of them."""
+        """A thing among the agents' folders that is none of them."""
         agents = self.store / "agents"
         agents.mkdir(mode=0o700, exist_ok=True)
         (agents / name).write_text("TO: *\n\nlitter\n", "utf-8")
@@ -56,9 +56,9 @@ class RelayHand(Hand):
     def write(
         self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
     ) -> dict[str, Any]:
-        """Put a file in an outbox or its .pending, whole, with this time; or what else a name can stand for.
+        """Put a file in an outbox or its .pending, whole, with this time; or another thing under its name.
 
-        `in_place` is no other thing, but another way: over the file that is there, which stays the same inode.
+        `in_place` is not another thing, but another way: over the file that is there, which keeps its inode.
         """
         self.agent(agent)
         whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
@@ -92,9 +92,9 @@ class RelayHand(Hand):
         return {}
 
     def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
-        """Put an attachment under this hash, whatever its own is; of so many times the data.
+        """Put an attachment under this hash, even if its own differs; it has the data so many times.
 
-        `in_place`: into the file that is there, which stays the same inode.
+        `in_place`: into the file that is there, which keeps its inode.
         """
         path = self.store / "attachments" / name[:2] / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class RelayHand(Hand):
         return {"inbox": taken}
 
     def claim(self, message_id: str) -> dict[str, Any]:
-        """Set a message to processing, as an orchestrator does that dies after it."""
+        """Set a message to processing, like an orchestrator that dies after it."""
         self.db.execute(
             "UPDATE messages SET status = 'processing' WHERE file_path LIKE ? AND status = 'pending'",
             (f"%{message_id.replace('/', '/outbox/')}.msg",),
@@ -126,14 +126,14 @@ class RelayHand(Hand):
         return {}
 
     def ledger(self) -> dict[str, Any]:
-        """Rows of the seed's tables that tell of messages and agents."""
+        """The rows of the seed's tables about messages and agents."""
         return {
             "messages": self._rows("SELECT * FROM messages ORDER BY id"),
             "agents": self._rows("SELECT * FROM agents ORDER BY name"),
         }
 
     def folder(self) -> dict[str, Any]:
-        """What stands in the folders of agents, in the archive and in tmp."""
+        """The content of the agents' folders, of the archive and of tmp."""
         agents = self.store / "agents"
         names = sorted(one.name for one in agents.iterdir() if one.is_dir() and not one.is_symlink())
         archive = self.store / "archive"
@@ -157,7 +157,7 @@ class RelayHand(Hand):
         }
 
     def _listed(self, folder: Path) -> list[dict[str, Any]]:
-        """Entries by name; of files their content."""
+        """Entries by name; files with their content."""
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
         return [self._told(path) for path in paths if path.name != ".pending"]
 
@@ -177,6 +177,6 @@ class RelayHand(Hand):
         return outbox / ".pending" if place == "pending" else outbox
 
     def _clear(self, path: Path) -> None:
-        """Take it away, and keep it: its inode is not another file's then, which would look like the same."""
+        """Take it away, but keep it: then no other file gets its inode, which would look like the same file."""
         if os.path.lexists(path):
             path.rename(self.store.parent / f"{self._name}-gone-{next(self._numbers)}")

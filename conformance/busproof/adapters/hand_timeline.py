@@ -1,6 +1,6 @@
 """The kit's hand on a record of `timeline`: it holds the file's write lock, so that calls race for it, and tampers.
 
-What the record holds, `dump` tells.
+`dump` tells the content of the record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TimelineHand(Hand):
         return {"is_other": True}
 
     def mend(self) -> dict[str, Any]:
-        """Put back what was changed, the last first."""
+        """Undo the changes, the last first."""
         while self._changed:
             table, before, after = self._changed.pop()
             self._replace(table, after, before)

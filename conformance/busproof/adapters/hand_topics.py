@@ -1,4 +1,4 @@
-"""The kit's hand on a database of `topics`: what its tables hold, silent readers, and what a stranger writes."""
+"""The kit's hand on a database of `topics`: the content of its tables, silent readers, and a stranger's writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TopicsHand(Hand):
         return rows
 
     def age_cursor(self, topic_id: str, agent_name: str, seconds: float) -> dict[str, Any]:
-        """Put a reader's last sync back in time; or on, as if the clock had been set back since."""
+        """Put a reader's last sync back in time; or forward, as if the clock had been set back since."""
         self.db.execute(
             "UPDATE cursors SET updated_at = updated_at - ? WHERE topic_id = ? AND agent_name = ?",
             (seconds, topic_id, agent_name),
@@ -38,7 +38,7 @@ class TopicsHand(Hand):
             " COALESCE((SELECT next_seq FROM topic_seq WHERE topic_id = :topic_id), 1))",
             row,
         )
-        self.db.execute(  # of a topic that nobody sent to there may be no row yet
+        self.db.execute(  # a topic that nobody sent to may have no row yet
             "INSERT INTO topic_seq VALUES (:topic_id, 2, :created_at)"
             " ON CONFLICT (topic_id) DO UPDATE SET next_seq = next_seq + 1",
             row,

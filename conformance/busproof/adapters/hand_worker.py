@@ -1,4 +1,4 @@
-"""The kit's hand on a `worker` store: a stranger's writes, damage, and what a reader of the files finds."""
+"""The kit's hand on a `worker` store: a stranger's writes, damage, and the view of a reader of the files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerHand(Hand):
         return {}
 
     def stranger_beats(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A heartbeat of a program without this bus, whatever it says."""
+        """A heartbeat of any content, by a program without this bus."""
         columns = ("agent_id", "ts_ms", "status", "current_task", "progress")
         self.db.execute("INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?, ?, ?)", [row.get(name) for name in columns])
         return {}
@@ -74,13 +74,13 @@ class WorkerHand(Hand):
         return {"files": {file.name: file.read_text(encoding="utf-8", errors="replace") for file in files}}
 
     def tear_export(self, tail: str) -> dict[str, Any]:
-        """What a crash in the middle of a line leaves."""
+        """The leftovers of a crash in the middle of a line."""
         with (self.store / "bus.jsonl").open("a", encoding="utf-8") as file:
             file.write(tail)
         return {}
 
     def forget_export(self) -> dict[str, Any]:
-        """What a crash between the file and the database leaves."""
+        """The leftovers of a crash between the file and the database."""
         self.db.execute("UPDATE export_state SET last_seq = 0 WHERE id = 1")
         return {}
 

@@ -11,7 +11,7 @@ CHUNK = 65_536
 
 
 class Link:
-    """What connects to its port is led to the server's. While it is cut, connections end as soon as they are made."""
+    """Connections to its port are led to the server's. While it is cut, they end as soon as they are made."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -36,7 +36,7 @@ class Link:
             self._is_cut = False
 
     def close(self) -> None:
-        """For good."""
+        """End it for good."""
         self.cut()
         _end(self._door)
 
@@ -76,7 +76,7 @@ def _end(one: socket.socket) -> None:
 
 @contextlib.contextmanager
 def link(port: int) -> Iterator[Link]:
-    """Closed behind the block."""
+    """A link that is closed after the block."""
     made = Link(port)
     try:
         yield made

@@ -2,7 +2,7 @@
 
 JSON-RPC in lines, as it goes over the server's stdin and stdout. A server learns where its database is from its
 environment, when it starts, and takes long to start. So it is started before there is a store (`get_ready`), on a path
-in an empty folder; `open` makes that folder a symbolic link to the store. Where the server has made its file by then,
+in an empty folder; `open` makes that folder a symbolic link to the store. If the server has made its file by then,
 or has served another store, another process is started on the store itself.
 """
 
@@ -40,7 +40,7 @@ class McpDoor:
         self.argv, self._spawn = list(argv), spawn
         self.store: Path | None = None
         self.is_structured = True  # was the last error?
-        self.text = ""  # what a person, or a model without structured content, read of the last answer
+        self.text = ""  # the last answer as a person, or a model without structured content, read it
         self._child: Child | None = None
         self._contract: Contract | None = None
         self._info: dict[str, Any] = {}
@@ -95,7 +95,7 @@ class McpDoor:
         return self._reply(method, self._result(self.begin(method, params, timeout_s), method, deadline))
 
     def request(self, method: str, params: dict[str, Any], timeout_s: float = START_S) -> dict[str, Any]:
-        """Ask the server what is no tool: a method of MCP itself. Raises Refused with the protocol's number."""
+        """Ask the server by a method of MCP itself, not a tool. Raises Refused with the protocol's number."""
         timeout_s = patient(timeout_s)
         return self._result(self._ask(method, params, timeout_s), method, time.monotonic() + timeout_s)
 
@@ -106,7 +106,7 @@ class McpDoor:
         return self._ask("tools/call", {"name": tool, "arguments": arguments}, timeout_s, id_)
 
     def cancel(self, id_: RequestId) -> None:
-        """The caller does not want the answer any more."""
+        """Tell the server that the caller does not want the answer any more."""
         self._tell("notifications/cancelled", {"requestId": id_, "reason": "the caller went"})
 
     def cancelled(self, method: str, params: dict[str, Any], after_s: float, id_: RequestId | None = None) -> bool:
@@ -122,13 +122,13 @@ class McpDoor:
         return False
 
     def disconnect(self) -> None:
-        """Close the connection whatever is under way; the server sees the end of its stdin."""
+        """Close the connection in the middle of anything; the server sees the end of its stdin."""
         self.store = None
         if self._child is not None:
             self._child.hang_up()
 
     def processes(self) -> list[Path]:
-        """Its own, and its helpers'."""
+        """The server's own, and its helpers'."""
         return self.child.processes()
 
     def kill(self) -> None:
@@ -152,7 +152,7 @@ class McpDoor:
         self.store = store
 
     def _is_moved_to(self, store: Path) -> bool:
-        """Can the server that is ready be given this store? Its folder must be as empty as it was."""
+        """Can the waiting server be given this store? Its folder must be as empty as it was."""
         if self._child is None or self.store is not None or self._child.has_ended:
             return False
         try:
@@ -247,7 +247,7 @@ class McpDoor:
         self.child.write_line(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
 
     def _result(self, id_: RequestId, what: str, deadline: float) -> dict[str, Any]:
-        """Wait for the answer to this request, reading for the others who wait as long as nobody else does."""
+        """Wait for the answer to this request; read for the other callers as long as nobody else does."""
         while True:
             with self._news:
                 while id_ not in self._answers and self._is_read:
@@ -314,7 +314,7 @@ class McpDoor:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A stranger's value, where an object should stand."""
+    """A stranger's value where an object should stand."""
     return value if isinstance(value, dict) else {}
 
 

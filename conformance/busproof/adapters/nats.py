@@ -2,9 +2,9 @@
 
     nats:exec:CMD…    a bus that reads `config.toml` in its store
 
-Each store gets a `nats-server` of its own, on a loopback port with a scratch folder, so nothing of another store is on
-it. It is started with the store's first session, and ended with the next store's, or with this process, however that
-ends. A store that names its server already keeps it.
+Each store gets a `nats-server` of its own, on a loopback port with a scratch folder, so it holds nothing of another
+store. It is started with the store's first session, and ended with the next store's, or with this process, no matter
+how that ends. A store that names its server already keeps it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from busproof.adapters.base import Door, DoorError
 
 START_S, STOP_S = 30.0, 10.0
 CONFIG_NAME = "config.toml"
-# It ends the server when it is told to, and when nobody is there any more who could: then the folder goes, too.
+# It ends the server when it is told to, or when nobody is left who could tell it: then the folder goes, too.
 _KEEPER = """
 folder=$1; shift; "$@" &
 read -r _ && is_told=1
@@ -35,7 +35,7 @@ OF_A_FILE = ("sqlite",)  # features that a bus has only on its file
 
 
 class NatsServer:
-    """One server with JetStream. Its streams stay in its folder until it is closed, whoever kills it before."""
+    """One server with JetStream. Its streams stay in its folder until it is closed, even if it is killed before."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-"))
@@ -45,7 +45,7 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """What clients connect to."""
+        """The address for clients."""
         return f"nats://127.0.0.1:{self._port}"
 
     def put_under(self, store: Path) -> None:
@@ -54,7 +54,7 @@ class NatsServer:
         (store / CONFIG_NAME).write_text(text, encoding="utf-8")
 
     def ask(self, subject: str, data: bytes = b"") -> dict[str, Any]:
-        """Publish as a program does that knows nothing but subjects; what JetStream answers."""
+        """Publish as a program does that knows nothing but subjects; returns the answer of JetStream."""
         with socket.create_connection(("127.0.0.1", self._port), START_S) as way, way.makefile("rwb") as lines:
             lines.write(b"CONNECT {}\r\nSUB answer 1\r\nPUB %b answer %d\r\n" % (subject.encode(), len(data)))
             lines.write(data + b"\r\n")
@@ -72,7 +72,7 @@ class NatsServer:
         self._start()
 
     def close(self) -> None:
-        """End it, and what it kept."""
+        """End it, and remove its folder."""
         atexit.unregister(self.close)
         self._end(b"")
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -85,7 +85,7 @@ class NatsServer:
         self._keeper = subprocess.Popen(
             ["sh", "-c", _KEEPER, "busproof-nats", str(self.folder), *command],
             stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a shell tells of what was killed
+            stderr=subprocess.DEVNULL,  # a shell tells of killed processes
             start_new_session=True,
         )
         deadline = time.monotonic() + START_S
@@ -100,7 +100,7 @@ class NatsServer:
         self._keeper.communicate(word, STOP_S)
 
     def _listens_on(self) -> int | None:
-        """It writes that into a file once it does."""
+        """The port that it listens on: it writes it into a file once it does."""
         for path in self.folder.glob("*.ports"):
             try:
                 return int(json.loads(path.read_text(encoding="utf-8"))["nats"][0].rpartition(":")[2])
@@ -148,21 +148,21 @@ class NatsDoor:
 
     @property
     def store(self) -> Path | None:
-        """Where it is open."""
+        """The store's folder."""
         return self.inner.store
 
     @property
     def serves_many(self) -> bool:
-        """Stores, one after the other."""
+        """It serves several stores, one after the other."""
         return self.inner.serves_many
 
     @property
     def pid(self) -> int | None:
-        """Of the bus's process."""
+        """The process id of the bus."""
         return self.inner.pid
 
     def processes(self) -> list[Path]:
-        """Of the bus; the server is the kit's."""
+        """The processes of the bus; the server is the kit's."""
         return self.inner.processes()
 
     @property
@@ -175,7 +175,7 @@ class NatsDoor:
         self.inner.get_ready(system)
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """As the inner door; `open` puts a server under a new store, `hello` leaves out what is of a file."""
+        """As the inner door; `open` puts a server under a new store, `hello` leaves out the features of a file."""
         if method == "open":
             _GROUND.prepare(params["store"])
         reply = self.inner.call(method, params, timeout_s=timeout_s)

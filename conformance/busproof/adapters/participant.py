@@ -1,4 +1,4 @@
-"""What the kit's own participants share: a connection, a clock, and a door that is opened in this process."""
+"""The base of the kit's own participants: a connection, a clock, and a door that is opened in this process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Participant:
         }
 
     def kill(self) -> None:
-        """Closing without a commit is what a kill leaves."""
+        """Close without a commit, which leaves the same as a kill."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -74,7 +74,7 @@ class Participant:
         self.kill()
 
     def _sleep(self, seconds: float) -> None:
-        """Outside a transaction: other calls get their turn."""
+        """Sleep outside a transaction: other calls get their turn."""
         self._alone.release()
         try:
             time.sleep(seconds)

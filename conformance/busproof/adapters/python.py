@@ -25,7 +25,7 @@ class PythonDoor:
         self.call("hello", {"protocol": ["1"], "system": system})
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """One call; timeout_s cannot be held against code in one's own process."""
+        """One call; code in one's own process cannot be held to timeout_s."""
         function = getattr(self._bus, method.replace(".", "_"), None)
         if function is None or method.startswith("_"):
             raise Refused("METHOD_NOT_FOUND", f"no method {method}", definite=True, rpc=-32601)
@@ -37,7 +37,7 @@ class PythonDoor:
         return {} if reply is None else dict(reply)
 
     def processes(self) -> list[Path]:
-        """This one."""
+        """This process."""
         return [OURS]
 
     def kill(self) -> None:

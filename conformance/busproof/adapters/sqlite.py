@@ -1,7 +1,7 @@
 """`sqlite:`: the kit itself joins the database file that another bus uses (a mixed fleet).
 
 Each participant is an independent implementation of a seed's core, in the seed's own SQL; it shares no code with the
-reference, so what one side writes the other must read.
+reference, so each side must read the rows that the other writes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SqliteDoor:
         return self._participant.call(method, params)
 
     def processes(self) -> list[Path]:
-        """This one."""
+        """This process."""
         return [OURS]
 
     def kill(self) -> None:

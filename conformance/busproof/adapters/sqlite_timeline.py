@@ -1,7 +1,7 @@
 """The kit itself as a participant on a `timeline.db`, by the letter of docs/spec/timeline.md.
 
-It joins the file that another bus uses (a mixed fleet): what one side records the other must read, chain on and hand
-out once. It shares no code with the reference, nor with the model.
+It joins the file that another bus uses (a mixed fleet): each side must read the other's records, chain on to them and
+hand them out once. It shares no code with the reference, nor with the model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 def refuse(code: str, message: str) -> Refused:
-    """Certainly not done."""
+    """A refusal that certainly did nothing."""
     return Refused(code, message, definite=True)
 
 
@@ -108,7 +108,7 @@ class TimelineParticipant(Participant):
     def _append(
         self, key: Row, nonce: str | None, state: str | None, payload: str, origin: tuple[str, int, str] | None = None
     ) -> Row:
-        """Behind the last of the timeline, in one transaction."""
+        """Append behind the last of the timeline, in one transaction."""
         db, written, lane = self._conn, subject(key), token(key["timeline"])
         db.execute("BEGIN IMMEDIATE")
         known = db.execute(
@@ -143,7 +143,7 @@ class TimelineParticipant(Participant):
         return {"subject": written, "number": number + 1, "hash": new, "duplicate": False}
 
     def _seen(self, timeline: Any) -> list[Row]:
-        """A timeline's messages: of its ancestors up to the fork points, then its own."""
+        """A timeline's messages: those of its ancestors up to the fork points, then its own."""
         lane, upto = token(checked_name(timeline)), None
         found: list[Row] = []
         while lane is not None:
@@ -230,7 +230,7 @@ class TimelineParticipant(Participant):
         return {}
 
 
-# -- what a value may be, and how it is written
+# -- valid values, and how they are written
 
 
 def token(value: Any) -> str:
@@ -298,7 +298,7 @@ def nonce_of(key: Row, nonce: Any) -> str | None:
 
 
 def reply_key(key: Row, nonce: Any) -> Row:
-    """The one reply key of what asks."""
+    """The one reply key of a message that asks."""
     nonce_of(key, nonce)
     if key["type"] not in REPLIES:
         raise refuse("INVALID_ARGUMENT", "this has no reply")
@@ -308,7 +308,7 @@ def reply_key(key: Row, nonce: Any) -> Row:
 
 
 def filter_subject(wanted: Row) -> str:
-    """What is open at the end is one `>`."""
+    """The open dimensions at the end are one `>`."""
     word, *names = DIMENSIONS[wanted["type"]]
     tokens = [token(wanted[one]) if wanted.get(one) is not None else "*" for one in ("timeline", "submission", *names)]
     tokens.insert(2, word)
@@ -320,7 +320,7 @@ def filter_subject(wanted: Row) -> str:
 
 
 def consumer(written: str, group: Any) -> str:
-    """Of a filter's subject and a group; long ones by their hash."""
+    """The name of a filter's subject and a group; a long one is hashed."""
     name = written.replace(".", "+").replace("*", "=").replace(">", "==")
     name += "" if group is None else f"@{token(checked_name(group))}"
     return name if len(name) <= CONSUMER_CHARS_MAX else f"sha256+{hashlib.sha256(name.encode()).hexdigest()}"

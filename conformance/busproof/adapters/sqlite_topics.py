@@ -18,7 +18,7 @@ from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
 
 LOOK_S = 0.004
 CAPS = {"content_markdown": 65_536, "message_type": 32, "client_message_id": 128}
-# What a reader gets for a NULL of another program, whose table allows it.
+# A reader's values for a NULL of another program, whose table allows it.
 NOT_NULL = {"message_id": "", "sender": "", "message_type": "", "content_markdown": "", "created_at": 0.0}
 # The seed leaves the names of its unique indexes open.
 _UNIQUE_KEYS = """
@@ -26,7 +26,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS idx_messages_client ON messages (topic_id, sen
   WHERE client_message_id IS NOT NULL
 """
 
-# Columns are named everywhere: another make may have its own order, or more of them.
+# Columns are named everywhere: another implementation may have its own order, or more of them.
 _SET_NEXT_SEQ = "INSERT OR REPLACE INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, ?, ?)"
 _SET_CURSOR = "INSERT OR REPLACE INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, ?, ?, ?)"
 
@@ -151,7 +151,7 @@ class TopicsParticipant(Participant):
             token = row["reclaim_token"]
             if reclaim_token != token and not (is_mine and reclaim_token is None):
                 _refuse("AGENT_NAME_IN_USE", agent_name)
-            now = max(now, row["last_claimed_at"] + 0.001)  # nothing else tells a later claim, whatever the clock shows
+            now = max(now, row["last_claimed_at"] + 0.001)  # nothing else tells a later claim, no matter the clock
             self._conn.execute(
                 "UPDATE agent_name_reservations SET last_claimed_at = ? WHERE topic_id = ? AND agent_name = ?",
                 (now, topic_id, agent_name),
@@ -167,7 +167,7 @@ class TopicsParticipant(Participant):
         return row
 
     def _me(self, topic_id: str) -> str:
-        """Who this session is on the topic, if nobody took the name over (B10)."""
+        """The name of this session on the topic, if nobody took it over (B10)."""
         if topic_id not in self._mine:
             _refuse("AGENT_NOT_JOINED", topic_id)
         name, claimed_at = self._mine[topic_id]

@@ -1,7 +1,7 @@
 """The kit itself as a participant on a `worker` store, by the letter of seed 000.
 
 An independent implementation of the core, in the seed's own SQL: it joins the file that another bus uses (a mixed
-fleet), so what one side writes the other must read. It shares no code with the reference.
+fleet), so each side must read the rows that the other writes. It shares no code with the reference.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class WorkerParticipant(Participant):
 
     def _ack(self, agent_id: str, seq: int) -> dict[str, Any]:
         db = self._conn
-        # The newest message. What is archived was acknowledged, so a cursor knows of it.
+        # The newest message. Archived messages were acknowledged, so a cursor knows of them.
         newest = db.execute(
             "SELECT max(coalesce((SELECT max(seq) FROM messages), 0),"
             " coalesce((SELECT max(last_acked_seq) FROM cursors), 0))"

@@ -51,7 +51,7 @@ class StdioDoor:
         return reply
 
     def send_line(self, line: bytes) -> None:
-        """Write raw bytes as one line (bad-input checks send what `call` would not)."""
+        """Write raw bytes as one line (bad-input checks send lines that `call` would not)."""
         self.child.write_line(line)
 
     def receive_line(self, waiting_for: str, timeout_s: float = 30.0) -> bytes:
@@ -80,7 +80,7 @@ class StdioDoor:
         return result
 
     def processes(self) -> list[Path]:
-        """Its own, and its helpers'."""
+        """The process's own, and its helpers'."""
         return self.child.processes()
 
     def kill(self) -> None:

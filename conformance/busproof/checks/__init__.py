@@ -1,4 +1,4 @@
-"""Checks: pure functions from a history's facts to a verdict with witnesses, one property a file.
+"""Checks: pure functions from a history's facts to a verdict with witnesses, one property per file.
 
 Each stands once here and once in Spark (`busspark`), and on the same history both give the same verdicts and the same
 witnesses. The bus tells a seq, so nothing is searched: every check sorts, or keeps a running maximum.
@@ -35,7 +35,7 @@ Check = Callable[[Facts], Verdict]
 
 
 def judge(lines: Iterable[Event | Broken], source: Source, checks: Mapping[str, Check]) -> list[Verdict]:
-    """Integrity first, then these checks, on one history; of a damaged one nothing else is said."""
+    """Integrity first, then these checks, on one history. A damaged history gets no other verdict."""
     watched = integrity.Integrity()
     facts = extract(watched.watch(lines), source)
     facts.about = [structs.replace(facts.known, damage=watched.damage)]
@@ -49,13 +49,13 @@ def judge_facts(facts: Facts, checks: Mapping[str, Check]) -> list[Verdict]:
 
 
 def untold(checks: Iterable[str]) -> Iterator[Verdict]:
-    """What the checks say of a damaged history."""
+    """The verdicts of the checks on a damaged history."""
     for name in checks:
         yield Verdict(name, "unknown", reason="the history is damaged")
 
 
 def overall(verdicts: Iterable[Verdict]) -> Judgement:
-    """Invalid if any is; valid if some are and none is worse for a reason other than having nothing to look at."""
+    """Invalid if any is; valid if some are and none is worse for a reason other than an empty input."""
     verdicts = list(verdicts)
     if any(verdict.verdict == "invalid" for verdict in verdicts):
         return "invalid"

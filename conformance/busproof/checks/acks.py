@@ -1,4 +1,4 @@
-"""acks: what is acknowledged stays acknowledged, and only what exists can be; a cursor stands where an ack put it."""
+"""acks: an acknowledged message stays acknowledged, only existing ones can be; a cursor stands where an ack put it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _answers(facts: Facts, acked: Acks) -> list[Witness]:
 
 
 def _asked(facts: Facts) -> dict[Reader, int]:
-    """The furthest that each reader ever asked for, and was not refused."""
+    """The furthest that each reader ever asked for without being refused."""
     furthest: dict[Reader, int] = {}
     for ack in facts.acked:
         if ack.outcome != "fail":
@@ -91,7 +91,7 @@ class Acks:
 
     @property
     def readers(self) -> list[Reader]:
-        """All of them."""
+        """All readers."""
         return list(self._times)
 
     def before(self, reader: Reader, at: int) -> tuple[int, int]:

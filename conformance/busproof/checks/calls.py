@@ -2,7 +2,7 @@
 
 An invocation is closed by the next event of its process. Times are event indexes: the history is in the order in
 which the kit saw things happen, so a call took effect between its two indexes, and an `info` one at any time after
-its first. `NEVER` stands for the return of what never returned.
+its first. `NEVER` stands for the return of a call that never returned.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NEVER = 2**62
 
 
 class Call:
-    """An invocation and its end. What every check asks is told once: a history has millions of calls."""
+    """An invocation and its end. Values that every check needs are computed once: a history has millions of calls."""
 
     __slots__ = ("agent", "begin", "begun", "end", "ended", "is_malformed", "op", "outcome", "params", "reply")
 
     def __init__(self, begun: Event, ended: Event | None) -> None:
         self.begun, self.ended = begun, ended  # None: nobody knows what became of it
         self.op: str = begun.op or ""  # the protocol's method
-        self.agent: str = begun.agent or ""  # who calls
+        self.agent: str = begun.agent or ""  # the caller
         self.begin: int = begun.index  # when it was invoked
         value = begun.value
-        self.params: dict[str, Any] = value if type(value) is dict else {}  # what was asked
-        self.reply: dict[str, Any] = {}  # what an `ok` call was answered; nothing, if it is malformed
+        self.params: dict[str, Any] = value if type(value) is dict else {}  # the parameters
+        self.reply: dict[str, Any] = {}  # the answer to an `ok` call; nothing, if it is malformed
         self.end: int = NEVER if ended is None else ended.index  # it returned, or its process was seen to have ended
         self.outcome: str = "info" if ended is None else ended.type  # ok, fail or info
         self.is_malformed = False  # it was answered with something that the protocol does not know
@@ -49,7 +49,7 @@ class Call:
 
 
 def calls(events: Iterable[Event]) -> Iterator[Call | Event]:
-    """Calls as they end, and the rows of states as they come; the unanswered at their process's next call, or last."""
+    """Calls as they end, and rows of states as they come; an unanswered call at its process's next call, or last."""
     pending: dict[int, Event] = {}
     for event in events:
         if event.type == "invoke":

@@ -1,8 +1,8 @@
-"""dead_letters: the queue holds exactly what failed three times.
+"""dead_letters: the queue holds exactly the messages that failed three times.
 
 A failure is a completion with an error that the bus answered `failed` or `dead`; as many count as there were claims.
-What was redriven, and completions without an answer, leave the matter open. Whether a claim that ran out is a failure
-as well is the bus's choice (C20): it may have counted each claim that nobody completed.
+Redriven messages, and completions without an answer, leave the matter open. The bus chooses whether a claim that ran
+out is a failure as well (C20): it may have counted each claim that nobody completed.
 """
 
 from __future__ import annotations

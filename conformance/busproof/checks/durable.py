@@ -1,4 +1,4 @@
-"""durable: what was acknowledged is in the final state, once, and nothing is there that nobody sent.
+"""durable: every acknowledged message is in the final state, once, and no message is there that nobody sent.
 
 A message whose time may have been over by the end need not be there. A row is known by the name that its sender gave,
 else by its id; a row that nothing names may be of any attempt without a name whose answer was lost.
@@ -13,7 +13,7 @@ from busproof.checks.verdict import Verdict, Witness, judged
 
 
 def check(facts: Facts) -> Verdict:
-    """Sets: what was acknowledged, refused or asked for, against the final state."""
+    """Sets: the messages acknowledged, refused or asked for, against the final state."""
     witnesses = _given_twice(facts)
     if facts.dump_at is not None:
         witnesses += _lost(facts, facts.dump_at) + _doubled(facts, facts.dump_at) + _uninvited(facts, facts.dump_at)
@@ -22,7 +22,7 @@ def check(facts: Facts) -> Verdict:
 
 
 def _given_twice(facts: Facts) -> list[Witness]:
-    """Who names nothing retries nothing: its id must be nobody else's."""
+    """A message without a name is no retry: its id must be nobody else's."""
     by_id: dict[tuple[str, str], list[Appended]] = defaultdict(list)
     for one in facts.appended:
         if one.outcome == "ok" and one.id is not None:

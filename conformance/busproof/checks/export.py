@@ -1,4 +1,4 @@
-"""export: after the last export each message of the final state is one whole line, in seq order; nothing else is."""
+"""export: the last export has each message of the final state as one whole line, in seq order, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def check(facts: Facts) -> Verdict:
     witnesses += [Witness((at,), "export_missing", seq) for seq in stored - present if seq is not None]
     if facts.dump_at is not None:
         witnesses += [Witness((at,), "export_of_nothing", seq) for seq in present - stored]
-    # An export of an empty log is exact, too: the look at the file counts.
+    # An export of an empty log is exact, too, so the look at the file counts.
     return judged("export", witnesses, len(lines) + 1, facts.known.unknown_because or facts.known.no_dump)

@@ -1,8 +1,8 @@
-"""What checks look at, in every system: facts, each a flat row. Spark's schemas and readers derive from them.
+"""The input of the checks, in every system: facts, each a flat row. Spark's schemas and readers derive from them.
 
-A *lane* is what has an order, or a state, of its own: the whole bus, a topic, an agent's deliveries. Each system says
-how its facts are taken from events (`checks/extract`), and what its lanes are. Times are event indexes: `begin` of the
-invocation, `end` of what closed it (`NEVER`: nothing did). A column whose type excludes None must be there: an answer
+A *lane* has an order, or a state, of its own: the whole bus, a topic, an agent's deliveries. Each system says
+how its facts are taken from events (`checks/extract`), and which lanes it has. Times are event indexes: `begin` of the
+invocation, `end` of its closing event (`NEVER`: none). A column whose type excludes None must be there: an answer
 that lacks it is malformed.
 """
 
@@ -40,7 +40,7 @@ class Appended(Fact):
 
     @property
     def message(self) -> str | None:
-        """What makes two attempts one message."""
+        """The name that two attempts at one message share."""
         return self.id if self.name is None else self.name
 
 
@@ -72,7 +72,7 @@ class Read(Fact):
     rows: int
     limit: int
     after: int | None  # the cursor that it was answered
-    is_moving: bool  # it moves the cursor over what it returns
+    is_moving: bool  # it moves the cursor over the messages that it returns
     ack_through: int | None
     with_own: bool  # it may return the reader's own messages
     before: int | None = None  # the furthest that the reader's cursor can have been before it; None: nobody knows
@@ -80,7 +80,7 @@ class Read(Fact):
     most: int | None = None
     newest: int | None = None  # of the messages to its reader or to all, as in Appended
     acked: int | None = None  # the furthest that its reader had been told to have acknowledged when it began
-    start: int | None = None  # it shows what lies above this; None if it shows nothing
+    start: int | None = None  # it shows the messages above this; None if it shows nothing
     upto: int | None = None  # and not above this
     joined: int | None = None  # `upto` of the reader's last answer that showed anything
 
@@ -97,7 +97,7 @@ class Delivered(Fact):
     is_asked: bool  # its channel is one that was asked for
     priority: int | None
     sent_at: str | None
-    lane: str | None = None  # of its read, as are the reader and what it may return
+    lane: str | None = None  # of its read, like the reader and `with_own`
     reader: str | None = None
     with_own: bool = True
     prev: int | None = None  # the seq that stands before it in the answer, or the cursor; None: nobody knows
@@ -106,9 +106,9 @@ class Delivered(Fact):
 
 
 class Jump(Fact):
-    """What moves a cursor, or may have, beside acknowledgements and answered reads.
+    """A move of a cursor, certain or possible, other than by acknowledgements and answered reads.
 
-    `seq` is where to; None if nobody knows. One that is not `is_back` can only have gone over what it returned.
+    `seq` is the target; None if nobody knows. A jump that is not `is_back` can only have passed messages it returned.
     """
 
     lane: str
@@ -201,10 +201,10 @@ class About(Fact):
     dump_at: int | None  # the event of the final state
     newest_ms: int | None  # the latest time of the bus
     lines: int = 0
-    damage: str = ""  # why nothing can be said of it
+    damage: str = ""  # the reason that nothing can be said of it
     source: str = ""  # the files that it was taken from, as JSON
     counts: str = ""  # of the other streams' rows once they are written, as JSON
-    format: int | None = None  # of the streams, which grows with what facts know
+    format: int | None = None  # of the streams; it grows with the contents of facts
 
     @property
     def unknown_because(self) -> str:
@@ -213,7 +213,7 @@ class About(Fact):
 
     @property
     def no_dump(self) -> str:
-        """Why what needs the final state cannot be told."""
+        """Why a check that needs the final state has no answer."""
         return "" if self.dump_at is not None else "the history has no final dump"
 
 
@@ -265,7 +265,7 @@ class Facts(msgspec.Struct):
         return self.known.dump_at
 
     def answers(self) -> dict[int, list[Delivered]]:
-        """The messages of each read, in their order, by its end; of a malformed one nothing is looked at."""
+        """The messages of each read, in their order, by its end; those of a malformed read are left out."""
         found: dict[int, list[Delivered]] = {read.end: [] for read in self.reads}
         for row in sorted(self.delivered, key=lambda row: (row.end, row.place)):
             if row.end in found:
@@ -273,12 +273,12 @@ class Facts(msgspec.Struct):
         return found
 
     def add(self, *facts: Any) -> None:
-        """Put each where it belongs."""
+        """Put each in its stream."""
         for fact in facts:
             getattr(self, STREAM[type(fact)]).append(fact)
 
     def restart(self, *streams: str) -> None:
-        """Forget what was of an earlier state."""
+        """Forget the facts of an earlier state."""
         for stream in streams:
             getattr(self, stream).clear()
 

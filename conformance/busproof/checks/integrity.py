@@ -1,7 +1,7 @@
-"""integrity: the file is one whole history of one run, and what the bus answered is what its protocol knows.
+"""integrity: the file is one whole history of one run, and the bus's answers have the form of its protocol.
 
-Of a history with lines that are missing, doubled or broken nothing else can be said: a message whose sending is
-missing looks like one that nobody sent. One that was only cut is judged as far as it goes, but is never valid.
+Nothing else can be said of a history with lines that are missing, doubled or broken: a message whose sending is
+missing looks like one that nobody sent. A history that was only cut is judged as far as it goes, but is never valid.
 """
 
 from __future__ import annotations

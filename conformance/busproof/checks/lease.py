@@ -1,6 +1,6 @@
 """lease: a key is in one pair of hands while its lease lives, and free as soon as that is over; tokens rise.
 
-A grant is held against what had certainly come before it: a grant or renewal that had returned before it began. Two
+A grant is held against its certain predecessors: a grant or renewal that had returned before it began. Two
 grants that overlap in time have no such order, so both are tried: A before B is possible only if A's lease was over by
 then or a release of A's may have come in between; likewise B before A. If neither is possible, both agents were told
 that the key is theirs: the classical look-then-take.
@@ -9,9 +9,9 @@ A refusal is held against everything that may have come before it: somebody must
 stops doing so when its lease is over on the bus's own clock, or when a release of its holder that certainly came later
 was granted. So a bus whose leases never run out is found by its refusals, one whose leases run out early by its grants.
 
-What has no answer (`info`) may happen at any later time: a lost release excuses every later grant, a lost claim every
-later refusal, and a later renewal or release by the same agent. Where the time of the bus is not told, the latest that
-it can have been excuses a grant, the earliest a refusal.
+A call without an answer (`info`) may happen at any later time: a lost release excuses every later grant, a lost claim
+every later refusal, and a later renewal or release by the same agent. If the time of the bus is not told, the latest
+that it can have been excuses a grant, the earliest a refusal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Key = tuple[str, str]  # lane, key
 
 
 def check(facts: Facts) -> Verdict:
-    """Who holds a key may claim it again, and every refusal means that somebody holds it. O(n log n)."""
+    """The holder of a key may claim it again, and every refusal means that somebody holds it. O(n log n)."""
     witnesses = []
     for holds in _by_key(facts).values():
         witnesses += _grants(holds, may_repeat=True) + _refusals(holds) + _strangers(holds)
@@ -34,7 +34,7 @@ def check(facts: Facts) -> Verdict:
 
 
 def check_deliveries(facts: Facts) -> Verdict:
-    """Every claim is a hold of its own, made by its addressee; what is done is over, and refusals have many reasons."""
+    """Every claim is a hold of its own, by its addressee; a done delivery is over, and refusals have many reasons."""
     redriven = {one.key for one in facts.redriven}
     witnesses = _stolen(facts)
     for (_, key), holds in _by_key(facts).items():
@@ -63,10 +63,10 @@ def _is_possible(hold: Hold) -> bool:
 
 
 def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
-    """Grants against what had returned before they began: merges both by event, returns first.
+    """Grants against those that had returned before they began: merges both by event, returns first.
 
-    Of what overlapped in time any may have come last, and one that a grant may follow excuses it. A renewal cannot
-    have come last if another claim was granted meanwhile and its holder claimed nothing since: it came before that.
+    Any of the grants that overlapped in time may be the last, and one that a grant may follow excuses it. A renewal
+    cannot have come last if another claim was granted meanwhile and its holder claimed nothing since: it was earlier.
     """
     claims = _Latest([hold for hold in holds if hold.op == "claim" and _is_possible(hold)])
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
@@ -91,7 +91,7 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
 
 
 def _came_before(renewal: Hold, grant: Hold, claims: _Latest) -> bool:
-    """Only who has claimed the key after the grant can renew it after it."""
+    """Only an agent that has claimed the key after the grant can renew it after the grant."""
     return (
         (renewal.op, grant.op) == ("renew", "claim")
         and renewal.holder != grant.holder
@@ -110,7 +110,7 @@ def _overlap(before: Hold, grant: Hold, ends: _Ends) -> list[Witness]:
 
 
 def _at_once(grants: list[Hold], ends: _Ends, *, may_repeat: bool) -> list[Witness]:
-    """Grants that overlap in time and of which neither can have come first."""
+    """Grants that overlap in time, and neither of which can have come first."""
     found: list[Witness] = []
     still_open: list[Hold] = []
     for later in sorted(grants, key=lambda grant: grant.begin):
@@ -147,7 +147,7 @@ class _Latest:
 
 
 class _Ends:
-    """What may end a lease before its time: a release, or a renewal by a clock that was set back, which shortens it."""
+    """An early end of a lease: a release, or a renewal by a clock that was set back, which shortens it."""
 
     def __init__(self, holds: list[Hold]) -> None:
         self._releases = _Latest([hold for hold in holds if hold.op == "release" and _is_possible(hold)])
@@ -167,7 +167,7 @@ class _Ends:
         )
 
 
-# -- refusals, and those who hold nothing
+# -- refusals, and agents that hold nothing
 
 
 def _refusals(holds: list[Hold]) -> list[Witness]:
@@ -179,7 +179,7 @@ def _refusals(holds: list[Hold]) -> list[Witness]:
     for refusal in holds:
         if refusal.op == "claim" and refusal.outcome == "ok" and refusal.granted is False:
             earlier = holders[: bisect_left(begins, refusal.end)]
-            # Mostly the latest explains it; only where it does not, all are asked.
+            # Mostly the latest explains it; only if it does not, all are tried.
             if not any(_may_hold(hold, refusal, released) for hold in reversed(earlier)):
                 found.append(Witness((refusal.end,), "refused_though_free", refusal.at_ms_min))
     return found
@@ -211,7 +211,7 @@ class _Granted:
 
 
 def _strangers(holds: list[Hold]) -> list[Witness]:
-    """Renewals and releases granted to who had given the key back, or to whom another had been granted it since."""
+    """Renewals and releases granted to an agent that had given the key back, or lost it to another's grant since."""
     claims = _Latest([hold for hold in holds if hold.op == "claim" and _is_possible(hold)])
     grants = sorted((h for h in holds if h.op == "claim" and _is_granted(h)), key=lambda grant: grant.end)
     ends, released = [grant.end for grant in grants], _Granted(holds)

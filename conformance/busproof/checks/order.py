@@ -1,11 +1,11 @@
-"""order: each message has one seq, each seq one message, and seq follows real time; in a dense lane it leaves none out.
+"""order: each message has one seq, each seq one message, and seq follows real time; in a dense lane it has no gaps.
 
 A message may be tried several times. It was appended after its first try began and before its first acknowledgement
 came, so those are its two ends. If the append of seq 7 returned before that of seq 5 began, then 5 was given after 7:
 in seq order, the latest beginning so far must never lie behind a return. A running maximum finds this in one pass over
-the sorted messages of a lane; no search is needed, because the bus tells the seq. Of a message that nobody acknowledged
-the final state tells it: it must not stand below what had returned before its first try began. When it was appended
-itself nobody knows, so it can be blamed, and blames none.
+the sorted messages of a lane; no search is needed, because the bus tells the seq. For a message that nobody
+acknowledged, the final state tells the seq: it must not stand below any that had returned before its first try began.
+Nobody knows when it was appended itself, so it can be blamed, and blames none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from busproof.checks.calls import NEVER
 from busproof.checks.facts import Appended, Facts
 from busproof.checks.verdict import Verdict, Witness, judged
 
-Message = tuple[str, str]  # lane, and what the message is known by
+Message = tuple[str, str]  # lane, and the message's name
 
 
 def check(facts: Facts) -> Verdict:
@@ -81,7 +81,7 @@ def _reversed(facts: Facts, acknowledged: list[Appended]) -> list[Witness]:
 
 
 def _standing(facts: Facts, unacknowledged: set[Message]) -> dict[Message, int]:
-    """Under which seq these stand in the end; of one that stands twice the larger, which excuses more."""
+    """The final seq of each of these; for one that stands twice the larger, which excuses more."""
     found: dict[Message, int] = {}
     for row in facts.stored:
         message = (row.lane, row.message)

@@ -1,8 +1,8 @@
 """polls: a poll shows the agent's messages in seq order, as they stand in the log, none of another's, none left out.
 
-seq is given in commit order, so a reader that sees seq 9 must see everything of its own below it. What a poll may
-rightly leave out lies below the agent's cursor; how high that can have been is bounded by the acks that began before
-the poll ended. What it must show was acknowledged to its publisher before the poll began, unless the limit was met.
+seq is given in commit order, so a reader that sees seq 9 must see everything of its own below it. The messages that a
+poll may leave out lie below the agent's cursor, whose height is bounded by the acks that began before the poll ended.
+The messages that it must show were acknowledged to their publisher before it began, unless the limit was met.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""receives: an answer is in order, within its limit, and holds only what the agent asked for and may see.
+"""receives: an answer is in order, within its limit, and holds only messages that the agent asked for and may see.
 
 Order is falling priority, then rising time. Each message is in it once, and somebody sent it.
 """

@@ -1,8 +1,8 @@
-"""syncs: every sync returns what follows the reader's cursor, in order, and moves it over nothing unread.
+"""syncs: every sync returns the messages after the reader's cursor, in order, and moves it over nothing unread.
 
-A reader's cursor before a sync is what its last sync was answered, or the acknowledgement if that is further, or where
-it was reset to. From there the messages of others follow without a gap; within one answer they do so whatever the
-cursor was. A sync whose answer is lost may still happen at any time, but once: it explains one gap before an answer,
+A reader's cursor before a sync is the one that its last sync was answered, or the acknowledgement if that is further,
+or the place it was reset to. From there the messages of others follow without a gap; within one answer they do so for
+any cursor. A sync whose answer is lost may still happen at any time, but once: it explains one gap before an answer,
 and the reader is followed on from there. A reset whose answer is lost ends that. An acknowledgement behind the
 cursor leaves it, or puts it back there, as the bus chose (B5) and the answer tells.
 """
@@ -89,7 +89,7 @@ def _in_itself(sync: Read, rows: list[Delivered], log: Log) -> list[Witness]:
 
 
 def _gap(sync: Read, before: int, rows: list[Delivered], log: Log) -> list[Witness]:
-    """What lies between the cursor and the first message, or all that the cursor passed where there is none."""
+    """The messages between the cursor and the first message, or all that the cursor passed if there is none."""
     seqs = _seqs(rows)
     found = _skipped(sync, before, seqs[0] - 1 if seqs else _passed(sync, rows), rows, log)
     found = [Witness(one.events, one.kind, one.a, _passed(sync, rows)) for one in found]

@@ -1,4 +1,4 @@
-"""What a check says: valid, invalid with witnesses, or unknown."""
+"""The answer of a check: valid, invalid with witnesses, or unknown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 Judgement = Literal["valid", "invalid", "unknown"]
 NOTHING = "the history has no such operation"
 
-# What each kind of violation means, with places for its numbers. The Spark checks fill the same sentences.
+# The meaning of each kind of violation, with places for its numbers. The Spark checks fill the same sentences.
 WHY = {
     # integrity
     "malformed_answer": "an answer, or a row of a state, is not what the protocol says",
@@ -69,7 +69,7 @@ WHY = {
 
 @dataclass(frozen=True, order=True)
 class Witness:
-    """One violation: the indexes of the offending events, and what they show."""
+    """One violation: the indexes of the offending events, and the kind and numbers that they show."""
 
     events: tuple[int, ...]
     kind: str
@@ -85,17 +85,17 @@ class Witness:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A check's answer. `counted` is how many operations it looked at; none looked at is unknown, never valid."""
+    """A check's answer. `counted` is the number of operations it looked at; with none it is unknown, never valid."""
 
     check: str
     verdict: Judgement
     witnesses: list[Witness] = field(default_factory=list)
     counted: int = 0
-    reason: str = ""  # why unknown
+    reason: str = ""  # the reason for unknown
 
 
 def judged(check: str, witnesses: list[Witness], counted: int, unknown_because: str = "") -> Verdict:
-    """A violation is invalid whatever is missing; what is missing, or nothing at all, is unknown."""
+    """A violation is invalid in any case; without one, a missing part, or nothing to look at, is unknown."""
     witnesses = sorted(set(witnesses))
     if witnesses:
         return Verdict(check, "invalid", witnesses, counted)

@@ -91,7 +91,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     began = told_at = time.monotonic()
     calls = programs = undecided = 0
     dialects: dict[str, str] = {}
-    others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows it did
+    others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows its choice
     seconds = None if args.calls else args.minutes * 60
     drawn = search(
         fleet,
@@ -128,7 +128,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
 
 
 def _until_interrupted(drawn: Iterator[Program]) -> Iterator[Program]:
-    """The programs; Ctrl-C tells what was known by then, and goes on its way."""
+    """The programs; on Ctrl-C, tells the result until then, and raises it again."""
     calls = programs = 0
     try:
         for program in drawn:
@@ -140,8 +140,8 @@ def _until_interrupted(drawn: Iterator[Program]) -> Iterator[Program]:
 
 
 def _any_values(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
-    """Hypothesis finds, and makes simple; then steps that are not needed go."""
-    from busproof.explore import values  # and with it Hypothesis, a quarter of what all else imports
+    """Hypothesis finds a program and makes it simple; then unnecessary steps go."""
+    from busproof.explore import values  # and with it Hypothesis, a quarter of all other imports
 
     program = values.simplest(fleet, specification, seed=args.seed, examples=args.values)
     if program is not None:
@@ -262,7 +262,7 @@ def _invented(fleet: Fleet, specification: Specification, seed: int, kept: dict[
 
 
 def figures(specification: Specification, found: corpus.Reached) -> dict[str, Any]:
-    """What a corpus reaches, in numbers, and what is left."""
+    """The reach of a corpus, in numbers, and the remaining gaps."""
     edges, pairs = set(specification.edges), corpus.pairs_possible(specification)
     got = corpus.pairs_reached(found.pairs) & pairs
     rows = {row.id for row in catalogue(specification.system).values() if row.check}

@@ -1,4 +1,4 @@
-"""Programs for `comms`: what matters now is drawn from the model's state.
+"""Programs for `comms`: the calls that matter now are drawn from the model's state.
 
 Every program has a theme, so that rare states are reached on purpose: dead letters, broadcasts, an empty bucket. A
 step that was drawn for an edge says so in a tag; `EDGES` lists them all, and the corpus must hold each.
@@ -173,7 +173,7 @@ class CommsGenerator(Drawing):
         self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
         self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
         self.processes = rng.choice((2, 2, 3))
-        self.answers: list[dict[str, Any]] = []  # under ids of their own: each may be tried again
+        self.answers: list[dict[str, Any]] = []  # with ids of their own: each may be sent again
 
     # -- a program
 
@@ -251,10 +251,10 @@ class CommsGenerator(Drawing):
             self.tags.append("second process")
         return Step("call", at, method, params, tags=tuple(self.tags))
 
-    # -- what happens around the calls
+    # -- events around the calls
 
     def _clock(self) -> Step:
-        """To a moment that decides something, or far, or back; and then whom it concerns does something."""
+        """To a moment that decides something, or far, or back; then the agent concerned does something."""
         r = self.r
         edges: list[tuple[str, int, Step | None]] = []
         for message in self.model.messages:
@@ -291,7 +291,7 @@ class CommsGenerator(Drawing):
         return Step("clock", params={"now_ms": min(max(now_ms, 0), 2**43)}, tags=(tag,))
 
     def _looks(self, step: Step) -> list[Step]:
-        """Sometimes whom it concerns is looked at first; whoever looks may find that the time was over."""
+        """Sometimes the agent concerned is looked at first; a look may find that the time was over."""
         agent = step.params.get("agent_id")
         if agent is None or self.r.random() < 0.6:
             return []
@@ -411,12 +411,12 @@ class CommsGenerator(Drawing):
             )
         first, second = self.r.sample(range(self.processes), 2)
         calls = [Step("call", first, method, params), Step("call", second, other, others)]
-        if "send" in method:  # of two at one moment only the order of their rows is left to tell
+        if "send" in method:  # only the order of their rows tells two of one moment apart
             self.queue += [self._looks_at_all(agent) for agent in self.agents]
         return Step("race", calls=calls, tags=("race",))
 
     def _redrives_at_once(self) -> Step:
-        """Of one letter; where there is a third process, its agent comes in between."""
+        """Redrive one letter twice; if there is a third process, its agent comes in between."""
         letter = self.r.choice(self.model.letters)
         of = {"agent_id": letter.agent, "message_id": letter.message.id}
         comes = [self.r.choice(("claim_message", "claim_message", "complete_message"))] * (self.processes - 2)
@@ -443,7 +443,7 @@ class CommsGenerator(Drawing):
         return Step("wait", calls=[first, sends], tags=("wait", *self.tags))
 
     def _answered(self) -> Step:
-        """A request whose answer comes, after that to another request. Nothing else may lie before the answerer."""
+        """A request whose answer comes after another request's answer. No other message may lie before the answerer."""
         self.serial += 1
         said = self._said(self.r.choice(self.agents), f"answerer {self.serial}", "context.query", {"query": "q"})
         asks = call(0, "request", **said, timeout_seconds=8)
@@ -455,7 +455,7 @@ class CommsGenerator(Drawing):
     # -- calls
 
     def _operation(self) -> Drawn:
-        """One of all, with a liking for the theme's."""
+        """One of all operations, more often the theme's."""
         r, theme = self.r, self.theme
         weights: dict[Callable[[], Drawn], float] = {
             self._send: 14,
@@ -566,7 +566,7 @@ class CommsGenerator(Drawing):
         return kind, payload
 
     def _retry(self) -> Drawn:
-        """Something that was sent before, to the letter or with one thing changed."""
+        """An earlier message, to the letter or with one thing changed."""
         r, old = self.r, self.r.choice(self.model.sent[-8:])
         said = self._as_said(old)
         self._tag("retry")
@@ -666,7 +666,7 @@ class CommsGenerator(Drawing):
         return params
 
     def _claim(self) -> Drawn:
-        """Anybody's, any."""
+        """Any message, by any agent."""
         r, agent = self.r, self.r.choice(self.agents)
         if not self.model.messages or r.random() < 0.06:
             gone = [m.id for m in self.model.sent]
@@ -749,7 +749,7 @@ class CommsGenerator(Drawing):
         return "receive_messages", params
 
     def _redrive(self) -> Drawn:
-        """A letter, one that was, or none."""
+        """A letter that is there, one that was, or none."""
         letters = self.model.letters
         if not letters or self.r.random() < 0.15:
             name = self.r.choice([m.id for m in self.model.sent] + [self.ids[0]])
@@ -822,7 +822,7 @@ class CommsGenerator(Drawing):
         return "send_message", self._said(who, r.choice((None, *self.agents)), "vote.cast", payload)
 
     def _artifact(self) -> Drawn:
-        """Write, replace, read, read what is not there."""
+        """Write, replace, read, and read an artifact that is not there."""
         r, known = self.r, sorted(self.model.artifacts)
         if known and r.random() < 0.5:
             path = r.choice(known)
@@ -850,7 +850,7 @@ class CommsGenerator(Drawing):
         return "write_artifact", params
 
     def _answer(self) -> Drawn:
-        """To a request, by whom it was addressed to, or not; or one that was given, once more."""
+        """To a request, by its addressee or by another; or an earlier answer, once more."""
         if self.answers and self.r.random() < 0.2:
             return "send_response", self._tag("answer again", copied(self.r.choice(self.answers)))
         r, message = self.r, self.r.choice(self.model.messages)
@@ -909,7 +909,7 @@ class CommsGenerator(Drawing):
         return {k: v for k, v in whole.items() if v is not None or k not in optional or self.r.random() < 0.5}
 
     def _small(self) -> Drawn:
-        """What stands for itself."""
+        """A call that stands for itself."""
         r = self.r
         weights = {"cleanup_expired_messages": 5, "dead_letters": 3, "export_audit_trail": 2, "circuit_breaker": 1}
         weights |= {"retry_delays": 1, "validate_message": 3, "request": 2, "send_with_retry": 2}
@@ -999,7 +999,7 @@ class CommsGenerator(Drawing):
         else:
             key = r.choice(sorted(params.keys() | CONTRACT.methods[method].params.model_fields.keys()))
             if method == "send_response" and key == "agent_id":
-                key = "response_payload"  # a bad name is another's, too: either refusal is right
+                key = "response_payload"  # a bad name is also another agent's: either refusal is right
             if key == "events":
                 events: tuple[Any, ...] = (
                     [5],

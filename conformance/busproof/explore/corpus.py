@@ -1,7 +1,7 @@
 """The corpus: scripts that the search found, which together reach every branch of the model, every edge, every pair.
 
 They are data in `busproof/corpus/SYSTEM`, one script a file. `busproof check` replays them on any bus: the same calls
-each time. What a script reaches is computed, never written down: `reached` plays it and looks.
+each time. The reach of a script is computed, never written down: `reached` plays it and looks.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from busproof.models.spec import Model
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parent.parent / "corpus"
-PLAYED_AGAIN = 3  # a mismatch in a race counts when it comes again
-ENOUGH = 8  # scripts that broke; what is left would say the same
+PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
+ENOUGH = 8  # scripts that broke; the rest would say the same
 STEPS_SHOWN, STEP_CHARS = 6, 200  # of those before a difference
 
 
 def names(system: str, folder: Path = FOLDER) -> list[str]:
-    """Of the scripts of a system."""
+    """The names of a system's scripts."""
     return sorted(path.stem for path in (folder / system).glob("*.jsonl"))
 
 
@@ -48,7 +48,7 @@ def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = 
 
 @dataclass
 class Replay:
-    """What the corpus found on a bus."""
+    """The findings of the corpus on a bus."""
 
     broken: dict[str, Program] = field(default_factory=dict)  # script → the program that ended in a mismatch
     dialects: dict[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Replay:
 def replay(
     fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]], dialects: dict[str, str] | None = None
 ) -> Replay:
-    """Play every script. What the bus chose where the seed is silent is learnt on the way (or known), and followed."""
+    """Play every script. The bus's choices where the seed is silent are learnt on the way (or known), and followed."""
     found = Replay(dialects=dict(dialects or {}))
     for name, steps in corpus.items():
         program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
@@ -81,8 +81,8 @@ def replay(
 def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], found: Replay) -> Program:
     """Does it contradict a choice that another script taught?
 
-    Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and
-    what was excused counts. Not where it only stumbled: what does not come again says nothing of its choices.
+    Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and the
+    excused mismatch counts. One that does not come again was only a stumble, and says nothing of its choices.
     """
     assert program.mismatch is not None
     name, learnt = program.mismatch.contradicts, found.learnt
@@ -111,7 +111,7 @@ def _far(program: Program) -> tuple[int, bool]:
 def certain(
     fleet: Fleet, specification: Specification, program: Program, dialects: dict[str, str] | None = None
 ) -> Program:
-    """The program, unless a race of it went wrong: then it, played again, if that goes wrong again, or goes well."""
+    """The program; if a race of it went wrong, it is played again, until it goes wrong again or always went well."""
     if program.mismatch is None or not program.mismatch.is_of_a_race:
         return program
     steps = program.steps
@@ -123,7 +123,7 @@ def certain(
 
 
 def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
-    """Each row that a script broke, or a dialect is, and why: both answers, and how to see them again."""
+    """Each row that a script broke, or that is a dialect, and why: both answers, and how to see them again."""
     rows = catalogue(system)
     why = {}
     for name, option in found.dialects.items():
@@ -141,14 +141,14 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
 
 
 def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:
-    """Both answers, what came before, and how to see them again."""
+    """Both answers, the steps before, and how to see them again."""
     path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
     again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
     steps = [step.name for step in program.steps]
     before = program.steps[: steps.index(mismatch.step.name)] if mismatch.step.name in steps else program.steps
     led = [f"  {one_line(to_line(step)):.{STEP_CHARS}}" for step in before[-STEPS_SHOWN:]]
     told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
-    # Beside what other scripts of the corpus were told, it is no choice of the bus; alone it is one.
+    # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
     where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
     return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
 
@@ -158,7 +158,7 @@ def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, 
 
 @dataclass
 class Reached:
-    """What scripts reach of a specification: branches of the model, edges, pairs of calls on one thing, rows."""
+    """The reach of scripts in a specification: branches of the model, edges, pairs of calls on one thing, rows."""
 
     arcs: dict[str, set[tuple[Any, ...]]]  # script → branches: file, from line, to line
     missing: list[str]
@@ -172,7 +172,7 @@ class Reached:
 
 
 def cited(specification: Specification | None) -> set[str]:
-    """The rows that branches of a system's model are: the corpus may fail them, whatever else decides them."""
+    """The rows that branches of a system's model name: the corpus may fail them, no matter what else decides them."""
     if specification is None:
         return set()
     texts = [Path(name).read_text(encoding="utf-8") for name in files_of(specification)]
@@ -180,13 +180,13 @@ def cited(specification: Specification | None) -> set[str]:
 
 
 def files_of(specification: Specification) -> list[str]:
-    """The model's own, without what all models are made of."""
+    """The model's own files, without the base of all models."""
     classes = [one for one in specification.model.__mro__ if one.__module__.startswith("busproof.models.")]
     return [str(inspect.getsourcefile(one)) for one in classes if one is not Model]
 
 
 def digest(specification: Specification, folder: Path = FOLDER) -> str:
-    """Of the model and the scripts, as they stand in their files: figures of others are out of date."""
+    """A digest of the model's and the scripts' files: figures with another digest are out of date."""
     found = hashlib.sha256()
     for name in sorted(files_of(specification)):
         found.update(Path(name).read_bytes())
@@ -241,7 +241,7 @@ def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) 
 
 
 def items_of(program: Program) -> set[tuple[str, ...]]:
-    """What a program reached, except branches."""
+    """The items that a program reached, except branches."""
     seen = program.seen
     return (
         {("edge", tag) for tag in seen.tags}
@@ -258,12 +258,12 @@ def pairs_possible(specification: Specification) -> set[tuple[str, str]]:
 
 
 def pairs_reached(pairs: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
-    """Pairs of methods, whatever their outcome."""
+    """Pairs of methods, with any outcome."""
     return {(before.partition(":")[0], after.partition(":")[0]) for kind, before, after in pairs if kind == "store"}
 
 
 def chosen(found: Reached, kept: Collection[str] = (), at_most: int | None = None) -> list[str]:
-    """A small set of scripts that, with those kept, reaches as much as all: the most of what is left, each time."""
+    """A small set of scripts that, with those kept, reaches as much as all: each covers the most of the rest."""
     wants = {name: {("arc", *map(str, arc)) for arc in found.arcs[name]} | found.tags[name] for name in found.arcs}
     picked: list[str] = []
     left = set().union(*wants.values()) - set().union(*(wants.pop(name) for name in kept))

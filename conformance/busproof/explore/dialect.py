@@ -1,9 +1,9 @@
-"""What a bus chose where the seed is silent, learnt from what it did.
+"""A bus's choices where the seed is silent, learnt from its answers.
 
-A choice explains what happened if a model that makes it allows every answer of the history. Often one is enough; a bus
-that chose otherwise in two things at once, or hid one choice until another had been seen, needs several. So the search
-goes on from every choice that brings it farther, or that at least changes what is wrong; what changes nothing, or
-contradicts what was explained before, is no way on.
+A choice explains a history if a model that makes it allows every answer. Often one is enough; a bus that chose
+otherwise in two things at once, or hid one choice until another had been seen, needs several. So the search goes on
+from every choice that brings it farther, or that at least changes the difference; a choice that changes nothing, or
+contradicts earlier explanations, leads nowhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ History = list[tuple[list[Called], Schedules]]
 Make = Callable[[dict[str, str]], Model]  # a new model that makes these choices
 
 TRIALS_MAX = 200  # beyond those of one choice
-CALLS_MAX = 60_000  # of all such trials: a long history is told under fewer
+CALLS_MAX = 60_000  # of all such trials: a long history gets fewer
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Trial:
     """How far some choices explain a history."""
 
     dialects: dict[str, str]
-    states: list[Model] = field(default_factory=list)  # that it allows; none: it is not explained
+    states: list[Model] = field(default_factory=list)  # that the history allows; none: it is not explained
     reached: int = 0  # entries of the history that are explained
     difference: Difference | None = None  # in the next one
     consulted: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def tried(make: Make, history: History, dialects: dict[str, str]) -> Trial:
 
 
 def explained(make: Make, history: History, known: dict[str, str], learnt: dict[str, str]) -> Trial | None:
-    """Choices that explain all of it: what is known stays, what was learnt from this history alone may be wrong."""
+    """Choices that explain all of it: those known stay, those learnt from this history alone may be wrong."""
     order = itertools.count()
     queue = [_ranked(tried(make, history, start), order) for start in ({**known, **learnt}, known)]
     for *_, trial in queue:
@@ -75,7 +75,7 @@ def explained(make: Make, history: History, known: dict[str, str], learnt: dict[
 
 
 def of_two_minds(make: Make, history: History, dialects: dict[str, str], since: int) -> str:
-    """A choice that explained what came before, where only another one explains the rest: then it was none."""
+    """A choice that explained the earlier history, if only another one explains the rest: then it was no choice."""
     before = tried(make, history[:since], dialects)
     for name, chosen in dialects.items():
         for option in before.consulted.get(name, ("",)):

@@ -1,4 +1,4 @@
-"""What the generators of all systems have: a die, the tags of the step that is drawn, values that are odd anywhere."""
+"""The base of the generators of all systems: a die, the tags of the next step, values that are odd anywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ODD_NAMES = (
     *("'x", '"', "0", "null", "n" * 199, "n" * 200, "\u00e9" * 100, "\u6f22\u5b57", "*", "-", ".hidden", "\U0001f600"),
 )
 BAD_TEXTS: tuple[Any, ...] = ("", "a\x00", "\x1b[0m", "\ud800", "\x85", 5, True, ["t"], {})
-# What is taken for another value by whoever goes by truth, by number, by form or by place.
+# Values taken for another by a program that goes by truth, by number, by form or by place.
 ALIKE: tuple[Any, ...] = (
     *(0, 0.0, False, "", None, [], {}, 1, 1.0, True, "1", "true", "null", 2**31, 2**53, 2**53 + 1, 2**63, 1e308, -1),
     *("\u00e9", "e\u0301", "\u2028", "\U0001f600", [0], [False], [None], {"": None}, {"a": 1, "b": 2}, [[]]),
@@ -21,11 +21,11 @@ ALIKE: tuple[Any, ...] = (
 
 
 class Drawing:
-    """What a generator remembers while it draws a program."""
+    """The memory of a generator while it draws a program."""
 
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.r, self.features = rng, features
-        self.queue: list[Step] = []  # comes before all that is drawn
+        self.queue: list[Step] = []  # comes before all drawn steps
         self.tags: list[str] = []  # of the next step
         self.serial = 0
 

@@ -1,6 +1,6 @@
-"""Calls that were in the air at once: every order of their parts that explains how they ended.
+"""Calls that were in the air at once: every order of their parts that explains their ends.
 
-Where two orders fit, both states stay possible until something decides.
+If two orders fit, both states stay possible until something decides.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Called:
     params: dict[str, Any]
     now_ms: int
     seen: Any = None
-    text: str = ""  # for people, where the door has one
-    held: tuple[str, ...] = ()  # conditions, where they are measured
+    text: str = ""  # for people, if the door has one
+    held: tuple[str, ...] = ()  # conditions, if they are measured
     took_s: float = 0.0
 
 
@@ -46,7 +46,7 @@ def copy_of(state: Model) -> Model:
 
 
 def distinct(states: list[Model]) -> list[Model]:
-    """Those that a later answer may tell apart, and no more of them than can be followed."""
+    """Those that a later answer may tell apart, and no more than can be followed."""
     if len(states) < 2:
         return states
     different = {state.fingerprint(): state for state in reversed(states)}
@@ -59,9 +59,9 @@ def after(
     schedules: Schedules = (),
     consulted: dict[str, tuple[str, ...]] | None = None,
 ) -> tuple[list[Model], tuple[list[str], Difference]]:
-    """The states in which these calls, in the air at once, ended as they did; and what was tried, if none.
+    """The states in which these calls, in the air at once, ended as they did; and the trial, if there are none.
 
-    `consulted` gathers the choices that were asked for, in what fits and in what does not.
+    `consulted` gathers the choices that were asked for, in the models that fit and in the others.
     """
     tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
     found: list[Model] = []
@@ -81,8 +81,8 @@ def after(
 def _ways(
     state: Model, calls: list[Called], schedules: Schedules, *, is_alone: bool
 ) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
-    """Every schedule, and of each what `either` may have been. Alone, the state itself goes on, and not a copy."""
-    ended: tuple[int, ...] = ()  # how the last one began, as far as it was played: what begins so ends in the same
+    """Every schedule, each with the possible values of `either`. Alone, the state itself goes on, and not a copy."""
+    ended: tuple[int, ...] = ()  # the played beginning of the last one: schedules with it end the same
     for schedule in schedules or _schedules(state, calls):
         if ended and schedule[: len(ended)] == ended:
             continue
@@ -99,7 +99,7 @@ def _ways(
 
 
 def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
-    """Every order of the calls' atomic parts. What the hand does inside the lock comes before all that wait for it."""
+    """Every order of the calls' atomic parts. The hand's calls inside the lock come before all that wait for it."""
     if len(calls) == 1:
         yield ()
         return
@@ -120,7 +120,7 @@ def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
 
 
 def too_many_orders(state: Model, calls: list[Called]) -> bool:
-    """More than can be tried? Such a race could not be judged."""
+    """Are there more orders than can be tried? Such a race could not be judged."""
     counts = [parts_of(state, one) for one in calls if one.at != "hand"]
     return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
 
@@ -147,8 +147,8 @@ def each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -
 def played(
     model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
 ) -> tuple[dict[int, Answer], Difference | None, int]:
-    """Run the calls' parts in this order, what is left of them in turn; hold each answer (or some) against what was
-    seen. Also how many places of the order that took."""
+    """Run the calls' parts in this order, the rest of them in turn; compare each answer (or some) with the one that was
+    seen. Also the number of places of the order that this took."""
     running = {
         number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
     }

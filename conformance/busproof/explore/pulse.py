@@ -1,6 +1,6 @@
 """A pulse: a thread that sleeps and wakes, and so bears witness that the machine gave its processes their time.
 
-Who sleeps too long on a busy machine may be excused for what it missed; where the kit itself woke on time, nobody is.
+A sleep that is too long on a busy machine may excuse a miss; if the kit itself woke on time, nothing does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs for `relay`: three or four agents, one orchestrator and one that comes too early.
 
-The hand writes and reads as agents do; the orchestrator is asked for one pass at a time. What matters now is drawn
-from the model's state: files at each age that decides, sizes at the limit, names that were used. A step that was
+The hand writes and reads as agents do; the orchestrator is asked for one pass at a time. The steps that matter now are
+drawn from the model's state: files at each age that decides, sizes at the limit, names that were used. A step that was
 drawn for an edge says so in a tag; `EDGES` lists them all, and the corpus must hold each.
 """
 
@@ -49,7 +49,7 @@ OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
 MANY_TIMES = 1_000_000  # makes an attachment larger than any message
 VOLUME, VOLUMES = 2_500, 0.0005  # messages, and how often
-OF_SEVERAL = 300  # times what four senders write: more than a thousand in one scan
+OF_SEVERAL = 300  # rounds of four senders' messages: more than a thousand in one scan
 STEPS_MS = (1, 50, 99, 100, 101, 1000, 5000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -109,7 +109,7 @@ class RelayGenerator(Drawing):
         self.options = rng.choice(OPTIONS)
 
     def start(self) -> Iterator[Step]:
-        """Two agents that know each other, one that comes later, and an orchestrator."""
+        """Two agents that know each other, one that joins later, and an orchestrator."""
         lead = {"lead": self.names[0]} if self.r.random() < 0.7 else {}
         yield call("hand", "config", **CONFIG, **lead)
         yield Step("open", 0, params={"options": self.options})
@@ -118,7 +118,7 @@ class RelayGenerator(Drawing):
         yield call(0, "scan")
 
     def end(self) -> Iterator[Step]:
-        """A last look at everything; what was started ends."""
+        """A last look at everything; agents that were started end."""
         for method in ("scan", "audit", "status"):
             yield call(0, method)
         yield from (call("hand", "ledger"), call("hand", "folder"), call(0, "close"), call("hand", "ledger"))
@@ -163,7 +163,7 @@ class RelayGenerator(Drawing):
         return step
 
     def _deadlines(self) -> list[tuple[str, int]]:
-        """What will happen when."""
+        """Future events and their times."""
         settings, found = self.model.settings, list[tuple[str, int]]()
         for folder in self.model.folders.values():
             for one in folder.outbox.values():
@@ -214,12 +214,12 @@ class RelayGenerator(Drawing):
         return call("hand", "write", self.tags, agent=agent, file=file, data=data, mtime_ns=mtime_ns, **more)
 
     def _write(self) -> Step:
-        """A message, or seldom what is none."""
+        """A message, or seldom a file that is none."""
         sender = self._sender()
         file, mtime_ns, what = self._file(), self._mtime_ns(), self.r.random()
         inbox = self.model.folders[sender].inbox if sender in self.model.folders else []
         if inbox and self.r.random() < 0.03:
-            # Who forwards a file may keep its name.
+            # An agent that forwards a file may keep its name.
             self.tags.append("name of the inbox")
             return self._written(sender, self.r.choice(inbox).name, self._text(sender), mtime_ns)  # type: ignore[arg-type]
         if what < VOLUMES:
@@ -257,7 +257,7 @@ class RelayGenerator(Drawing):
         return Step("many", step.at, step.method, step.params, tags=(*self.tags, "volume"), times=VOLUME)
 
     def _volume_of_several(self) -> Step:
-        """The same of several senders with several priorities: the order is that of all, not of each batch."""
+        """The same for several senders with several priorities: the order is that of all, not of each batch."""
         steps = [
             self._written(
                 self._sender(),
@@ -273,7 +273,7 @@ class RelayGenerator(Drawing):
         """As many bytes as a message may have, one less, one more."""
         most, near = self.model.settings["message_bytes_max"], self.r.choice(NEAR)
         missing = int(most) + near - len(data.encode())
-        # How long a prompt a program can be given is the operating system's matter.
+        # The operating system limits the length of a prompt for a program.
         if missing <= 0 or "KIND: spawn" in data or (most > 1000 and self.r.random() < 0.6):
             return data
         self.tags.append(f"size{near:+}")
@@ -357,7 +357,7 @@ class RelayGenerator(Drawing):
         return True
 
     def _odd(self) -> Step:
-        """What no agent should put into its outbox."""
+        """A file that no agent should put into its outbox."""
         sender, mtime_ns = self._sender(), (self.now_ms - 200) * MS
         what = self.r.random()
         if what < 0.2:
@@ -373,7 +373,7 @@ class RelayGenerator(Drawing):
         return self._written(sender, name, data, mtime_ns, odd=odd)
 
     def _half(self) -> Step:
-        """What is being written, or was."""
+        """A file that is being written, or was."""
         sender = self._sender()
         there = sorted(self.model.folders[sender].outbox) if sender in self.model.folders else []
         near = self.r.choice((*NEAR, -20_000))
@@ -400,12 +400,12 @@ class RelayGenerator(Drawing):
             return self._written(
                 sender, self._tag("linked half file", self._file()), "TO: b", mtime_ns, place="pending", odd=odd
             )
-        # A writer calls it as it likes.
+        # A writer may give it any name.
         name = self.r.choice(OTHER_FILES) if self.r.random() < 0.3 else self._file()
         return self._written(sender, self._tag("half file", name), "TO: b", mtime_ns, place="pending")
 
     def _agent(self) -> Step:
-        """One more, under a good name or a bad one."""
+        """One more agent, under a good name or a bad one."""
         what = self.r.random()
         if what < 0.3:
             return call("hand", "agent", ("bad agent name",), name=self.r.choice(BAD_NAMES))
@@ -440,7 +440,7 @@ class RelayGenerator(Drawing):
         return call("hand" if what in ("ledger", "folder") else 0, what)
 
     def _life(self) -> Step:
-        """It dies, ends, or another one comes."""
+        """The orchestrator dies, ends, or another one comes."""
         what = self.r.random()
         pending = [row for row in self.model.rows if isinstance(row, Row) and row.status == "pending"]
         if what < 0.3 and pending:
@@ -464,7 +464,7 @@ class RelayGenerator(Drawing):
         return call(0, "close")
 
     def _reopened(self, pending: list[Row]) -> Step:
-        """With other options; a limit may forbid what waits already."""
+        """Open with other options; a limit may forbid files that wait already."""
         options, tags = dict(self.r.choice(OPTIONS)), ["reopen"]
         if options.get("archive", True) != self.model.settings["archive"]:
             tags.append("archive" if self.model.settings["archive"] is False else "no archive")
@@ -481,7 +481,7 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 METHODS = ("scan", "status", "audit", "metrics", "dump")
 
-# A pass answers with numbers; which file it is about stands in the ledger, the folder or the audit log.
+# A pass answers with numbers; the ledger, the folder or the audit log names the file.
 CLOSER: dict[str, tuple[tuple[int | str, str], ...]] = {"scan": (("hand", "ledger"), (0, "audit"), ("hand", "folder"))}
 
 SPECIFICATION = Specification(

@@ -6,7 +6,7 @@ import hashlib
 import random
 from functools import cache
 
-# What some language takes for the end of a line, and relay does not: lines end at a line feed.
+# Some languages take these for the end of a line, but relay does not: its lines end at a line feed.
 NO_LINE_ENDS = ("\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 BODIES = (
     "",
@@ -19,7 +19,7 @@ BODIES = (
     "x" * 300,
     *(f"one{sign}TO: ann{sign}{sign}two" for sign in NO_LINE_ENDS),
 )
-# What an agent says of itself, with no wish: a line is one by the whole of its key, and none by what it speaks of.
+# Statements of an agent about itself, without a request: only its whole key makes a line one, not its content.
 SAID = (
     "idle",
     "STATE: #dev",
@@ -41,7 +41,7 @@ UNKNOWN = (
 )
 GOOD = "TO: bob\n\nhi"
 LINES_IN_ONE = tuple(f"SUBSCRIBE: #dev{sign}UNSUBSCRIBE: #dev\n" for sign in NO_LINE_ENDS)
-# Values with what parts them from their neighbours inside, and such as are empty: the first sign parts, and no other.
+# Values that contain separators, and empty ones: only the first sign separates.
 ENVIRONMENTS = (
     *("COLOUR=red,SIZE=2", "COLOUR=YWI=", "COLOUR==", "COLOUR=a=b=c,SIZE=2", "COLOUR=COLOUR=red", "COLOUR=a:b"),
     *("COLOUR=", "COLOUR=,SIZE=", "COLOUR=red,COLOUR=blue", "COLOUR=two words"),
@@ -53,7 +53,7 @@ PROMPTS = ("work", "a: b", "ENV: PATH=1", "one\ntwo: 2", "", *(f"one{sign}NAME: 
 
 @cache
 def bad_files() -> list[tuple[str, str]]:
-    """Text and, in hexadecimal digits, what follows it: each malformed in one way."""
+    """Text and, in hexadecimal digits, the bytes after it: each malformed in one way."""
     heads = (
         *(
             "KIND: message",
@@ -97,7 +97,7 @@ def bad_files() -> list[tuple[str, str]]:
 
 
 def headers_of(r: random.Random, kind: str, body: str, attachments: list[str]) -> tuple[str, list[str]]:
-    """Lines below TO, and what they are for."""
+    """Lines below TO, and their tags."""
     lines, tags = [] if kind == "message" and r.random() < 0.5 else [f"KIND: {kind}"], list[str]()
     if r.random() < 0.2:
         lines.append(f"THREAD: {r.choice(THREADS)}")
@@ -120,7 +120,7 @@ def headers_of(r: random.Random, kind: str, body: str, attachments: list[str]) -
 
 
 def body_of(r: random.Random, kind: str, names: list[str], alive: list[str]) -> tuple[str, list[str]]:
-    """What a message of this kind says to the orchestrator, or anything."""
+    """A body of this kind for the orchestrator, or any body."""
     match kind:
         case "status":
             return _status(r)

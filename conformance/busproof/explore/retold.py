@@ -1,8 +1,8 @@
-"""Old stories, told anew: scripts of the corpus, crossed, cut short, gone on with, interrupted, by a clock that jumps.
+"""Old stories, told anew: scripts of the corpus, crossed, cut short, continued, interrupted, by a clock that jumps.
 
-A script leads to a state that somebody once thought of. What lies beside it nobody did: the steps of another script in
-between, a call of the generator's, a restart, a call made twice or a thousand times. The model knows what is right
-there, too.
+A script leads to a state that somebody once thought of. Nobody thought of the states beside it: the steps of another
+script in between, a call of the generator's, a restart, a call made twice or a thousand times. The model knows the
+right answer there, too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from busproof.explore.stage import T0_MS, Generator, Specification, Stage
 from busproof.explore.vary import VISITOR
 from busproof.fleet import Fleet
 
-MADE_OFTEN_MAX = 60  # calls of a story by `many`: a volume that is told again takes seconds
-APART = 20  # the places of the second story's processes, where it has its own
+MADE_OFTEN_MAX = 60  # calls of a story by `many`: a volume that is retold takes seconds
+APART = 20  # the places of the second story's processes, if it has its own
 CLOCK_JUMPS_MS = (-3_600_000, -60_000, -1_000, -1, 1, 999, 60_001, 400_000)
 NOW_MS_LAST = 2**53  # that a clock may be set to
 RATES = (0.3, 0.15, 0.15, 0.15)  # of a step: drawn ones behind it, it again, an end or a visit before it, a jump
 CROWDED, CROWD, SMALL_CHARS = 0.05, 1_050, 400
-WAITS_UNASKED = {"sync": "wait_seconds"}  # for a minute: what has news for it in its story may have none here
+WAITS_UNASKED = {"sync": "wait_seconds"}  # for a minute: the news that it has in its story may be missing here
 OWN = ("client_message_id", "task_id", "submission")  # keys that a caller chose, beside `id`
 
 
@@ -52,7 +52,7 @@ def _made_often(steps: Sequence[Step]) -> int:
 
 @dataclass
 class _Telling:
-    """One program: what comes between the steps of a story depends on the dice."""
+    """One program: the steps between those of a story depend on the dice."""
 
     stage: Stage
     generator: Generator
@@ -60,7 +60,7 @@ class _Telling:
     length: int
 
     def steps(self, stories: Mapping[str, Sequence[Step]]) -> Iterator[Step]:
-        """Of a story, or two, and what comes in between."""
+        """The steps of a story, or two, and others in between."""
         yield from self.generator.start()
         drawn, again, stops, jumps = (self.dice.choice((0.0, 0.0, rate)) for rate in RATES)
         told = _in_steps_of_time(self._chosen(stories))
@@ -96,7 +96,7 @@ class _Telling:
         return _crowded(steps, self.dice) if self._falls(CROWDED) else steps
 
     def _told(self, story: Sequence[Step], prefix: str) -> list[Step]:
-        """Its first steps, or all, under names of their own."""
+        """The story's first steps, or all, under names of their own."""
         length = self.dice.choice((self.length, self.dice.randint(5, self.length)))
         return [_named(step, prefix) for step in story[:length]]
 
@@ -118,7 +118,7 @@ class _Telling:
 
 
 def _crowded(steps: list[Step], dice: random.Random) -> list[Step]:
-    """One call is made so often that nobody looks at all of what it leaves in one go."""
+    """One call is made so often that nobody looks at all of its results in one go."""
     places = [n for n, step in enumerate(steps) if _is_small(step)]
     if not places:
         return steps
@@ -129,14 +129,14 @@ def _crowded(steps: list[Step], dice: random.Random) -> list[Step]:
 
 
 def _is_small(step: Step) -> bool:
-    """A call that is soon done, also so often."""
+    """Is it a call that is soon done, even so many times?"""
     is_call = step.do == "call" and isinstance(step.at, int)
     waits = step.params.keys() & {*MS_WAITED, *SECONDS_WAITED}
     return is_call and not waits and len(repr(step.params)) < SMALL_CHARS
 
 
 def _each_its_own(value: Any) -> Any:
-    """Keys that a caller chose are of one call alone."""
+    """Make the keys that a caller chose different in each call."""
     if not isinstance(value, dict) or "$" in value:
         return value
     return {
@@ -162,7 +162,7 @@ def _named(step: Step, prefix: str) -> Step:
 
 
 def _apart(steps: Iterable[Step]) -> list[Step]:
-    """By processes of its own."""
+    """The same steps, by processes of their own."""
 
     def of(at: int | str) -> int | str:
         return at + APART if isinstance(at, int) else at
@@ -171,7 +171,7 @@ def _apart(steps: Iterable[Step]) -> list[Step]:
 
 
 def _in_steps_of_time(steps: Iterable[Step]) -> Iterator[Step]:
-    """Clocks say by how much they go on: two stories have one time. Each counts from where its own clock stood."""
+    """Clocks tell only the time passed, for two stories have one time. Each counts from its own clock's last time."""
     stood: dict[str, int] = {}
     for step in steps:
         if step.do == "clock":
@@ -184,7 +184,7 @@ def _in_steps_of_time(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def _crossed(one: list[Step], other: list[Step], dice: random.Random) -> list[Step]:
-    """Both, each in its order, a few steps at a time; or one behind the other."""
+    """Both stories, each in its order, a few steps at a time; or one after the other."""
     if dice.random() < 0.3:
         return [*one, *other]
     mixed, sides = list[Step](), [list(reversed(one)), list(reversed(other))]

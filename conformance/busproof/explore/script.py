@@ -12,8 +12,8 @@
     {"do": "many", "calls": [CALL, CALL], "times": 300}
 
 `at` is a process, or "hand": the kit's own, on the files. Values that the bus chose are references to the step they
-were born in (`{"$": "3.seq1"}`), so a script means the same on every bus, and when lines are left out. A `race` sends
-its calls off while the hand holds the write lock, does what stands `inside`, then lets go. Tags say what a step is for.
+were born in (`{"$": "3.seq1"}`), so a script means the same on every bus, even if lines are left out. A `race` sends
+its calls off while the hand holds the write lock, does the calls `inside`, then lets go. Tags give a step's purpose.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 from busproof.models.spec import Free
 
 LONG = 200
-MS_WAITED = ("wait_ms", "timeout_ms")  # parameters that say how long a call waits
+MS_WAITED = ("wait_ms", "timeout_ms")  # parameters that set how long a call waits
 SECONDS_WAITED = ("wait_seconds", "timeout_seconds")
 
 
@@ -39,14 +39,14 @@ class Unresolved(Exception):
 
 @dataclass
 class Step:
-    """One line of a script. `name` is what references call it; it stays when other lines go."""
+    """One line of a script. `name` is used by references to it; it stays when other lines go."""
 
     do: str
     at: int | str = 0
     method: str = ""
     params: dict[str, Any] = field(default_factory=dict)
     name: str = ""
-    calls: list[Step] = field(default_factory=list)  # of race and wait, the hand's own last where `inside`
+    calls: list[Step] = field(default_factory=list)  # of race and wait, the hand's own last if `inside`
     tags: tuple[str, ...] = ()
     times: int = 1  # of many
 
@@ -96,7 +96,7 @@ def _value_of(name: str, frees: dict[str, Free]) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Parameters that can be changed alone. Free values stay: each knows all that it must differ from."""
+    """Parameters that can be changed alone. Free values stay: each knows all values that it must differ from."""
     if isinstance(value, dict):
         return {key: copied(member) for key, member in value.items()}
     return [copied(item) for item in value] if isinstance(value, list) else value
@@ -110,7 +110,7 @@ def numbered(value: Any, n: int) -> Any:
 
 
 def as_data(value: Any) -> Any:
-    """Parameters as they stand in a script: free values by name, long runs of one character by their length."""
+    """Parameters in the form of a script: free values by name, long runs of one character by their length."""
     if isinstance(value, Free):
         return {"$": value.name}
     if isinstance(value, dict):

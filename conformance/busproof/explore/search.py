@@ -1,7 +1,7 @@
 """The search: random programs that look at the model's state, until one of them finds a difference.
 
-A system's generator draws what matters now. Each program has a fresh store; the processes stay warm. The same seed
-draws the same programs on every bus that answers alike.
+A system's generator draws the steps that matter now. Each program has a fresh store; the processes stay warm. The same
+seed draws the same programs on every bus that answers alike.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ AGAIN = 0.06  # of the steps
 
 @dataclass
 class Program:
-    """A program that was played: its steps, what it touched, and what it found."""
+    """A program that was played: its steps, the things it touched, and its findings."""
 
     seed: int
     steps: list[Step] = field(default_factory=list)
     seen: Seen = field(default_factory=Seen)
     mismatch: Mismatch | None = None
-    learnt: dict[str, Mismatch] = field(default_factory=dict)  # dialects, and what would be wrong without them
+    learnt: dict[str, Mismatch] = field(default_factory=dict)  # dialects, and the mismatches without them
 
 
 def play(
@@ -94,10 +94,10 @@ def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
 
 
 def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random) -> Iterator[Step]:
-    """What the generator draws; and now and then a call of before once more, by its caller or another one.
+    """The generator's steps; now and then an earlier call once more, by its caller or another one.
 
-    No generator thinks of that for every call: what was looked up, refused or not there when it was asked first may be
-    remembered, by a process or by all.
+    No generator thinks of that for every call: a process, or all of them, may remember a thing that was looked up,
+    refused or not there when it was first asked for.
     """
     asked: list[Step] = []
     yield from generator.start()
@@ -133,8 +133,8 @@ def search(
 ) -> Iterator[Program]:
     """Programs one after the other, as long as `each` says so and time, calls or programs are left.
 
-    A difference that is none without what earlier programs taught of the bus's choices shows that one of those was no
-    choice, but an accident that a choice explained, too. That is believed once: a bus of two minds differs again.
+    A difference that vanishes without the choices learnt from earlier programs shows that one of them was no choice,
+    but an accident that a choice also explained. That is believed once: a bus of two minds differs again.
     """
     began, done, upto = time.monotonic(), 0, math.inf if programs is None else seed + programs
     is_corrected = False

@@ -1,7 +1,7 @@
 """The smallest script that still shows a difference: steps go first, then members of their parameters.
 
 Every trial is played on a fresh store. References let a step stay when others go; one whose reference is gone is left
-out when played. A difference that does not come again is one of luck, and says so.
+out when played. A difference that does not come again was luck, and the result says so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def shrink(play: Try, program: Program, *, seconds: float = 20.0) -> tuple[Progr
 
 
 def _fewer_steps(steps: list[Step]) -> Iterator[list[Step]]:
-    """Without half of them, a quarter, … one; the last steps stay longest, for they show it."""
+    """Leave out half of them, a quarter, … one; the last steps stay longest, for they show the difference."""
     size = len(steps) // 2
     while size >= 1:
         for start in range(0, len(steps), size):
@@ -54,7 +54,7 @@ def _fewer_steps(steps: list[Step]) -> Iterator[list[Step]]:
 
 
 def _smaller_steps(steps: list[Step]) -> Iterator[list[Step]]:
-    """One member of one call's parameters left out. What the hand does it does whole."""
+    """One member of one call's parameters left out. The hand's calls stay whole."""
     for at, step in enumerate(steps):
         for path in () if step.at == "hand" else _members(step.params):
             smaller = replace(step, params=copied(step.params))

@@ -1,6 +1,6 @@
-"""A stage: one store, the processes on it, and every state of the model that what was seen allows.
+"""A stage: one store, the processes on it, and every state of the model that the observations allow.
 
-Each answer is held against the model, whole. Where two calls were in the air at once, every order that explains the
+Each answer is compared with the model, whole. If two calls were in the air at once, every order that explains the
 answers stays possible until something decides. An answer that no state explains may still be another bus's dialect:
 the history so far is judged again under other choices before it counts as a mismatch.
 """
@@ -44,8 +44,8 @@ from busproof.scratch import scratch
 from busproof.words import one_line, shortened
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at a lock or in a wait, at the least
-AT_LOCK_S_MAX = 0.25  # and at the most, where a process never sleeps; then a race is only less likely
-LOOKED_S = 2.0  # who waits on for so long on a machine that gives it time has looked again, at its end at the latest
+AT_LOCK_S_MAX = 0.25  # and at the most, if a process never sleeps; then a race is only less likely
+LOOKED_S = 2.0  # a waiter of so long, on a machine that gives it time, has looked again, at its end at the latest
 T0_MS = 1_768_053_600_000
 
 _BAD_REQUEST = (-32600, -32602)
@@ -62,7 +62,7 @@ class Generator(Protocol):
         ...
 
     def draw(self, model: Any, now_ms: int) -> Step:
-        """What matters in this state, at this time."""
+        """Draw a step that matters in this state, at this time."""
         ...
 
     def end(self) -> Iterable[Step]:
@@ -72,36 +72,36 @@ class Generator(Protocol):
 
 @dataclass(frozen=True)
 class Specification:
-    """What the search must know of a system."""
+    """The knowledge of the search about a system."""
 
     system: str
     model: type[Model]
     hand: type[Hand]
     generator: type[Generator]
-    things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # what a call touches: (kind, name)
+    things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # the things that a call touches: (kind, name)
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
     methods: tuple[str, ...] = ()  # of the protocol, that it can call
     needs_clock: bool = True  # do programs set the bus's time?
     closer: dict[str, tuple[tuple[int | str, str], ...]] = field(
         default_factory=dict
-    )  # a method → where its doing shows
+    )  # a method → where its effect shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
     programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
 
 
 class Mismatch(Exception):
-    """The bus did what no state of the model allows."""
+    """The bus did something that no state of the model allows."""
 
     def __init__(self, step: Step, called: list[Called], difference: Difference, expected: list[str]) -> None:
         super().__init__(str(difference))
         self.step, self.called, self.difference, self.expected = step, called, difference, expected
         self.state = ""  # in words
-        self.contradicts = ""  # a choice that explained what another script saw, where this one sees its opposite
+        self.contradicts = ""  # a choice that another script showed, and this one's answers contradict
 
     @property
     def is_of_a_race(self) -> bool:
-        """Then luck may have had a hand in it."""
+        """Was it in a race? Then luck may have played a part."""
         return self.step.do in ("race", "wait")
 
     @property
@@ -111,7 +111,7 @@ class Mismatch(Exception):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What makes two mismatches the same one: the calls, and where they differ."""
+        """The identity of a mismatch: the calls, and where they differ."""
         return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
 
     def told(self) -> str:
@@ -129,7 +129,7 @@ class Mismatch(Exception):
 
 @dataclass
 class Seen:
-    """What happened on a stage, for coverage: (method, outcome) by thing, rows, and how much."""
+    """The events on a stage, for coverage: (method, outcome) by thing, rows, and numbers of them."""
 
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
@@ -161,7 +161,7 @@ class Stage:
         hello = fleet.hello
         self.features = frozenset({*hello.nouns, *hello.features})
         self.limits = hello.limits
-        self.learnt: dict[str, Mismatch] = {}  # dialects by name, and what would be wrong without them
+        self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
         self.history: list[tuple[list[Called], Schedules]] = []
         self.now_ms = T0_MS
@@ -169,7 +169,7 @@ class Stage:
         self._last: dict[tuple[str, str], str] = {}
         self._lasts = contextlib.ExitStack()
         self._doors: dict[int, Door] = {}
-        self._processes: dict[int, list[Path]] = {}  # of those that raced, as /proc has them
+        self._processes: dict[int, list[Path]] = {}  # of those that raced, in /proc
         self._options: dict[int, dict[str, Any]] = {}
         self._clocks: dict[int, int] = {}
         self._methods = CONTRACTS[specification.system].methods
@@ -197,11 +197,11 @@ class Stage:
 
     @property
     def places(self) -> frozenset[int]:
-        """Where a process has the store open."""
+        """The places where a process has the store open."""
         return frozenset(self._doors)
 
     def do(self, step: Step) -> None:
-        """Play one step. What the bus lacks (a method, so late a time), or what was never born: it is left out."""
+        """Play one step; leave it out if the bus lacks a thing (a method, so late a time) or a value was never born."""
         try:
             getattr(self, f"_do_{step.do}")(step)
         except Unresolved:
@@ -221,14 +221,14 @@ class Stage:
 
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)
-        self._leave(step.at, kill=True)  # a server that is asked for the store it has open would go on with its session
+        self._leave(step.at, kill=True)  # a server asked for the store that it has open would keep its session
         self._enter(step.at, step)
 
     def _do_restart(self, step: Step) -> None:
         assert isinstance(step.at, int)
         if step.at in self._doors:
             is_kill = bool(step.params.get("kill"))
-            if not is_kill and hasattr(self.model, "close"):  # an end of which something is to be seen
+            if not is_kill and hasattr(self.model, "close"):  # an end that shows
                 self._do_call(Step("call", step.at, "close", name=f"{step.name}.close"))
             self._leave(step.at, kill=is_kill)
             self._enter(step.at, step)
@@ -263,7 +263,7 @@ class Stage:
         if too_many_orders(self.model, racing):
             self.seen.undecided += 1
             return
-        self._look(step)  # what was wrong before is not blamed on the race
+        self._look(step)  # earlier faults are not blamed on the race
         self.hand.hold()
         try:
             threads = [self._sent_off(one) for one in racing]
@@ -278,14 +278,14 @@ class Stage:
         self._look(step)
 
     def _until_at_the_lock(self, racing: list[Called]) -> None:
-        """Whoever looks before it locks has looked when it sleeps; on a busy machine that takes its time."""
+        """A process that looks before it locks has looked when it sleeps; on a busy machine that takes its time."""
         time.sleep(SENT_OFF_S - asleep.PAUSE_S)  # the look below takes the rest
         if not asleep.PROC.exists():
             return
         processes = [asleep.OURS]
         for one in racing:
             assert isinstance(one.at, int)
-            door = self._doors.get(one.at)  # gone, where it has died by now
+            door = self._doors.get(one.at)  # None if it has died by now
             if door is not None and one.at not in self._processes:
                 self._processes[one.at] = door.processes()
             processes += self._processes.get(one.at, [])
@@ -308,7 +308,7 @@ class Stage:
             ended_s = time.monotonic()
         has_looked = ended_s - brought_s > LOOKED_S and pulse.was_steady(brought_s, ended_s)
         numbers = tuple(range(1, 1 + len(bringing)))
-        # Any but the last may be done before something is brought; of a single one, unless it looked again for sure.
+        # Any but the last may be done before something is brought; a single one, too, unless it surely looked again.
         parts = max(parts_of(self.model, waiting), 1 if has_looked else 2)
         self._judge(step, [waiting, *bringing], tuple((0,) * done + numbers for done in reversed(range(parts))))
 
@@ -330,7 +330,7 @@ class Stage:
         return called if self._declares_all or self._applies(called) else None
 
     def _applies(self, called: Called) -> bool:
-        """Does the bus declare what this call does, and does it not wait in vain for a call that was left out?"""
+        """Does the bus declare the features of this call, and does it not wait in vain for a call that was left out?"""
         trial = copy_of(self.model)
         try:
             answer = trial.call(called.step, called.at, called.method, called.params, called.now_ms)
@@ -340,7 +340,7 @@ class Stage:
         return needs - _EYES <= self.features and answer.least_s < self.specification.answer_s_max
 
     def _declared(self, rows: Iterable[str]) -> tuple[str, ...]:
-        """Those that can be told of this bus: it declares all that they need."""
+        """The rows that can be told of this bus: it declares all that they need."""
         known = {name: self._rows.get(name) for name in rows}
         return tuple(
             name for name, row in known.items() if row is None or {row.noun, *row.needs} - {"clock"} <= self.features
@@ -402,7 +402,7 @@ class Stage:
             self.fleet.give_back(door, retired=kill)
 
     def _look(self, step: Step) -> None:
-        """The whole dump, where the bus has one."""
+        """The whole dump, if the bus has one."""
         at = next(iter(self._doors), None)
         if at is not None and "dump" in self.features:
             called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
@@ -436,7 +436,7 @@ class Stage:
             self._do_call(Step("call", "hand", wanted, name=step.name + ".look"))
 
     def _before(self, since: int) -> str:
-        """The state that the call met, in words: the model that answered it may have gone on."""
+        """The state that the call met, in words: the model that answered it may have moved on."""
         states = tried(self._new_model, self.history[:since], self.dialects).states
         if not states:
             return ""
@@ -444,7 +444,7 @@ class Stage:
         return states[0].in_words()
 
     def _closer(self, mismatch: Mismatch) -> Mismatch:
-        """What a call left behind may tell more than its reply: a number is wrong, but which thing is it?"""
+        """The effect of a call may tell more than its reply: a number is wrong, but which thing is it?"""
         called = mismatch.called[0]
         if len(mismatch.called) > 1 or len(self.states) > 1 or isinstance(called.seen, Refusal):
             return mismatch
@@ -464,14 +464,14 @@ class Stage:
         return mismatch
 
     def _keep_secrets(self, step: Step, calls: list[Called]) -> None:
-        """What one agent alone may know stands in no answer that another one gets."""
+        """A secret of one agent is in no answer to another."""
         for one in calls if self.model.secrets else ():
             leak = one.at != "hand" and self.model.leak(one.at, f"{one.seen!r} {one.text}".lower(), repr(one.params))
             if leak:
                 raise Mismatch(step, [one], leak, ["an answer without it"])
 
     def end(self) -> None:
-        """Nor in a file beside the tables, nor in what a process wrote for people."""
+        """A secret is in no file beside the tables, and in no words of a process for people."""
         if not self.model.secrets:
             return
         words = {str(at): door.stderr for at, door in self._doors.items()}
@@ -483,7 +483,7 @@ class Stage:
                 raise Mismatch(Step("end"), [], leak, [])
 
     def _under_another_dialect(self, mismatch: Mismatch, since: int) -> list[Model]:
-        """The states under other choices, if some explain everything seen; `since`: the first that nothing did."""
+        """The states under other choices, if some explain all that was seen; `since`: the first that none explained."""
         learnt = {name: self.dialects[name] for name in self.learnt}
         known = {name: option for name, option in self.dialects.items() if name not in learnt}
         trial = explained(self._new_model, self.history, known, learnt)
@@ -514,7 +514,7 @@ class Stage:
     def _belied(self, mismatch: Mismatch) -> str:
         """A choice about the very sentence that is broken now: it does not explain all, so it explains nothing.
 
-        Not where it is a fault that is told and followed: a bus may break that sentence in other ways, too.
+        A fault that is told and followed is excepted: a bus may break that sentence in other ways, too.
         """
         sentence = mismatch.rows[0] if mismatch.rows else ""
         names = [name for name in self.dialects if name not in self.specification.model.FOLLOWED]

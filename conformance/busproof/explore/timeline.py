@@ -1,7 +1,7 @@
 """Programs for `timeline`: three processes, few names that look alike, so that keys meet and almost meet.
 
-What matters now is drawn from the model's state. A step that was drawn for an edge says so in a tag; `EDGES` lists them
-all, and the corpus must hold each.
+The steps that matter now are drawn from the model's state. A step that was drawn for an edge says so in a tag; `EDGES`
+lists them all, and the corpus must hold each.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class TimelineGenerator(Drawing):
             self._spoil(step)
         return step
 
-    # -- what there is
+    # -- existing things
 
     def _process(self) -> int:
         return self.r.randrange(PROCESSES)
@@ -139,7 +139,7 @@ class TimelineGenerator(Drawing):
         return Step("call", at, method, params, tags=tuple(self.tags))
 
     def _timeline(self) -> str:
-        """Mostly one that is there."""
+        """Mostly an existing one."""
         if self.model.lanes and self.r.random() < 0.8:
             return self.r.choice(list(self.model.lanes))
         return str(self.r.choice(self.timelines))
@@ -173,7 +173,7 @@ class TimelineGenerator(Drawing):
         return self.r.choice(asked[-6:] if self.r.random() < 0.7 else asked) if asked else None
 
     def _key(self) -> dict[str, Any]:
-        """New, or one of the record, or one that differs from such a one in one dimension."""
+        """A new key, or one of the record, or one that differs from such a key in one dimension."""
         what = self.r.random()
         if what < 0.4 or not self.model.record:
             return self._fresh(self.r.choice(list(VARIANTS)), self._timeline())
@@ -181,7 +181,7 @@ class TimelineGenerator(Drawing):
         return key if what < 0.6 else self._near(key)
 
     def _near(self, key: dict[str, Any]) -> dict[str, Any]:
-        """Another key in one dimension."""
+        """The key with another value in one dimension."""
         name = self.r.choice(dimensions(key["type"]))
         if name == "sequence":
             return key | {"sequence": self._tag("one dimension differs", self.r.choice(SEQUENCES))}
@@ -195,7 +195,7 @@ class TimelineGenerator(Drawing):
         return key | {name: self._tag("one dimension differs", self.r.choice(NAMES))}
 
     def _spoilt(self, key: dict[str, Any]) -> Any:
-        """No key, for one reason."""
+        """An invalid key, for one reason."""
         what = self.r.random()
         name = self.r.choice(dimensions(key["type"]))
         if what < 0.15:
@@ -299,18 +299,18 @@ class TimelineGenerator(Drawing):
         return Step("race", calls=[first, second], tags=tuple(self.tags))
 
     def _tampered(self) -> Step:
-        """Some column of some row is changed; verify says so, and is content when it is mended."""
+        """Some column of some row is changed; verify says so, and finds no fault once it is mended."""
         of, columns = self._of_a_timeline() if self.r.random() < 0.6 else self._of_a_message()
         column = self.r.choice([*columns, "parent"] if "parent" in columns else list(columns))
         tag = "tampered parent" if column == "parent" else f"tampered {of['table'][:-1]}"
         tampering = call("hand", "tamper", **of, column=column, value=columns[column])
-        # By its name, too, unless that is what was changed.
+        # By its name, too, unless the name was changed.
         named = {"timeline": of["timeline"]} if column != "timeline" and self.r.random() < 0.5 else {}
         calls = [tampering, call(0, "verify", **named), call("hand", "mend"), call(0, "verify", **named)]
         return Step("many", calls=calls, tags=(tag,))
 
     def _of_a_message(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A row, and what its columns might hold instead."""
+        """A row, and other values for its columns."""
         one = self.r.choice(self.model.record)
         columns: dict[str, Any] = dict.fromkeys(("state", "previous", "hash"), self.r.choice("abcdef") * 64)
         columns |= dict.fromkeys(("submission", "nonce", "type"), "tampered")
@@ -328,13 +328,13 @@ class TimelineGenerator(Drawing):
         return {"table": "timelines", "timeline": lane.name}, columns
 
     def _volume(self) -> Step:
-        """A timeline longer than what a reader takes at once."""
+        """A timeline with more messages than a reader takes at once."""
         self.serial += 1
         key = self._fresh("invoke", self._timeline()) | {"harness": f"v{self.serial}.#"}
         return Step("many", calls=[call(0, "reply", key=key, payload="#", state="#")], times=VOLUME, tags=("volume",))
 
     def _wait(self) -> Step:
-        """A call, or a fetch, that waits for what another process brings."""
+        """A call, or a fetch, that waits for another process to bring something."""
         self.tags = ["wait"]
         one, other = self.r.sample(range(PROCESSES), 2)
         key = self._fresh("request", self._timeline()) | {"operation": f"w{self.serial}", "sequence": self.serial}
@@ -358,7 +358,7 @@ class TimelineGenerator(Drawing):
         return next((one for one in reversed(asked) if self.model.answer_on(one.key, one.nonce) is None), None)
 
     def _spoil(self, step: Step) -> None:
-        """One parameter too many or too few, or of a kind that it never is."""
+        """One parameter too many or too few, or one of a wrong kind."""
         if (
             step.method in ("run_agent", "call_service", "delegate", "fetch")
             or not step.params
@@ -447,7 +447,7 @@ class TimelineGenerator(Drawing):
     # -- receiving
 
     def _filter(self) -> Any:
-        """What a worker asks for: of what there is, and always of few filters, so that workers share them."""
+        """A worker's filter: from existing messages, and always one of few, so that workers share them."""
         what = self.r.random()
         of = self.r.choice(self.model.record).key if self.model.record else self._fresh("invoke", "main")
         names = dimensions(of["type"])
@@ -481,7 +481,7 @@ class TimelineGenerator(Drawing):
         return self._step(at, "fetch", params)
 
     def _again(self) -> dict[str, Any]:
-        """What was asked for lately, for whoever asks: is what one has, or had, in nobody else's hands?"""
+        """A recent fetch, for any caller: is a message that one has, or had, in nobody else's hands?"""
         params = {name: one for name, one in self.r.choice(self.fetched[-3:]).items() if name != "wait_ms"}
         self._note_fetch(params)
         return params
@@ -500,7 +500,7 @@ class TimelineGenerator(Drawing):
             self._tag("fetch of a fork's")
 
     def _settle(self, at: int) -> Step:
-        """Acknowledge, or give back: mostly what is in hands, now and then what is over."""
+        """Acknowledge, or give back: mostly a delivery in hand, now and then one that is over."""
         method = "nak" if self.r.random() < 0.35 and "nak" in self.features else "ack"
         held = [one.ticket for consumer in self.model.consumers.values() for one in consumer.held.values()]
         over = [free for name, free in self.model.frees.items() if name in self.model.tickets and free not in held]
@@ -529,7 +529,7 @@ class TimelineGenerator(Drawing):
         lane = self.model.lanes.get(timeline)
         asked = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in REPLY_TYPES]
         answers = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in ASKED_BY]
-        if answers and what < 0.1:  # whoever asked, if anybody
+        if answers and what < 0.1:  # no matter who asked, if anybody
             of = {"runtime": self.r.choice(("local", "far")), **self.r.choice(answers).key, "timeline": timeline}
             type_ = ASKED_BY[of["type"]]
             key, nonce, payload = {"type": type_}, of.get("nonce"), self._payload()
@@ -739,7 +739,7 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
-    """What may matter to a call in this state, as a person would say it."""
+    """Conditions that may matter to a call in this state, in a person's words."""
     key = called.params.get("key")
     name = key.get("timeline") if type(key) is dict else called.params.get("timeline")
     lane = model.lanes.get(name) if type(name) is str else None

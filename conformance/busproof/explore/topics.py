@@ -1,7 +1,7 @@
 """Programs for `topics`: three servers, two or three topics, few names, so that calls meet.
 
-What matters now is drawn from the model's state. A step that was drawn for an edge says so in a tag; `EDGES` lists them
-all, and the corpus must hold each.
+The steps that matter now are drawn from the model's state. A step that was drawn for an edge says so in a tag; `EDGES`
+lists them all, and the corpus must hold each.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ METADATA: tuple[Any, ...] = (
 )
 TYPES = (None, "message", "question", "answer", " question ", "t" * TYPE_CHARS_MAX, "T")
 KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", "c" * CLIENT_ID_CHARS_MAX)
-AGES_S = (-60.0, 150.0, 299.0, 700.0, 100_000.0)  # below 0: of the future, where the clock was set back since
-STRANGER_S = 1_768_053_600.25  # when a stranger did what it did, by its own clock
+AGES_S = (-60.0, 150.0, 299.0, 700.0, 100_000.0)  # below 0: in the future, if the clock was set back since
+STRANGER_S = 1_768_053_600.25  # the time of a stranger's acts, by its own clock
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
 
 EDGES = (
@@ -127,7 +127,7 @@ class TopicsGenerator(Drawing):
             self._spoil(step)
         return step
 
-    # -- what there is
+    # -- existing things
 
     def _server(self) -> int:
         return self.r.randrange(SERVERS)
@@ -222,7 +222,7 @@ class TopicsGenerator(Drawing):
         return call(at, "sync", topic_id=topic.topic_id, wait_seconds=0, outbox=outbox)
 
     def _stranger_joins(self, topic: Topic) -> Step:
-        """A program that knows the seed's tables alone reserves a name, if one is free."""
+        """A program that knows only the seed's tables reserves a name, if one is free."""
         free = [name for name in self.names if name not in topic.names]
         if not free:
             return self._stranger_sends(topic)
@@ -424,7 +424,7 @@ class TopicsGenerator(Drawing):
         return item
 
     def _again(self, old: Any, topic: Topic | None) -> dict[str, Any]:
-        """A stored message once more, as it was or nearly."""
+        """A stored message once more, unchanged or nearly."""
         said = ("content_markdown", "message_type", "metadata", "client_message_id")
         item = {name: getattr(old, name) for name in said}
         if old.reply_to is not None:
@@ -513,14 +513,14 @@ class TopicsGenerator(Drawing):
 
 
 def _turned(value: Any) -> Any:
-    """The same JSON value, the members of its objects in the other order."""
+    """The same JSON value, with the members of its objects in reverse order."""
     if isinstance(value, dict):
         return {name: _turned(value[name]) for name in reversed(value)}
     return [_turned(one) for one in value] if isinstance(value, list) else value
 
 
 def _is_plain(items: list[dict[str, Any]]) -> bool:
-    """Can they be written as JSON text now, without references to what the bus chose?"""
+    """Can they be written as JSON text now, without references to the bus's choices?"""
     try:
         json.dumps(items)
     except TypeError:

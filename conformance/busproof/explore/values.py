@@ -1,9 +1,9 @@
 """Any values: Hypothesis draws the parameters of every method, from the protocol's own models.
 
-The systems' generators draw what matters in a state, from lists of edges that somebody thought of. Here nobody did.
+A system's generator draws steps that matter in a state, from lists of edges that somebody thought of. Here nobody did.
 Some steps of a generator make a state; then calls follow whose texts, numbers and JSON are Hypothesis's, and at most
-one parameter of a call is of any type at all. The model says what each must end in. What a call refers to (an agent,
-an id, a token) comes from the steps before it as often as from nowhere.
+one parameter of a call is of any type at all. The model says the end of each. The references of a call (an agent,
+an id, a token) come from the steps before it as often as from nowhere.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECRETS = ("reclaim_token",)
 
 _TEXTS = st.sampled_from(("", " ", "0", "null", "\u00e9", "e\u0301")) | st.text(max_size=40)
 _NUMBERS = st.integers(-3, 12) | st.integers(0, 2**31) | st.integers(-(2**66), 2**66)
-_MEMBERS = st.text(st.characters(exclude_characters="$"), max_size=8)  # which begins a reference in a script
+_MEMBERS = st.text(st.characters(exclude_characters="$"), max_size=8)  # "$" begins a reference in a script
 _JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | _NUMBERS | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_MEMBERS, inner, max_size=4),
@@ -56,7 +56,7 @@ class Differs(Exception):
 
 
 class Enough(BaseException):
-    """Leaves Hypothesis at once. No example of anything, so none of the errors that it would look into."""
+    """Leaves Hypothesis at once. It shows no example, so it is no error that Hypothesis would look into."""
 
 
 def programs(fleet: Fleet, specification: Specification, *, seed: int, examples: int) -> list[Program]:
@@ -102,7 +102,7 @@ def _played(
 
     try:
         any_values()
-    except (Differs, Flaky):  # a bus that answers now so and now otherwise lets Hypothesis draw otherwise, too
+    except (Differs, Flaky):  # with a bus that answers differently each time, Hypothesis draws differently, too
         pass
     except Enough as enough:
         if enough.__cause__ is not None:
@@ -133,7 +133,7 @@ def _calls(stage: Stage, program: Program, data: st.DataObject) -> Iterator[Step
 
 @dataclass(frozen=True)
 class Living:
-    """What calls may refer to: texts that were given before, and values that the bus chose."""
+    """The possible references of calls: earlier texts, and values that the bus chose."""
 
     texts: list[str]
     born: list[Free]
@@ -141,7 +141,7 @@ class Living:
 
     @property
     def for_secrets(self) -> Living:
-        """What a field that takes a secret may refer to."""
+        """The possible references of a field that takes a secret."""
         return replace(self, born=self.secrets)
 
 
@@ -166,7 +166,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @st.composite
 def _parameters(draw: st.DrawFn, model: type[BaseModel], living: Living) -> dict[str, Any]:
-    """Of a call: mostly in order; in one of four, one of them is anything."""
+    """The parameters of a call: mostly in order; in one of four calls, one of them is anything."""
     params = draw(_object(model, living))
     if params and draw(st.integers(0, 3)) == 3:
         name = draw(st.sampled_from(sorted(params)))
@@ -191,7 +191,7 @@ def _field(name: str, type_: Any, living: Living) -> st.SearchStrategy[Any]:
 
 
 def _value(type_: Any, living: Living) -> st.SearchStrategy[Any]:
-    """Of a field with this annotation."""
+    """A value for a field with this annotation."""
     texts = st.sampled_from(living.texts or ["a"]) | _TEXTS
     if type_ is str:
         return st.sampled_from([*living.texts, *living.born] or ["a"]) | texts

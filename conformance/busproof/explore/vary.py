@@ -1,9 +1,9 @@
-"""What a script becomes under names that look alike, with clocks that go back and forth, and with sessions that end
-and begin between its steps.
+"""A script under look-alike names, with clocks that go back and forth, and with sessions that end and begin between
+its steps.
 
-A script is data, and the model judges whatever is played. So one story tells more than once: whoever confuses two
-names, reckons with a clock that only goes on, or keeps in a process what belongs into the store, gives another answer
-somewhere on the way.
+A script is data, and the model judges anything that is played. So one story tests more than once: a bus that confuses
+two names, reckons with a clock that only goes on, or keeps in a process things that belong in the store, gives another
+answer somewhere on the way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERRUPTIONS = ("visit", "restart", "visit")
 
 
 def renamed(steps: Iterable[Step], names: Mapping[str, str]) -> list[Step]:
-    """The same story of others. A name is replaced where it is a whole text, a key, or a part of a path."""
+    """The same story about others. A name is replaced where it is a whole text, a key, or a part of a path."""
 
     def of(value: Any) -> Any:
         if isinstance(value, str):
@@ -56,7 +56,7 @@ def there_and_back(steps: Iterable[Step], start_ms: int) -> list[Step]:
 
 
 def interrupted(steps: Iterable[Step]) -> list[Step]:
-    """The same story, where between two steps a newcomer opens the store, or the next caller is killed and begins anew.
+    """The same story, but between two steps a newcomer opens the store, or the next caller is killed and begins anew.
 
     The newcomer does nothing more: opening a store changes nothing for those who have it open.
     """

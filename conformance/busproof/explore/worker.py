@@ -1,4 +1,4 @@
-"""Programs for `worker`: what matters now is drawn from the model's state.
+"""Programs for `worker`: the calls that matter now are drawn from the model's state.
 
 Every program has a theme, so that rare states are reached on purpose: signed, bounded, dead letters, many at once. A
 step that was drawn for an edge says so in a tag; `EDGES` lists them all, and the corpus must hold each.
@@ -239,7 +239,7 @@ class WorkerGenerator(Drawing):
             self.sent.append((params.get("agent_id"), params["message"]))
         return step
 
-    # -- what happens around the calls
+    # -- events around the calls
 
     def _clock(self) -> Step:
         """To a moment that decides something, or far, or back."""
@@ -248,7 +248,7 @@ class WorkerGenerator(Drawing):
         edges += [
             (f"{state}{at}", beat["ts_ms"] + age_ms + d)
             for beat in self.model.beats.values()
-            if type(beat["ts_ms"]) is int  # another program's may be none
+            if type(beat["ts_ms"]) is int  # another program's may not be one
             for age_ms, state, _ in SILENCE
             for at, d in near
         ]
@@ -306,7 +306,7 @@ class WorkerGenerator(Drawing):
         return call("hand", "spoil_blob", ("spoiled blob",), ref=ref, content=content)
 
     def _follow_up_blob(self, ref: str) -> None:
-        """Whoever has to do with the blob, next."""
+        """Next, a call that has to do with the blob."""
         row = next((row for row in self.model.log if row.ref == ref), None)
         at, agent = self.r.randrange(self.processes), self.r.choice(self.agents)
         follow = [call(at, "load_blob", ref=ref), call(at, "poll", agent_id=agent), call(at, "search", query="alpha")]
@@ -355,7 +355,7 @@ class WorkerGenerator(Drawing):
         self.queue += self.r.sample(readers, 2)
         tag = "not JSON in the row" if value == "not json" else "tampered"
         if row in self.model.indexed or row.number <= self.model.exported_to:
-            return self._stranger()  # what was copied before would differ for good
+            return self._stranger()  # earlier copies would differ for good
         return call("hand", "tamper", (tag,), seq=row.seq, column=column, value=value)
 
     def _stranger(self) -> Step:
@@ -386,7 +386,7 @@ class WorkerGenerator(Drawing):
         return call("hand", "stranger_publishes", tags, row=row)
 
     def _strange_beat(self) -> Step:
-        """A heartbeat that says what no bus would."""
+        """A heartbeat with a content that no bus would send."""
         self.queue.append(call(self.r.randrange(self.processes), "liveness"))
         row: dict[str, Any] = {"agent_id": self.r.choice((*self.agents, "a/b", "")), "ts_ms": self.now_ms}
         row["ts_ms"] -= self.r.choice((-60_000, 0, 29_999, 30_000, 100_000, self.now_ms))
@@ -416,7 +416,7 @@ class WorkerGenerator(Drawing):
         return call("hand", "burn", ("burned numbers",), upto=upto)
 
     def _look(self) -> Step:
-        """At everything, from one side."""
+        """A look at everything, from one side."""
         at, worker = self.r.randrange(self.processes), self.r.choice(self.tasks)
         looks = [call("hand", "exported"), call("hand", "blob_files"), call("hand", "worker_file", worker=worker)]
         return self.r.choice([call(at, "dump"), call(at, "dump"), call(at, "dump"), *looks])
@@ -451,7 +451,7 @@ class WorkerGenerator(Drawing):
         return keys[0] != keys[1]
 
     def _wait(self) -> Step:
-        """A poll that waits, and what wakes it, or does not."""
+        """A poll that waits, and a call that wakes it, or does not."""
         agent, sender = self.r.choice(self.agents), self.r.choice(self.agents)
         first, second = self.r.sample(range(self.processes), 2)
         if self.model.unread(agent) or self.model.again(agent):
@@ -629,7 +629,7 @@ class WorkerGenerator(Drawing):
         return "publish_many", {"agent_id": self._agent(), "messages": messages}
 
     def _retry(self) -> Drawn:
-        """Something that was said before, to the letter or with one thing changed."""
+        """An earlier message, to the letter or with one thing changed."""
         r = self.r
         rows = [
             row
@@ -711,7 +711,7 @@ class WorkerGenerator(Drawing):
         return "poll", {"agent_id": agent, **self._limit(len(there)), **wait}
 
     def _before_the_ack(self, agent: str, row: Row) -> None:
-        """Next, something happens to what was handed out; then it is looked for, and acknowledged."""
+        """Next, something happens to a message that was handed out; then it is looked for, and acknowledged."""
         at, seq, other = self.r.randrange(self.processes), row.seq, self.r.choice(self.agents)
         self.queue += [
             self.r.choice(

@@ -1,1 +1,1 @@
-"""Oracles: what a noun may be relied on for, in a few lines each. They share nothing with any implementation."""
+"""Oracles: the guarantees of a noun, in a few lines each. They share nothing with any implementation."""

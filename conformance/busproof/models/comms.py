@@ -1,7 +1,7 @@
-"""The specification of `comms` (seed 001), run: what every call answers, in any state, at any time, to any agent.
+"""The specification of `comms` (seed 001), run: the answer to every call, in any state, at any time, to any agent.
 
-A message lies in front of each of its readers as a `Delivery` of their own: of a message to one agent there is one,
-of a broadcast one an agent (C3). Each branch names its rows.
+A message lies in front of each of its readers as a `Delivery` of their own: a message to one agent has one,
+a broadcast has one for each agent (C3). Each branch names its rows.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class CommsModel(Model):
         self.agents: dict[str, Agent] = {}
         self.subscriptions: dict[tuple[str, str], int] = {}
         self.buckets: dict[str, tuple[Fraction, int]] = {}
-        self.own_buckets: dict[tuple[str, int | str], tuple[Fraction, int]] = {}  # of a process each; on another bus
+        self.own_buckets: dict[tuple[str, int | str], tuple[Fraction, int]] = {}  # one for each process; on another bus
         self.votes: list[Vote] = []
         self.artifacts: dict[str, Any] = {}
         self.linked: set[str] = set()
@@ -153,11 +153,11 @@ class CommsModel(Model):
         return params
 
     def wants_look(self) -> str | None:
-        """A retry delay, a request's id and a broadcast's letter are told by the dump alone."""
+        """Only the dump tells a retry delay, a request's id and a broadcast's letter."""
         return "dump" if self.is_silent else None
 
     def fingerprint(self) -> str:
-        """The order of rows decides ties of those that one agent is shown; that of everything else nothing."""
+        """The order of rows breaks ties among an agent's messages; no other order matters."""
         agents = {message.to for message in self.messages}
         parts = (
             sorted(map(repr, self.messages)),
@@ -193,7 +193,7 @@ class CommsModel(Model):
         ttl_seconds: Any = UNSAID,
         message_id: Any = None,
     ) -> dict[str, Any]:
-        """Store one message; one token of its sender's."""
+        """Store one message; it costs its sender one token."""
         self.row("comms.log.01", "comms.log.02", "comms.log.13")
         new = self.drafted(from_agent, to_agent, message_type, payload, channel, priority, correlation_id, message_id)
         new.expires_us = self.expiry(channel, ttl_seconds)
@@ -209,7 +209,7 @@ class CommsModel(Model):
     def drafted(
         self, sender: Any, to: Any, kind: Any, payload: Any, channel: Any, priority: Any, link: Any, name: Any
     ) -> Message:
-        """A message as an envelope may be."""
+        """A message, if its envelope is valid."""
         if name is not None and "idempotent_send" not in self.features:  # on another bus
             raise DoesNotApply
         self.name(sender)
@@ -237,7 +237,7 @@ class CommsModel(Model):
         return Message(name, kind, self.now_us, link, sender, to, channel, priority, payload, self.now_us)
 
     def known(self, new: Message) -> Any:
-        """The id, where this very message was sent before, whatever became of it since (C16)."""
+        """The id, if this very message was sent before, no matter what became of it since (C16)."""
         if new.id is None:
             return None
         is_buried = any(plain(one.id) == new.id for one in self.letters)
@@ -267,7 +267,7 @@ class CommsModel(Model):
         return self.choice(row, "is the first message", "is a new message") == "is a new message"
 
     def is_taken_for_the_first(self, known: list[Message], payload: Any) -> bool:
-        """Is a known id the first message, whatever is said with it now?"""
+        """Is a known id the first message, even if the call now says something else?"""
         others = "is the first message", "is the first message, if its payload is"
         how = self.choice("comms.log.66: other content", "is a conflict", *others)
         return how == others[0] or (how == others[1] and any(same_json(one.payload, payload) for one in known))
@@ -292,13 +292,13 @@ class CommsModel(Model):
         return new.id
 
     def insert(self, message: Message) -> None:
-        """A row, and its addressee's (C12)."""
+        """Add its row, and one for its addressee (C12)."""
         self.messages.append(message)
         if message.to is not None:
             self.agents.setdefault(message.to, Agent())
 
     def tokens(self, agent: str) -> Fraction:
-        """In the bucket now: a hundred at first, ten more a second, a clock set back gives none (C22)."""
+        """In the bucket now: a hundred at first, ten more a second, none for a clock set back (C22)."""
         self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
         shared, own = self.buckets.get(agent), self.own_buckets.get((agent, self.at))
         if shared != own and self.choice("comms.limit.06", "of all processes", "of one each") == "of one each":
@@ -306,7 +306,7 @@ class CommsModel(Model):
         return self.grown(shared)
 
     def grown(self, bucket: tuple[Fraction, int] | None) -> Fraction:
-        """What is in a bucket by now."""
+        """The content of a bucket at this time."""
         if bucket is None:
             return CAPACITY
         held, at_us = bucket
@@ -317,14 +317,14 @@ class CommsModel(Model):
         return min(CAPACITY, held + Fraction(passed_us, S) * REFILL_PER_S)
 
     def spent(self, bucket: tuple[Fraction, int] | None) -> tuple[Fraction, int]:
-        """The bucket without one token more."""
+        """The bucket with one token less."""
         at_us = self.now_us
         if bucket is not None and at_us < bucket[1] and self.of_a_clock_set_back() == "gives none":
             at_us = bucket[1]
         return self.grown(bucket) - 1, at_us
 
     def of_a_clock_set_back(self) -> str:
-        """What a bucket gets of time that goes back, and of time that comes again."""
+        """How much a bucket gets for time that goes back, and for time that comes again."""
         return self.choice("comms.limit.07", "gives none", "gives as much as forward", "what comes again gives")
 
     def expiry(self, channel: str, ttl_seconds: Any = UNSAID) -> int | None:
@@ -374,7 +374,7 @@ class CommsModel(Model):
         return faults
 
     def cleanup_expired_messages(self) -> dict[str, Any]:
-        """Messages past their time to live go, but for those that somebody holds."""
+        """Remove messages past their time to live, except those that somebody holds."""
         self.row("comms.log.36", "comms.log.39", "comms.log.40", "comms.log.41")
         self.sweep(None)
         gone = [m for m in self.messages if self.is_to_go(m)]
@@ -415,7 +415,7 @@ class CommsModel(Model):
         return ["INVALID_ARGUMENT"] * is_strange + ["VOTE_CLOSED"] * is_closed
 
     def heed(self, new: Message) -> None:
-        """What a message without such a fault does to votes."""
+        """Open a vote or cast one, as a message without such a fault says."""
         if new.type == "vote.initiate":
             self.row("comms.log.47")
             self.votes.append(Vote(new.id, new.payload["options"], us_of(new.payload["deadline"]) or 0))
@@ -453,7 +453,7 @@ class CommsModel(Model):
     def receive_messages(
         self, agent_id: Any, channels: Any, limit: Any = LIMIT, timeout_seconds: Any = None
     ) -> Iterator[None] | dict[str, Any]:
-        """What the agent could claim now: by priority, time and row. Nothing changes."""
+        """The messages that the agent could claim now: by priority, time and row. Nothing changes."""
         self.name(agent_id)
         if type(channels) is not list:
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
@@ -470,7 +470,7 @@ class CommsModel(Model):
         return self.ready(agent_id, channels, limit)
 
     def waiting(self, agent: str, channels: list[str], limit: int, seconds: float) -> Iterator[None]:
-        """With nothing there, until something is."""
+        """With no message there, wait until one is."""
         self.row("comms.route.18")
         found = self.listing(agent, channels)
         if not any(there for _, there in found):
@@ -481,7 +481,7 @@ class CommsModel(Model):
         return self.ready(agent, channels, limit)  # type: ignore[return-value]
 
     def listing(self, agent: str, channels: list[str]) -> list[tuple[Message, bool | None]]:
-        """In order: what is there, and what may be (None)."""
+        """In order: the messages that are there, and those that may be (None)."""
         found = [
             (m, self.counts(m.of(agent)) if agent in m.deliveries else True)
             for m in self.messages
@@ -495,7 +495,7 @@ class CommsModel(Model):
         return sorted(found, key=lambda one: (-one[0].priority, one[0].at_us))
 
     def is_shown(self, message: Message) -> bool:
-        """What has expired may be shown until somebody cleans up: nobody can claim it."""
+        """An expired message may be shown until somebody cleans up: nobody can claim it."""
         return not message.is_expired(self.now_us) or (
             self.choice("comms.log.37", "is hidden", "is shown until it is cleaned up") != "is hidden"
         )
@@ -538,7 +538,7 @@ class CommsModel(Model):
     # -- claiming and completing
 
     def claim_message(self, agent_id: Any, message_id: Any) -> dict[str, Any]:
-        """Granted where it lies in front of the agent, and nobody else's hands are on it."""
+        """Granted where it lies in front of the agent and nobody else holds it."""
         self.name(agent_id)
         self.text(message_id)
         message = self.by_id(message_id)
@@ -577,7 +577,7 @@ class CommsModel(Model):
     def complete_message(
         self, message_id: Any, error: Any = None, agent_id: Any = None, delivery_count: Any = None
     ) -> dict[str, Any]:
-        """Done or failed, by whom it lies with. What is over stays as it is (C18)."""
+        """Done or failed, as reported by its holder. A finished message stays as it is (C18)."""
         self.text(message_id)
         if error is not None:
             bad = type(error) is not str or not 0 < len(error) <= ERROR_CHARS_MAX or "\0" in error
@@ -641,11 +641,11 @@ class CommsModel(Model):
         return self.choice(f"comms.lease.23: {whose}", "refused", "claimed by it") == "claimed by it"
 
     def is_nobodys(self) -> bool:
-        """What a stranger has claimed by the seed's tables alone: on another bus nobody can complete it."""
+        """On another bus nobody can complete a message that a stranger claimed by the seed's tables alone."""
         return self.choice("comms.lease.23: a stranger's claim", "its agent's", "nobody's") == "nobody's"
 
     def owner(self, message: Message, agent_id: Any) -> str:
-        """Whose delivery is completed."""
+        """The agent whose delivery is completed."""
         if message.to is None:
             if agent_id is None:
                 self.refuse("INVALID_ARGUMENT", "comms.lease.20", also=("NOT_CLAIMED",))
@@ -692,7 +692,7 @@ class CommsModel(Model):
     # -- the dead letter queue
 
     def bury(self, message: Message, agent: str, error: str) -> None:
-        """Out of its agent's way, and kept whole. A broadcast stays for the others."""
+        """Take it out of its agent's way, and keep it whole. A broadcast stays for the others."""
         delivery = message.of(agent)
         delivery.status = "dead"
         is_taken = any(plain(one.id) == plain(message.id) and one.agent != agent for one in self.letters)
@@ -765,7 +765,7 @@ class CommsModel(Model):
         return {"redriven": True}
 
     def goes_on(self, broadcast: Message, agent: str) -> bool:
-        """Is it still there for others? To this agent it is new again. One that has expired goes now."""
+        """Is it still there for others? To this agent it is new again. An expired one goes now."""
         broadcast.deliveries.pop(agent, None)
         if not self.is_to_go(broadcast):
             return True
@@ -775,7 +775,7 @@ class CommsModel(Model):
         return False
 
     def sent_again(self, old: Message, agent: str, expires_us: int | None) -> Message:
-        """A letter's message, as it was sent, but for its time to live (C19)."""
+        """A letter's message, as it was sent, except for its time to live (C19)."""
         again = Message(**{**vars(old), "to": agent, "deliveries": {}})
         again.created_us, again.expires_us, again.claimed_us = self.now_us, expires_us, None
         is_plain = (old.priority, old.correlation_id) == (5, None)
@@ -799,7 +799,7 @@ class CommsModel(Model):
         if self.faults_of(original_message):
             self.refuse("INVALID_ARGUMENT", "comms.route.31")
         to = original_message.get("to_agent")
-        if to is None and agent_id is None:  # nothing is said, and nobody has claimed it
+        if to is None and agent_id is None:  # no agent is named, and nobody has claimed it
             self.refuse("INVALID_ARGUMENT", "comms.route.30", also=("NOT_CLAIMED",))
         is_path = artifact_path is None or (
             is_text(artifact_path) and artifact_path.startswith(ARTIFACTS) and ".." not in artifact_path
@@ -834,7 +834,7 @@ class CommsModel(Model):
         return {"message_id": known or self.post(new)}
 
     def refuse_unclaimed(self, asked: Message | None) -> None:
-        """Who has not claimed a broadcast does not answer it, whoever else has (C3)."""
+        """An agent that has not claimed a broadcast does not answer it, even if another has (C3)."""
         if self.choice("comms.route.42: a broadcast", "by who has claimed it", "by anybody") == "by who has claimed it":
             is_anothers = asked is not None and any(one.count for one in asked.deliveries.values())
             self.refuse("NOT_CLAIMED", "comms.route.45" if is_anothers else "comms.route.42")
@@ -847,7 +847,7 @@ class CommsModel(Model):
         return (kind.removesuffix(".query") if of_query == "X.response" else kind) + ".response"
 
     def as_asked(self, asked: dict[str, Any], member: str, default: Any) -> Any:
-        """As in the request (C17); another bus may answer as anything is sent of which nothing is said."""
+        """As in the request (C17); another bus may answer with the defaults of any message."""
         is_other = asked[member] != default
         is_left_out = is_other and self.choice(f"comms.route.28: {member}", "the request's", "none") == "none"
         return default if is_left_out else asked[member]
@@ -862,7 +862,7 @@ class CommsModel(Model):
         priority: Any = 5,
         timeout_seconds: Any = TIMEOUT_S,
     ) -> Iterator[None]:
-        """Send, wait for the answer with the same link, whatever lies in front of it, claim and complete it."""
+        """Send; wait for the answer with the same link, behind any other messages; claim and complete it."""
         self.name(to_agent)
         self.seconds(timeout_seconds)
         link = self.born(FreshId, "link")
@@ -887,7 +887,7 @@ class CommsModel(Model):
         raise Refuse("TIMEOUT", definite=False)
 
     def send_with_retry(self, max_attempts: Any = 3, base_delay: Any = 1.0, **message: Any) -> dict[str, Any]:
-        """send_message; what no time can mend is raised at once, anything else after the last attempt."""
+        """send_message; an error that no time can mend is raised at once, any other after the last attempt."""
         self.patience(max_attempts, base_delay)
         self.row("comms.retry.20", "comms.retry.21", "comms.retry.22")
         pauses = range(max_attempts - 1)
@@ -897,7 +897,7 @@ class CommsModel(Model):
         except Refuse as refusal:
             if refusal.code != "RATE_LIMITED":
                 self.least_s = 0.0
-                self.bound("LOST", "comms.retry.21")  # it is tried again, for longer than anybody waits for an answer
+                self.bound("LOST", "comms.retry.21")  # it retries for longer than anybody waits for an answer
             raise
         self.least_s = 0.0
         return reply
@@ -933,7 +933,7 @@ class CommsModel(Model):
         return {}
 
     def get_agent_health(self, agent_id: Any) -> dict[str, Any]:
-        """What it said last, and what the tables say of it (C12)."""
+        """Its last heartbeat, and its counts in the tables (C12)."""
         self.name(agent_id)
         if agent_id not in self.agents:
             self.refuse("NOT_FOUND", "comms.presence.07")
@@ -942,7 +942,7 @@ class CommsModel(Model):
         return self.health(agent_id, surely := self.pending(agent_id, True), surely + self.pending(agent_id, None))
 
     def sweep(self, agent: str | None) -> None:
-        """What is due again is pending from now on; for a clock that is set back, if the bus has kept it so."""
+        """A due delivery is pending from now on; once the clock is set back, only if the bus has kept it so."""
         for message in self.messages:
             delivery = None if message.to is None else message.deliveries.get(message.to)
             who = (None,) if delivery is None or delivery.is_strangers else (None, message.to)
@@ -954,7 +954,7 @@ class CommsModel(Model):
         return sum(self.counts(delivery) is there for delivery in mine)
 
     def counts(self, delivery: Delivery) -> bool | None:
-        """As pending? A stranger's claim that is over does, at the latest, once a clean-up has looked."""
+        """Does it count as pending? A stranger's claim that is over does, at the latest once a clean-up has looked."""
         there = delivery.there(self.now_us)
         return None if there and delivery.is_strangers and delivery.status == "processing" else there
 
@@ -976,13 +976,13 @@ class CommsModel(Model):
         }
 
     def unfinished(self, agent: str) -> int:
-        """What was ever sent to it, and is neither completed by it nor buried."""
+        """The number of messages ever sent to it that it has neither completed nor buried."""
         known = {id(message): message for message in (*self.sent, *self.messages) if message.is_for(agent)}
         mine = [message.deliveries.get(agent, Delivery()) for message in known.values()]
         return sum(delivery.status not in ("done", "dead") for delivery in mine)
 
     def counted(self, row: Agent) -> dict[str, Any]:
-        """What it completed, with and without an error. What of a message that failed, the seed leaves open."""
+        """The messages that it completed, with and without an error. The seed leaves open how a failed one counts."""
         processed, errors = row.done, row.failures
         if row.failures:
             what = self.choice("comms.presence.09: processed is", "what is done", "what failed, too", "the dead, too")
@@ -1031,7 +1031,7 @@ class CommsModel(Model):
         if type(events) is not list:
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
         state, failures, failed_ms, last_ms, answers = "closed", 0, 0, 0, list[Any]()
-        closed_by = "comms.limit.08"  # why failures that came before do not count
+        closed_by = "comms.limit.08"  # the reason that earlier failures do not count
         for event in events:
             good = type(event) is dict and event.keys() >= {"at_ms", "event"}
             if not good or event["event"] not in ("call", "success", "failure"):
@@ -1076,10 +1076,10 @@ class CommsModel(Model):
         """The state, for a reader of a failure."""
         return in_words(self)
 
-    # -- what the kit's own hand does and finds
+    # -- the kit's own hand: its changes and its findings
 
     def audit_lines(self) -> dict[str, Any]:
-        """The trail's file. What came after the last export may be there, too."""
+        """The trail's file. Events after the last export may be there, too."""
         return {"lines": Trail(self.trail[: self.exported], self.trail[self.exported :], self.strangers)}
 
     def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
@@ -1114,7 +1114,7 @@ class CommsModel(Model):
         return {}
 
     def stranger_claims(self, message_id: str, at: str, count: int) -> dict[str, Any]:
-        """What a program that knows only the seed's tables has taken is in its hands, as long as any claim."""
+        """A program that knows only the seed's tables holds the message it has taken, as long as any claim."""
         self.row("comms.route.37")
         message = self.by_id(message_id)
         if message is not None and message.to is not None:
@@ -1178,11 +1178,11 @@ class CommsModel(Model):
         }
 
     def stored_pending(self, agent: str) -> int:
-        """What is pending whether anybody looked or not."""
+        """The number that is pending whether anybody looked or not."""
         return sum(m.to == agent and m.deliveries.get(agent, Delivery()).kept() == "pending" for m in self.messages)
 
     def maybe_pending(self, agent: str) -> int:
-        """What is due again, and pending once somebody looks."""
+        """The number that is due again, and pending once somebody looks."""
         mine = [m.deliveries.get(agent, Delivery()) for m in self.messages if m.to == agent]
         return sum(self.may_be_pending(d) for d in mine)
 
@@ -1260,7 +1260,7 @@ class CommsModel(Model):
         return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
 
     def refuse(self, code: str, *rows: str, why: str = "", also: tuple[str, ...] = ()) -> NoReturn:
-        """A refusal is the row that asks for it, not those of the way there."""
+        """A refusal names the row that asks for it, not those of the way there."""
         self._rows, self._bounds = list(rows), {}
         raise Refuse(code, why=why, also=also)
 
@@ -1283,14 +1283,14 @@ class CommsModel(Model):
             self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS), why=f"no name: {value!a:.80}")
 
     def whole(self, value: Any, low: int = 0, high: int = 2**63 - 1) -> int:
-        """A whole number; true is none."""
+        """A whole number; true is not one."""
         if type(value) is not int or not low <= value <= high:
             why = f"no whole number from {low} to {high}: {value!a:.80}"
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=why)
         return int(value)
 
     def number(self, value: Any) -> None:
-        """A finite number, a whole one of 64 bits; true is none."""
+        """A finite number, a whole one of 64 bits; true is not one."""
         if (
             type(value) not in (int, float)
             or not math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Parts of `comms` answers with a comparison of their own: what only the jitter knows, letters, the audit trail."""
+"""Parts of `comms` answers with a comparison of their own: messages that depend on jitter, letters, the audit trail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVENT_ROWS = ("comms.export.01", "comms.export.02")
 
 
 class Shown(Part):
-    """What `receive_messages` shows: all that is there, none that is not, what only the jitter knows as it was seen."""
+    """The answer of `receive_messages`: all that is there, none that is not; where only the jitter knows, as seen."""
 
     def __init__(
         self, model: CommsModel, agent: str, channels: list[str], found: list[tuple[Message, bool | None]], limit: int
@@ -26,7 +26,7 @@ class Shown(Part):
         self.model, self.agent, self.channels, self.found, self.limit = model, agent, channels, found, limit
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """The first difference, under the row of what is wrong."""
+        """The first difference, under the row that it breaks."""
         names = [row.get("id") for row in actual if isinstance(row, dict)] if isinstance(actual, list) else []
         sure = [m for m, there in self.found if there or plain(m.id) in names][: self.limit]
         wrong = self._row_of(names, sure)
@@ -79,7 +79,7 @@ class Shown(Part):
 
 
 class Either(Part):
-    """A claim while only the jitter knows whether the message is due: as it was seen, and so from then on."""
+    """A claim while only the jitter knows whether the message is due: the model follows the answer from then on."""
 
     def __init__(self, model: CommsModel, message: Message, agent: str) -> None:
         self.model, self.message, self.agent = model, message, agent
@@ -111,7 +111,7 @@ class Kept(Part):
 
 
 class Trail(Part):
-    """Lines of the audit trail, of any format: every event has its own, which names its time, its thing and its agent;
+    """Lines of the audit trail, of any format: every event has its own, which names its time, its thing and its agent,
     and lines of different kinds can be told apart."""
 
     def __init__(self, events: list[Event], later: list[Event], strangers: list[dict[str, Any]]) -> None:
@@ -145,14 +145,14 @@ class Trail(Part):
         return None
 
     def _of_that_moment(self, event: Event) -> str:
-        """Which of two events of one agent and moment has no line, no line tells: so all of them are told."""
+        """No line tells which of two events of one agent and moment lacks one, so all of them are named."""
         moment = (plain(event.about), event.at_us)
         same = [one for one in self.events + self.later if (plain(one.about), one.at_us) == moment]
         others = f", one of {len(same)} of that moment: {'; '.join(map(_in_words, same))}" if len(same) > 1 else ""
         return f"{_in_words(event)} ({plain(event.about)}){others}"
 
     def _lines_by_thing(self, lines: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-        """A line may name two things: an answer's, the request. It is about the one in the usual column."""
+        """A line may name two things: an answer's line, the request. It is about the one in the usual column."""
         things = {str(plain(event.about)) for event in self.events + self.later}
         named = [
             (key, value, line)
@@ -172,14 +172,14 @@ class Trail(Part):
 
 
 def _repeats_last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A line that stands there a second time is no other event's, as long as that one has its own."""
+    """A line that occurs a second time belongs to no other event, as long as that event has its own."""
     firsts = {json.dumps(line, sort_keys=True): line for line in reversed(lines)}
     ids = {id(line) for line in firsts.values()}
     return sorted(lines, key=lambda line: id(line) not in ids)
 
 
 def _line_of(event: Event, free: list[dict[str, Any]], waiting: list[Event]) -> dict[str, Any] | None:
-    """What is nobody's takes no line that an agent's event of that moment needs."""
+    """An event without an agent takes no line that an agent's event of that moment needs."""
     fit = [line for line in free if _tells(line, event)]
     if event.agent is not None:
         return fit[0] if fit else None
@@ -201,7 +201,7 @@ def _in_words(event: Event) -> str:
 
 
 def _first(lines: list[dict[str, Any]], event: Event) -> str:
-    """The lines of that moment, all of them; of others, how many there are."""
+    """All the lines of that moment; of the others, their number."""
     there = [line for line in lines if any(us_of(value) == event.at_us for value in line.values())]
     return f"of that moment {there}; of other moments {len(lines) - len(there)} lines"
 
@@ -213,7 +213,7 @@ def _tells(line: dict[str, Any], event: Event) -> bool:
 
 
 def _words(line: dict[str, Any], event: Event) -> dict[str, str]:
-    """The line's texts that are neither a time nor what it is about."""
+    """The line's texts that are neither a time nor a name of its subject."""
     about = {event.agent, str(plain(event.about))}
     texts = {key: value for key, value in line.items() if isinstance(value, str) and value not in about}
     return {key: value for key, value in texts.items() if us_of(value) is None}
@@ -226,7 +226,7 @@ def _are_apart(one: list[dict[str, str]], other: list[dict[str, str]]) -> bool:
 
 
 def letter_key(row: dict[str, Any]) -> Any:
-    """The message, the error and the count tell letters apart: the id of a broadcast's is the bus's choice."""
+    """The message, the error and the count tell letters apart: the bus chooses the id of a broadcast's letter."""
     original = row.get("original_message")
     if isinstance(original, Kept):
         name = bare(original.envelope["id"])
@@ -263,5 +263,5 @@ def in_words(model: CommsModel) -> str:
 
 
 def is_text_of_both(one: Any, other: Any) -> bool:
-    """Are they written alike, but for the order of members?"""
+    """Are they written alike, except for the order of members?"""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What a `comms` store holds, as the specification sees it. Times are microseconds since 1970 (`_us`)."""
+"""The content of a `comms` store, as the specification sees it. Times are microseconds since 1970 (`_us`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from busproof.models.comms_values import is_uuid
 from busproof.models.parts import text_of, us_of
 from busproof.models.spec import Free, plain
 
-LONGEST_US = 60 * 60 * 1_000_000  # of any retry delay: what is not back by then is gone
-JITTERS = 5  # in a row, all the same: the bus does not spread them
+LONGEST_US = 60 * 60 * 1_000_000  # of any retry delay: a message that is not back by then is gone
+JITTERS = 5  # if so many in a row are equal, the bus does not spread them
 
 
 class AnyUuid(Free):
@@ -22,7 +22,7 @@ class AnyUuid(Free):
 
 
 class Due(Free):
-    """When a failed message may be claimed again: the jitter is the bus's. Bound to a text, from a dump."""
+    """The moment when a failed message is due again: the bus chooses the jitter. Bound to a text, from a dump."""
 
     def __init__(self, name: str, at_us: int, delay_us: int, others: list[Due]) -> None:
         super().__init__(name)
@@ -30,7 +30,7 @@ class Due(Free):
         self.low_us, self.high_us = at_us + delay_us // 2, at_us + delay_us * 3 // 2
 
     def fits(self, value: Any) -> bool:
-        """Between the earliest and the latest, and not the same share of the delay time and again."""
+        """Between the earliest and the latest, and not the same share of the delay time after time."""
         due_us = us_of(value)
         if due_us is None or not self.low_us <= due_us <= self.high_us:
             return False
@@ -62,18 +62,18 @@ class AnyDue(Due):
 
 @dataclass
 class Delivery:
-    """What one agent has done with one message."""
+    """One agent's dealings with one message."""
 
     status: str = "pending"  # processing, failed, done, dead
     count: int = 0
     failures: int = 0
     due: int | Due = 0  # in µs: when a claim runs out, or a retry delay
     error: str | None = None
-    is_strangers: bool = False  # claimed by the seed's tables alone, which tell nothing of deliveries
+    is_strangers: bool = False  # claimed by the seed's tables alone, which do not show deliveries
     was_due: bool | None = False  # None: a call has seen it due again, and may have kept it as pending; True: it has
 
     def there(self, now_us: int) -> bool | None:
-        """Can it be claimed? None: the jitter decides, or what the bus keeps once its clock is set back."""
+        """Can it be claimed? None: the jitter decides, or the status that the bus keeps once its clock is set back."""
         if self.status in ("done", "dead"):
             return False
         if isinstance(self.due, Due):
@@ -94,7 +94,7 @@ class Delivery:
             self.was_due = None
 
     def shows(self, there: bool, now_us: int) -> None:
-        """What was seen narrows the moment."""
+        """An observation narrows the moment."""
         if self.was_due is None:
             self.was_due = there
         elif isinstance(self.due, Due):
@@ -120,7 +120,7 @@ class Message:
     created_us: int = 0
     expires_us: int | None = None
     claimed_us: int | None = None
-    is_spoiled: bool = False  # its payload is not what its sender said
+    is_spoiled: bool = False  # its payload differs from its sender's
     deliveries: dict[str, Delivery] = field(default_factory=dict)
 
     def of(self, agent: str) -> Delivery:
@@ -132,17 +132,17 @@ class Message:
         return self.to in (None, agent)
 
     def is_expired(self, now_us: int) -> bool:
-        """Past its time to live, which ends at that very moment."""
+        """Past its time to live, which ends at exactly that moment."""
         return self.expires_us is not None and self.expires_us <= now_us
 
     def content(self) -> tuple[Any, ...]:
-        """What a retry must repeat (C16)."""
+        """The fields that a retry must repeat (C16)."""
         return self.sender, self.to, self.type, plain(self.correlation_id), self.channel, self.priority, self.payload
 
 
 @dataclass
 class Agent:
-    """What `agent_status` says, apart from what is pending."""
+    """A row of `agent_status`, without the pending messages."""
 
     status: str | None = None  # never said
     task: str | None = None
@@ -177,7 +177,7 @@ class Letter:
 
 
 class Event(NamedTuple):
-    """What the audit trail must tell."""
+    """An entry that the audit trail must have."""
 
     kind: str
     at_us: int

@@ -1,4 +1,4 @@
-"""What `comms` lets a value be: ids, JSON, envelopes, and the payloads of the standard types."""
+"""The values that `comms` allows: ids, JSON, envelopes, and the payloads of the standard types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENVELOPE_ROWS = {
 }
 OPTIONAL = ("to_agent", "correlation_id")
 
-# Payloads of the standard types: their row, and member → what it is; a `?` may be absent. Further members are free.
+# Payloads of the standard types: their row, and member → kind (`?`: may be absent). Further members are free.
 STANDARD: dict[str, tuple[str, dict[str, str]]] = {
     "context.query": ("comms.log.43", {"query": "text", "aspects?": "texts"}),
     "context.response": ("comms.log.44", {"context": "object", "artifact_path?": "text"}),
@@ -72,7 +72,7 @@ def is_a(kind: str, value: Any) -> bool:
 
 
 def breaks_standard(message_type: str, payload: dict[str, Any]) -> bool:
-    """Is it a standard type's payload, and not what the seed says?"""
+    """Is it a standard type's payload, but not of the seed's form?"""
     for member, kind in STANDARD.get(message_type, ("", {}))[1].items():
         name = member.removesuffix("?")
         if not (is_a(kind, payload[name]) if name in payload else member != name):
@@ -97,7 +97,7 @@ def with_nulls(value: Any) -> Any:
 
 
 def is_deep(value: Any) -> bool:
-    """Nested as only a bound on levels refuses it?"""
+    """Is it nested so that only a bound on levels refuses it?"""
     return not _is_json(value, SHALLOW)
 
 

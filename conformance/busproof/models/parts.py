@@ -14,7 +14,7 @@ from busproof.models.spec import Cited, Difference, Fits, Part, Told, differs, p
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES_KEPT = 20_000  # as text and as a number: each look reads those of all rows again
 
-# What a bus may take or refuse.
+# Values that a bus may take or refuse.
 BIG_NUMBER, NO_LIMIT, BIG_LIMIT = "a whole number beyond 64 bits", "limit 0", "limit above 2^31 - 1"
 LIMIT_SURE = 2**31 - 1
 
@@ -22,7 +22,7 @@ ANYTHING = Fits("anything", lambda _: True)
 
 
 def bare(value: Any) -> Any:
-    """What stands inside a cited, told or free value."""
+    """The value inside a cited, told or free value."""
     while isinstance(value, Cited | Told):
         value = value.value
     return plain(value)
@@ -62,7 +62,7 @@ def is_iso_8601(text: str) -> bool:
 
 
 def nearly_iso_8601(text: str) -> list[str]:
-    """In what a time that Python reads is nearly one of the standard: each is a bus's own choice."""
+    """The points in which a time that Python reads is only nearly one of the standard: each is a bus's own choice."""
     sound, forms = text, list[str]()
     for form, pattern, instead in (
         ("a blank for T", r"^(\S+) (?=\d)", r"\1T"),
@@ -81,7 +81,7 @@ def text_of(at_us: int) -> str:
 
 
 class Instant(Fits):
-    """A time, in any ISO 8601 form and in as many digits of its second as it tells; how many is another row's."""
+    """A time, in any ISO 8601 form and to as many digits of its second as it tells; another row sets how many."""
 
     def __init__(self, at_us: int) -> None:
         def fits(seen: Any) -> bool:
@@ -91,7 +91,7 @@ class Instant(Fits):
 
 
 def _digit_us(text: Any) -> int:
-    """What the last digit of a time's second is worth, in microseconds."""
+    """The worth of the last digit of a time's second, in microseconds."""
     digits = re.search(r"[.,]([0-9]{1,6})", str(text))
     return 10 ** (6 - len(digits[1])) if digits else 1_000_000
 
@@ -111,7 +111,7 @@ class Between(Fits):
 
 
 class Near(Fits):
-    """A number, but for the last digits of a double."""
+    """A number, except for the last digits of a double."""
 
     def __init__(self, number: float) -> None:
         def test(seen: Any) -> bool:
@@ -138,7 +138,7 @@ class Whole(Fits):
 
 
 class _Bare(Mapping[str, Any]):
-    """An expected row as a key reads it: what stands inside its values."""
+    """An expected row as a key reads it: each value bare."""
 
     def __init__(self, row: dict[str, Any]) -> None:
         self.row = row
@@ -154,13 +154,13 @@ class _Bare(Mapping[str, Any]):
 
 
 class Rows(Part):
-    """Rows of a table in any order. `key` finds a row's counterpart; where it is not known yet, the order does."""
+    """Rows of a table in any order. `key` finds a row's counterpart; if it is not known yet, the order does."""
 
     def __init__(self, key: Callable[[Any], Any], expected: list[dict[str, Any]], *, may_lack: bool = False) -> None:
         self.key, self.expected, self.may_lack = key, expected, may_lack
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """As the lists of both, put into one order."""
+        """Compare the lists of both, put into one order."""
         if self.may_lack and not actual:
             return None
         if not isinstance(actual, list) or not all(isinstance(row, dict) for row in actual):
@@ -187,7 +187,7 @@ class Rows(Part):
         return next((one for one in found_at if one), None)
 
     def _short(self, some: list[dict[str, Any]]) -> str:
-        """Which they are before what they hold: the text is cut."""
+        """The keys before the rows themselves, because the text is cut."""
         keys = [self.key(_Bare(row)) for row in some]
         return f"{keys!r:.300}: {some!r:.300}"
 

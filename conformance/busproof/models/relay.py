@@ -1,8 +1,8 @@
 """`relay` (seed 002, decisions R1 to R31) as an executable specification: read it as the seed's text.
 
 Agents are folders. Each has an outbox, which it writes, and an inbox, which it reads; the orchestrator looks at all
-outboxes (`scan`), enters what it finds in the ledger, delivers it, and moves it to the archive. What agents do is told
-by the calls of the kit's hand. Nothing here knows files, SQL or processes.
+outboxes (`scan`), enters the files it finds in the ledger, delivers them, and moves them to the archive. The calls of
+the kit's hand tell what agents do. Nothing here knows files, SQL or processes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ DEFAULTS = {
     "agent_timeout_ms": 3_600_000,
     "archive": True,
 }
-FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # what makes a file a message, or not
+FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # these make a file a message, or not
 COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32))  # of rows, each held by itself
 CHECKSUM = "relay.log.46"
 SILENT = tuple(f"relay.{row}" for row in ("cursor.14", "presence.06", "limit.04", "limit.12", "limit.13", "log.52"))
@@ -80,7 +80,7 @@ SOME_FLAG = Fits("true or false", lambda value: type(value) is bool)
 
 
 class Failure(Exception):
-    """A message cannot be handled. What may still become possible is tried again."""
+    """A message cannot be handled. It is tried again if it may still become possible."""
 
     def __init__(self, reason: str, *rows: str, may_come: bool = False) -> None:
         super().__init__(reason)
@@ -100,11 +100,11 @@ class RelayModel(Model):
         self.rows: list[Row | CopyRow] = []
         self.by_path: dict[str, Row] = {}
         self.refused: list[Refused] = []
-        self.known: dict[tuple[str, str], Any] = {}  # (event, path) → what stood there
+        self.known: dict[tuple[str, str], Any] = {}  # (event, path) → the thing that stood there
         self.limited: set[str] = set()  # agents whose files wait
         self.channels: set[tuple[str, str]] = set()  # (channel, agent)
         self.archive: dict[str, dict[str, dict[str, bytes]]] = {}  # date → agent → file
-        self.attachments: dict[str, bytes | None] = {}  # hash → content, None for what is no regular file
+        self.attachments: dict[str, bytes | None] = {}  # hash → content, None if it is not a regular file
         self.config_file: dict[str, Any] = {}
         self.settings: dict[str, Any] = dict(DEFAULTS)
         self.opened_by: int | str | None = None
@@ -112,9 +112,9 @@ class RelayModel(Model):
         self.is_first_pass = True
         self.seen: dict[str, tuple[Any, int]] = {}  # path → its looks, and since when
         self.counts = dict.fromkeys(COUNTS, 0)
-        self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it what it is
+        self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it so
         self.handled: list[str] = []  # files, in the last pass
-        self.doubtful: set[str] = set()  # paths of pending files that are not what was read, by the last pass
+        self.doubtful: set[str] = set()  # pending files that the last pass found changed: their paths
         self.has_rest = False  # may there be a file that an earlier orchestrator handled and left?
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class RelayModel(Model):
 
     @contextlib.contextmanager
     def about(self, *subjects: str) -> Iterator[None]:
-        """What the branches in here make wrong shows in these."""
+        """An error in the branches in here shows in these subjects."""
         outer, self._rows = self._rows, []
         try:
             yield
@@ -145,7 +145,7 @@ class RelayModel(Model):
     # -- the orchestrator's life
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Alone on the folder; what a predecessor had in hand when it died is taken up again."""
+        """Open the folder alone; take up again the messages that a predecessor held when it died."""
         if self.opened_by not in (None, self.at):
             self.refuse(
                 self.choice("relay.lease.02", "LOCKED", "DB_BUSY", ANY_CODE), "relay.lease.01", "relay.lease.02"
@@ -166,7 +166,7 @@ class RelayModel(Model):
         return {}
 
     def take_up(self, row: Row) -> None:
-        """What a dead orchestrator had in hand."""
+        """Take up a message that a dead orchestrator held."""
         there = self.folders[row.agent].outbox.get(row.file)
         if there is not None and (not there.odd or self.is_taken_for_a_file(there.odd)):
             self.row("relay.lease.05")
@@ -184,7 +184,7 @@ class RelayModel(Model):
             row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
 
     def is_taken_for_a_file(self, odd: str) -> bool:
-        """At a start, what stands under a file's name and is none, until the next pass looks at it."""
+        """At a start, is a non-file under a file's name taken for the file, until the next pass looks at it?"""
         return self.choice(f"{odd} in a file's place, at a start", "the file is gone", "it is there") == "it is there"
 
     def close(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class RelayModel(Model):
     # -- one pass
 
     def scan(self) -> dict[str, Any]:
-        """Look at everything, enter what is new, handle what is due."""
+        """Look at everything, enter new files, handle due ones."""
         self.row("relay.cursor.01", "relay.cursor.15", "relay.log.49", "relay.log.04", "relay.log.56")
         self.counts, self.handled = dict.fromkeys(COUNTS, 0), []
         before = len(self.refused)
@@ -237,21 +237,21 @@ class RelayModel(Model):
         }
 
     def is_set_back(self) -> bool:
-        """Has the clock gone back since the last pass? Of another orchestrator's only another bus knows."""
+        """Has the clock gone back since the last pass? Only another bus knows of another orchestrator's pass."""
         if self.pass_ms == 0 and self.now_ms < self.last_pass_ms:
             who = self.choice("relay.log.52: between two orchestrators", "is not noticed", "is noticed")
             return who == "is noticed"
         return self.now_ms < self.pass_ms
 
     def rank(self, found: tuple[int, Row]) -> tuple[int, str, str]:
-        """By priority; what is alike, by name."""
+        """By priority; equal ones by name."""
         priority, row = found
         if self.choice("relay.log.51", "file name, agent", "agent, file name") == "file name, agent":
             return priority, row.file, row.agent
         return priority, row.agent, row.file
 
     def look_at_agents(self) -> None:
-        """New folders are new agents; who was silent for long is inactive."""
+        """New folders are new agents; an agent that was silent for long is inactive."""
         for name, folder in sorted(self.folders.items()):
             with self.about(name):
                 self.look_at_folder(name, folder)
@@ -260,7 +260,7 @@ class RelayModel(Model):
                 self.look_at_silence(agent)
 
     def look_at_folder(self, name: str, folder: Folder) -> None:
-        """An agent's, if one may be called so."""
+        """Take the folder for an agent's, if an agent may have its name."""
         if folder.odd:
             self.row("relay.limit.10")
             self.refuse_file(folder.odd, f"agents/{name}", name)
@@ -277,13 +277,13 @@ class RelayModel(Model):
             folder.is_whole |= self.choice("relay.presence.05", "made", "not made") == "made"
 
     def is_another_spelling(self, name: str) -> bool:
-        """Is there the same name in other letters, small or capital? On another bus the last of them is the agent."""
+        """Does the same name exist in another letter case? On another bus the last of them is the agent."""
         if not any(one > name and one.lower() == name.lower() for one in self.folders):
             return False
         return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
 
     def look_at_silence(self, agent: Agent) -> None:
-        """After so long, it is inactive."""
+        """After a long silence, it is inactive."""
         since = agent.registered_at if agent.last_seen_at is None else agent.last_seen_at
         is_silent = self.has_come(self.now_ms - since, self.settings["agent_timeout_ms"], "relay.presence.11")
         if agent.status == "active" and agent.pid is None and is_silent:
@@ -332,7 +332,7 @@ class RelayModel(Model):
         return False
 
     def age_ns(self, path: str, file: File) -> int:
-        """How long a file has been as it is: by its time, or as long as it was seen so where that lies ahead (R9)."""
+        """How long a file has been unchanged: by its time, or, if that lies ahead, since it was first seen so (R9)."""
         looks, since_ms = self.seen.get(path, (None, 0))
         if looks != file.looks:
             since_ms = -FOR_EVER_NS // MS if self.is_taken_for_settled(file) else self.monotonic_ms
@@ -358,19 +358,19 @@ class RelayModel(Model):
         self.record(event, path)
 
     def record(self, event: str, path: str) -> None:
-        """In the audit log; what the seed does not ask for another bus may keep to itself."""
+        """Record it in the audit log; another bus may omit an event that the seed does not ask for."""
         row = EVENT_ROWS[event]
         if row in SILENT and self.choice(f"{row}: {event}", "is recorded", "is not recorded") == "is not recorded":
             return
         self.refused.append(Refused(self.now_ms, event, path))
 
     def odd(self, one: File) -> str:
-        """Why a file may not be opened, if so."""
+        """The reason that a file may not be opened, if there is one."""
         if one.odd == "hard_link" and self.choice("relay.limit.12", "is refused", "is taken") == "is taken":
             return ""
         return one.odd
 
-    # -- what is found
+    # -- found files
 
     def found(self, name: str, doubtful: set[str]) -> list[tuple[int, Row]]:
         """Rows for an agent's new files, with their priority, as many as its rate allows."""
@@ -401,13 +401,13 @@ class RelayModel(Model):
         return found
 
     def takes_turns(self) -> str:
-        """Of more files than the rate allows: which ones wait."""
+        """Which files wait, if there are more than the rate allows."""
         return self.choice(
             "relay.limit.04: waits", "every new file", "what is ready, by name", "what is ready, by priority"
         )
 
     def is_candidate(self, name: str, file: str, doubtful: set[str]) -> bool:
-        """Is it a new file that may be a message? Refuses what is odd, and reads again what changed."""
+        """Is it a new file that may be a message? Refuses odd files, and reads changed ones again."""
         one, path = self.folders[name].outbox[file], f"agents/{name}/outbox/{file}"
         if not file.endswith(".msg"):
             self.row("relay.log.48")
@@ -454,13 +454,13 @@ class RelayModel(Model):
         return self.has_come(self.age_ns(path, file), self.settings["settle_ms"] * MS, "relay.cursor.05: settled")
 
     def is_forbidden(self, known: Row) -> bool:
-        """A pending one that a later limit forbids fails when it is due; on another bus, as soon as it is seen."""
+        """A pending file that a later limit forbids fails when it is due; on another bus, as soon as it is seen."""
         if known.status != "pending" or not self.is_too_large(known):
             return False
         return self.choice("relay.limit.01: a pending one", "when it is due", "when it is seen") == "when it is seen"
 
     def judged(self, name: str, file: str) -> tuple[int, Row] | None:
-        """What a file is at this age; nothing while it may still be written."""
+        """The row of a file at this age; nothing while it may still be written."""
         one = self.folders[name].outbox[file]
         age_ns = self.age_ns(f"agents/{name}/outbox/{file}", one)
         if file in self.folders[name].pending:
@@ -501,7 +501,7 @@ class RelayModel(Model):
         return USUAL_PRIORITY, row
 
     def is_whole(self, message: Message, data: bytes) -> bool:
-        """Is CHECKSUM that of the body? On another bus, that of the file."""
+        """Is CHECKSUM the hash of the body? On another bus, of the file."""
         if message.is_whole:
             return (
                 "CHECKSUM" not in message.headers
@@ -530,7 +530,7 @@ class RelayModel(Model):
             self.put_away(known)
 
     def enter(self, row: Row) -> None:
-        """Into the ledger."""
+        """Enter the row in the ledger."""
         self.rows.append(row)
         self.by_path[row.path] = row
         self.counts["discovered"] += 1
@@ -545,7 +545,7 @@ class RelayModel(Model):
                 self.counts["failed"] += 1
                 self.put_away(row)
 
-    # -- what is handled
+    # -- handled files
 
     def is_due(self, row: Row) -> bool:
         """Is it to be tried now?"""
@@ -562,7 +562,7 @@ class RelayModel(Model):
         return self.has_come(self.now_ms - row.tried_at, pause_ms, "relay.retry.05")
 
     def process(self, row: Row) -> None:
-        """Claim it, do what it asks, keep its file."""
+        """Claim it, carry it out, keep its file."""
         self.row("relay.cursor.15", "relay.log.56", "relay.retry.08")
         file = self.folders[row.agent].outbox.get(row.file)
         if file is None or self.odd(file):
@@ -574,7 +574,7 @@ class RelayModel(Model):
             self.doubtful.add(row.path)
             return
         try:
-            if self.is_too_large(row):  # it came in under one who took more (R4)
+            if self.is_too_large(row):  # it arrived under an orchestrator that took more (R4)
                 raise Failure("too_large", "relay.limit.01", "relay.limit.02", "relay.retry.02")
             message = parsed(file.data, self.choice)
             assert message is not None
@@ -591,7 +591,7 @@ class RelayModel(Model):
             self.put_away(row)
 
     def give_up(self, row: Row, failure: Failure) -> bool:
-        """For good, or for now."""
+        """Give it up for good, or for now."""
         self.row("relay.retry.01", "relay.retry.08", "relay.retry.09", *failure.rows)
         may_come = self.may_come(failure)
         if may_come and row.retry_count < self.settings["retries_max"]:
@@ -622,7 +622,7 @@ class RelayModel(Model):
         self.counts["failed"] += 1
 
     def put_away(self, row: Row, day: str = "") -> None:
-        """Its file goes to the archive: today, or on a day that is said."""
+        """Move its file to the archive, under today or the given day."""
         if not self.settings["archive"]:
             self.row("relay.export.04")
             return
@@ -640,7 +640,7 @@ class RelayModel(Model):
         files[row.file] = self.folders[row.agent].outbox.pop(row.file).data
 
     def archive_the_rest(self, when: str) -> None:
-        """What was handled while the archive was off goes there as soon as it is on, and anybody knows the day."""
+        """Files handled while the archive was off go there as soon as it is on and the day is known."""
         if not (self.settings["archive"] and self.has_rest):
             return
         rest = [row for row in self.rows if isinstance(row, Row) and (row.status == "completed" or self.is_left(row))]
@@ -655,7 +655,7 @@ class RelayModel(Model):
                 if self.is_left(row):
                     self.put_away(row, UNTOLD if when == "at its opening" else "")
                 elif self.choice("relay.export.04: what was left and is gone", "is archived", "stays") == "is archived":
-                    row.status = "archived"  # who is killed between the two has not said so
+                    row.status = "archived"  # an orchestrator killed between the two has not said so
 
     def is_left(self, row: Row) -> bool:
         """Was it handled, and is its file where it was?"""
@@ -669,7 +669,7 @@ class RelayModel(Model):
         return datetime.fromtimestamp((self.now_ms if now_ms is None else now_ms) / 1000, UTC).date()
 
     def handle(self, row: Row, message: Message, data: bytes) -> None:
-        """What a message asks for; raises Failure."""
+        """Do as a message asks; raises Failure."""
         self.refuse_faulty(message)
         if message.to == ORCHESTRATOR:
             self.row("relay.route.10")
@@ -686,7 +686,7 @@ class RelayModel(Model):
             self.deliver(row.path, name, head + data, message.kind, message.to)
 
     def refuse_faulty(self, message: Message) -> None:
-        """What is wrong with a message by itself. Of several reasons a bus may tell any: no sentence gives an order."""
+        """Refuse a message that is wrong by itself. A bus may tell any of several reasons: no sentence orders them."""
         failures = list[Failure]()
         for look in (self.look_at_address, self.look_at_kind, self.look_at_attachment):
             try:
@@ -702,7 +702,7 @@ class RelayModel(Model):
         raise next(failure for failure in failures if failure.reason == told)
 
     def look_at_address(self, message: Message) -> None:
-        """It must be one."""
+        """It must be an address."""
         if is_address(message.to):
             return
         if self.choice("relay.route.13", "bad_address", "unknown_agent") == "unknown_agent":
@@ -710,14 +710,14 @@ class RelayModel(Model):
         raise Failure("bad_address", "relay.route.13")
 
     def look_at_kind(self, message: Message) -> None:
-        """What is the orchestrator's to do is sent to it."""
+        """A request that only the orchestrator answers is sent to it."""
         if message.kind in REQUESTS and message.to != ORCHESTRATOR:
             self.row("relay.route.12")
             if self.choice("relay.route.12", "misdirected", "a message") == "misdirected":
                 raise Failure("misdirected")
 
     def recipients(self, sender: str, to: str) -> Iterator[str]:
-        """Who gets it, by name."""
+        """Its recipients, by name."""
         if to == EVERYBODY:
             self.row("relay.route.02", "relay.route.03", "relay.route.07")
             yield from sorted(self.others(sender, to, self.agents))
@@ -738,7 +738,7 @@ class RelayModel(Model):
             yield to
 
     def others(self, sender: str, to: str, names: Iterable[str]) -> Iterator[str]:
-        """Of those, who are there to hear it; a sender hears himself on another bus."""
+        """Those of them that are there to hear it; on another bus a sender hears itself."""
         for name in names:
             if not self.hears(name, to):
                 continue
@@ -746,11 +746,11 @@ class RelayModel(Model):
                 yield name
 
     def hears(self, name: str, to: str) -> bool:
-        """A broadcast is for who is active, a channel for all its subscribers; nobody reaches who has ended."""
+        """A broadcast is for active agents, a channel for all subscribers; neither reaches an agent that has ended."""
         return self.agents[name].status in (("active", "inactive") if to == "#" else ("active",))
 
     def reaches_the_terminated(self, name: str, what: str = "a message", *, reaches: bool = False) -> bool:
-        """Is something delivered to an agent that has ended? By the reference it is what it has asked for itself."""
+        """Is something delivered to an agent that has ended? The reference delivers only answers to its requests."""
         if name not in self.agents:
             return False
         self.row("relay.presence.30")
@@ -772,7 +772,7 @@ class RelayModel(Model):
             self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms, source))
 
     def look_at_attachment(self, message: Message) -> None:
-        """It must be there, and be what it is called."""
+        """It must be there, and its content must match its name."""
         wanted = message.attachment
         if wanted is None:
             return
@@ -784,10 +784,10 @@ class RelayModel(Model):
         if content is None or sha256(content) != wanted:
             raise Failure("attachment_corrupt", "relay.blob.03", "relay.blob.04")
 
-    # -- what the orchestrator is asked itself
+    # -- requests to the orchestrator itself
 
     def answer(self, row: Row, message: Message) -> None:
-        """Requests; all else is only recorded."""
+        """Answer requests; only record all else."""
         match message.kind:
             case "spawn":
                 self.spawn(message)
@@ -801,7 +801,7 @@ class RelayModel(Model):
                 self.row("relay.route.11")
 
     def subscribe(self, agent: str, body: str) -> None:
-        """Channels of the sender."""
+        """Change the sender's channels."""
         self.row("relay.route.05", "relay.route.11")
         changes = subscriptions(body)
         if changes is None:
@@ -864,7 +864,7 @@ class RelayModel(Model):
         self.folders.setdefault(name, Folder()).is_whole = True
 
     def fields(self, message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
-        """Of a request; none where it is a bad one. Of a key that comes twice no sentence speaks."""
+        """The fields of a request; none if it is a bad one. No sentence covers a key that comes twice."""
         twice = "bad_request"
         if has_twice(message.body, keys):
             twice = self.choice("a key twice in a request", "bad_request", "the first counts", "the last counts")
@@ -886,7 +886,7 @@ class RelayModel(Model):
     # -- looking
 
     def status(self) -> dict[str, Any]:
-        """How many, and who."""
+        """The number of messages in each state, and the agents."""
         self.row("relay.export.12", "relay.log.26")
         states = [row.status for row in self.rows]
         counts = {name: states.count(name) for name in ("pending", "processing", "completed", "failed", "archived")}
@@ -894,11 +894,11 @@ class RelayModel(Model):
         return counts | {"agents": Listed(agents, self.rows_of_agent)}
 
     def rows_of_agent(self, name: str) -> tuple[str, ...]:
-        """The sentences that make an agent what it is."""
+        """The sentences that decide an agent's state."""
         return ("relay.presence.04", "relay.presence.07", *self.why.get(name, ()))
 
     def audit(self) -> dict[str, Any]:
-        """What was refused."""
+        """The refusals."""
         self.row("relay.limit.16")
         return {"records": Records(tuple(self.refused), self.why)}
 
@@ -940,14 +940,14 @@ class RelayModel(Model):
         return {"AGENT/STEM": row.message_id, "STEM": stem}.get(form, stem.partition("-")[2])
 
     def rows_of_row(self, name: str) -> tuple[str, ...]:
-        """Of a row that is missing or too many: of its file, or, for a copy, of all that was handled."""
+        """The sentences for a missing or extra row: those of its file, or, for a copy, of all that was handled."""
         if name in self.why:  # asked only on another bus
             return (*LOOKED_AT, *self.why[name]) if name in self.by_path else self.why[name]
         sources = [row.source for row in self.rows if row.name_in_ledger == name]
         path = () if name.startswith("copy for ") else ("relay.log.21",)
         return (*path, "relay.route.19", *self.whys([*sources, *self.handled]))
 
-    # -- what agents and the kit do in the folder
+    # -- acts of agents and the kit in the folder
 
     def ledger(self) -> dict[str, Any]:
         """The tables as any SQLite client reads them."""
@@ -970,7 +970,7 @@ class RelayModel(Model):
         }
 
     def folder_of(self, name: str, one: Folder) -> dict[str, Any]:
-        """All that stands in an agent's."""
+        """All files in an agent's folder."""
 
         def rows_of(file: str, *place: str) -> tuple[str, ...]:
             path = "/".join(("agents", name, "outbox", *place, file))
@@ -1009,14 +1009,14 @@ class RelayModel(Model):
         return {}
 
     def litter(self, name: str) -> dict[str, Any]:
-        """A file among the agents' folders is nobody."""
+        """A file among the agents' folders is no agent."""
         self.row("relay.presence.04")
         return {}
 
     def write(
         self, agent: str, file: str, data: str, mtime_ns: int, place: str = "outbox", odd: str = "", end: str = ""
     ) -> dict[str, Any]:
-        """A file, whole at once; or what else may stand under a name. `end` is hexadecimal, for what is no UTF-8."""
+        """A whole file at once, or another thing under its name. `end` is hexadecimal, for bytes that are not UTF-8."""
         folder = self.folders.setdefault(agent, Folder())
         files, content = folder.pending if place == "pending" else folder.outbox, data.encode() + bytes.fromhex(end)
         if odd == "in_place":
@@ -1033,12 +1033,12 @@ class RelayModel(Model):
         return {}
 
     def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
-        """An attachment under this hash, so many times the data."""
+        """An attachment under this hash: the data, repeated `times` times."""
         self.attachments[name] = None if odd else data.encode() * times
         return {}
 
     def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:
-        """An agent reads its inbox and clears it, or takes the folder away with what is in it."""
+        """An agent reads its inbox and clears it, or takes the folder away with its content."""
         folder = self.folders.get(agent, Folder())
         taken, folder.inbox = folder.inbox, []
         folder.is_inbox_gone |= folder_too

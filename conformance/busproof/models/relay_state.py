@@ -1,4 +1,4 @@
-"""What a folder of `relay` holds: files, agents, rows, refusals. Values of the bus's choice are `Free`."""
+"""The content of a `relay` folder: files, agents, rows, refusals. Values of the bus's choice are `Free`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from busproof.models.spec import Cited, Difference, Fits, Free, Part, Told, diff
 
 
 class Number(Free):
-    """A whole number of the system's: an inode, a pid."""
+    """A whole number that the system chooses: an inode, a pid."""
 
     def fits(self, value: Any) -> bool:
         return type(value) is int and value > 0
@@ -34,7 +34,7 @@ class CopyName(Free):
         return type(value) is str and FILE_NAME.fullmatch(value) is not None and value > last
 
     def takes(self, value: Any) -> bool:
-        """As any; once bound, it lets go of the one before, and that of all before it."""
+        """As any. Once bound, it lets go of the one before, and so of all before that."""
         is_it = super().takes(value)
         if self.value is not None:
             self.before = None
@@ -76,7 +76,7 @@ def sha256(data: bytes) -> str:
 
 @dataclass
 class File:
-    """What stands under a name in a message folder: a file, or `odd` says what else."""
+    """A file in a message folder, or another thing under a file's name, which `odd` tells."""
 
     data: bytes
     mtime_ns: int
@@ -85,7 +85,7 @@ class File:
 
     @property
     def looks(self) -> tuple[int, int, str]:
-        """By what a change is noticed."""
+        """The features by which a change is noticed."""
         return len(self.data), self.mtime_ns, self.inode.name
 
     def told(self, name: Any) -> dict[str, Any]:
@@ -122,12 +122,12 @@ class Agent:
     status: str = "active"
     last_seen_at: int | None = None
     pid: Any = None
-    state: str = ""  # what a continuity saved
+    state: str = ""  # saved by a continuity
 
 
 @dataclass
 class Folder:
-    """What stands in agents/NAME. Inbox: the oldest first."""
+    """The content of agents/NAME. Inbox: the oldest first."""
 
     outbox: dict[str, File] = field(default_factory=dict)
     pending: dict[str, File] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Row:
     processed_at: Any = None
     retry_count: int = 0
     last_error: str | None = None
-    tried_at: int | None = None  # when an attempt failed that another one may follow
+    tried_at: int | None = None  # the time of a failed attempt that another may follow
 
     @property
     def looks(self) -> tuple[int, int, str]:
@@ -216,7 +216,7 @@ class CopyRow:
 
     @property
     def name_in_ledger(self) -> str:
-        """The bus chose the rest."""
+        """The known part: the bus chose the rest."""
         return f"copy for {self.recipient}, {len(self.data)} bytes"
 
     def told(self, why: tuple[str, ...], id_: Any) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class CopyRow:
 
 
 def name_of_row(row: Any) -> str:
-    """Of a row as a bus tells it: the path of its file below the root, or whose inbox a copy is in."""
+    """The name of a row as a bus tells it: its file's path below the root, or the owner of a copy's inbox."""
     path = str(row.get("file_path"))
     if copy := re.search("agents/([^/]+)/inbox/[^/]+$", path):
         return f"copy for {copy[1]}, {row.get('file_size')} bytes"
@@ -282,7 +282,7 @@ class Listed(Part):
         wanted = [name for name, _ in self.members]
         if wanted == seen:
             pairs = [*zip(self.members, actual, strict=True)]
-        else:  # those that are there may say more than what is missing
+        else:  # those that are there may say more than the missing ones
             once = {name for name in wanted if wanted.count(name) == seen.count(name) == 1}
             pairs = [((name, one), actual[seen.index(name)]) for name, one in self.members if name in once]
         for (name, one), other in pairs:
@@ -307,7 +307,7 @@ class Kept(Part):
 
     files: dict[str, tuple[str, bytes]]
     why: dict[str, tuple[str, ...]]
-    handled: tuple[str, ...]  # branches of what the last pass handled, for a file that should not be there
+    handled: tuple[str, ...]  # branches of the files that the last pass handled, for a file that should not be there
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         seen = {one["path"].partition("/")[2]: (one["path"].partition("/")[0], one["data"]) for one in actual}
@@ -354,7 +354,7 @@ class Records(Part):
     """Audit records, those of one moment in any order."""
 
     records: tuple[Refused, ...]
-    why: dict[str, tuple[str, ...]]  # of what stands at a path
+    why: dict[str, tuple[str, ...]]  # of the thing at a path
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         try:
@@ -372,7 +372,7 @@ class Records(Part):
         return None
 
     def _in_text(self, seen: list[Refused]) -> list[Refused]:
-        """With the paths that are no UTF-8 as they are expected: how a bus tells such bytes is free."""
+        """Replace paths that are not UTF-8 by the expected ones: a bus may tell such bytes in any form."""
         forms = {
             one.path: re.compile(
                 "".join(".+" if "\udc80" <= char <= "\udcff" else re.escape(char) for char in one.path)
@@ -386,14 +386,14 @@ class Records(Part):
         ]
 
     def _rows(self, one: Refused | None, other: Refused | None) -> tuple[str, ...]:
-        """Of the first that is missing, or of what was no reason for a record."""
+        """The rows of the first missing record, or of the thing that was no reason for a record."""
         if one and other and one.event == other.event:
             return ("relay.limit.16",)
         if one is not None and (other is None or one.at_ms <= other.at_ms):
             is_agent = one.event == "symlink" and one.path.count("/") == 1
             return ("relay.limit.10" if is_agent else EVENT_ROWS[one.event],)
         assert other is not None
-        if other.event == "rate_limited":  # says nothing of what else makes an agent what it is
+        if other.event == "rate_limited":  # says nothing of the agent's other sentences
             return (EVENT_ROWS[other.event],)
         return (
             EVENT_ROWS.get(other.event, "relay.limit.16"),

@@ -1,6 +1,6 @@
-"""What the bytes of a `relay` file say (seed 002, 3.2 and 4): a message, or nothing.
+"""The meaning of the bytes of a `relay` file (seed 002, 3.2 and 4): a message, or nothing.
 
-Pure functions of bytes. `parsed` is None for what is malformed: while a file is young it may be half of a message.
+Pure functions of bytes. `parsed` is None for malformed bytes: a young file may be half of a message.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 KINDS = ("message", "spawn", "release", "ack", "nack", "status", "continuity")
-REQUESTS = ("spawn", "release", "continuity")  # what only the orchestrator answers
+REQUESTS = ("spawn", "release", "continuity")  # only the orchestrator answers these
 ORCHESTRATOR, LEAD, EVERYBODY = "__orchestrator__", "Lead", "*"
-RESERVED = ("__orchestrator__", "system", "root", "admin", "lead")  # in whatever case
+RESERVED = ("__orchestrator__", "system", "root", "admin", "lead")  # in any letter case
 USUAL_PRIORITY = 5
 
 NAME = re.compile("[a-zA-Z][a-zA-Z0-9_-]{0,62}")
@@ -53,20 +53,20 @@ class Message:
 
     @property
     def is_whole(self) -> bool:
-        """Is the body what CHECKSUM says?"""
+        """Does the body match CHECKSUM?"""
         said = self.headers.get("CHECKSUM")
         return said is None or self.is_of(self.body.encode())
 
     def is_of(self, data: bytes) -> bool:
-        """Is CHECKSUM that of these bytes?"""
+        """Is CHECKSUM the hash of these bytes?"""
         return self.headers.get("CHECKSUM") == f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-Choose = Callable[..., str]  # of a row and the options, the first of them the reference's
+Choose = Callable[..., str]  # takes a row and the options, the reference's first
 
 
 def as_the_reference(_: str, *options: str) -> str:
-    """The first of them."""
+    """The first option."""
     return options[0]
 
 
@@ -90,7 +90,7 @@ def parsed(data: bytes, choose: Choose = as_the_reference) -> Message | None:
 
 
 def other_header(line: str, choose: Choose) -> re.Match[str] | None:
-    """A header whose name is not in upper case, or begins with no letter, for a bus that takes it."""
+    """A header whose name is not in upper case, or does not begin with a letter, for a bus that takes it."""
     match = SMALL_HEADER.fullmatch(line)
     if match and choose("relay.log.41", "upper case alone", "any case") == "any case":
         return match
@@ -101,21 +101,21 @@ def other_header(line: str, choose: Choose) -> re.Match[str] | None:
 
 
 def may_hold(value: str, choose: Choose) -> bool:
-    """Control characters are malformed."""
+    """A value with control characters is malformed."""
     return (
         not has_control(value) or choose("relay.log.44: a control character", "is malformed", "is taken") == "is taken"
     )
 
 
 def may_stand(name: str, headers: dict[str, str], choose: Choose) -> bool:
-    """A header twice is malformed; one that nobody knows is not."""
+    """A repeated header is malformed; an unknown one is not."""
     if name in headers:
         return choose("relay.log.42", "a header twice is malformed", "the last one counts") == "the last one counts"
     return name in KNOWN or choose("relay.log.43", "is allowed", "is malformed") == "is allowed"
 
 
 def is_sound(headers: dict[str, str], choose: Choose) -> bool:
-    """Are the headers that mean something as they must be?"""
+    """Are the headers that have a meaning well-formed?"""
     priority = headers.get("PRIORITY", "0")
     if re.fullmatch("[0-9]{2,}", priority) and choose("relay.log.45", "one digit", "any number") == "any number":
         priority = "0"
@@ -144,12 +144,12 @@ def is_channel(word: str) -> bool:
 
 
 def is_address(to: str) -> bool:
-    """Something that TO may say."""
+    """May TO have this value?"""
     return to in (ORCHESTRATOR, LEAD, EVERYBODY) or is_channel(to) or is_agent_name(to)
 
 
 def subscriptions(body: str, *, is_strict: bool = True) -> tuple[set[str], set[str]] | None:
-    """Channels that a status adds and takes away; None where one of them is no channel, or without those."""
+    """Channels that a status adds and removes. If one of them is not a channel: None, or (not strict) without it."""
     added: set[str] = set()
     removed: set[str] = set()
     for line in body.split("\n"):

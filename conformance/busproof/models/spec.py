@@ -1,10 +1,10 @@
-"""What an executable specification is made of: a model of a system says for every call the whole answer.
+"""The parts of an executable specification: the model of a system says the whole answer to every call.
 
 A model is pure and in memory: operation × state × time → a whole reply, or a refusal with its code, and the next
-state. What a bus may choose (an id, a number above the last one) is a `Free`: it is bound to the first value that is
+state. A value of the bus's choice (an id, a number above the last one) is a `Free`: it is bound to the first value
 seen in its place, and must be that value ever after, in every reply and every dump. Where a seed is silent and the
 project chose (RESOLVED), the model asks for its `choice`: another bus's choice is recognised, and followed from then
-on. Each branch names the rows of the catalogue that it is, so a bus that differs is told which sentence it broke.
+on. Each branch names its rows of the catalogue, so a bus that differs is told which sentence it broke.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INT_MAX = 2**63 - 1
-MEMBERS_SHOWN = 3  # of a list, that are missing or too much
+MEMBERS_SHOWN = 3  # missing or extra ones of a list
 ANY_CODE = ""  # a refusal whose code the catalogue leaves open
-NO_CODE = "UNSTRUCTURED"  # what a door calls a refusal that has none
+NO_CODE = "UNSTRUCTURED"  # a door's code for a refusal that has none
 
 
 class Free:
@@ -67,7 +67,7 @@ class Above(Free):
         return type(value) is int and (-math.inf if low is None else low) < value <= INT_MAX
 
     def takes(self, value: Any) -> bool:
-        """As any; once bound, it lets go of the one below: a state is copied often, and not with a chain of all."""
+        """As any. Once bound, it lets go of the one below: a state is copied often, and not with a chain of all."""
         is_it = super().takes(value)
         if self.value is not None:
             self.low = self.value
@@ -75,7 +75,7 @@ class Above(Free):
 
 
 def plain(value: Any) -> Any:
-    """What a free value was bound to; any other value itself."""
+    """The value that a free value was bound to; any other value itself."""
     return value.value if isinstance(value, Free) else value
 
 
@@ -140,12 +140,12 @@ class Part:
 
 @dataclass(frozen=True)
 class All(Part):
-    """A part that has to be each of these: the first that it is not says whose sentence is broken."""
+    """A part that must match each of these: the first that it does not match decides whose sentence is broken."""
 
     parts: tuple[Any, ...]
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """Of the first that differs."""
+        """The difference of the first that differs."""
         found = (differs(part, actual, path, rows) for part in self.parts)
         return next((one for one in found if one), None)
 
@@ -158,7 +158,7 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 @dataclass(frozen=True)
 class Difference:
-    """Where an answer is not the model's."""
+    """A place where an answer is not the model's."""
 
     path: str
     expected: str
@@ -196,7 +196,7 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
 
 
 def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: tuple[str, ...]) -> Difference:
-    """Names what is missing, or too much. Where more than that is wrong, both lists."""
+    """Name the missing or extra members. If more than that is wrong, name both lists."""
     wanted, seen = f"{len(expected)} of them", str(len(actual))
     if (places := _left_over(expected, actual, _may_be)) is not None:
         return Difference(
@@ -211,7 +211,7 @@ def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: 
 
 
 def _left_over(longer: list[Any], shorter: list[Any], is_one: Callable[[Any, Any], bool]) -> list[int] | None:
-    """Places in the longer list of what the shorter one lacks; None where leaving out some does not make them alike."""
+    """Places in the longer list that the shorter one lacks; None if leaving some out does not make them alike."""
     rest = iter(enumerate(longer))
     left: list[int] = []
     for other in shorter:
@@ -230,7 +230,7 @@ def _members(of: list[Any], places: list[int]) -> str:
 
 
 def _may_be(expected: Any, actual: Any) -> bool:
-    """Would it be no difference? Binds nothing."""
+    """May they be the same? Binds nothing."""
     if isinstance(expected, Cited | Told):
         return (isinstance(expected, Told) and actual is None) or _may_be(expected.value, actual)
     if isinstance(expected, Free) and expected.value is None:
@@ -271,7 +271,7 @@ def _told(value: Any) -> str:
 
 
 def same_json(a: Any, b: Any, *, are_doubles: bool = False) -> bool:
-    """Is it the same JSON value? Beside a float an integer is the double that it reads as (JavaScript writes so)."""
+    """Is it the same JSON value? Beside a float, an integer counts as the double that it reads as (JavaScript)."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict) and isinstance(b, dict):
@@ -291,13 +291,13 @@ def _double(number: int | float) -> float:
 
 
 class DoesNotApply(Exception):
-    """The bus does not declare what the call is about, so no answer could be wrong."""
+    """The bus does not declare the subject of the call, so no answer could be wrong."""
 
 
 class Refuse(Exception):
     """The model refuses a call: definitely, for it changed nothing, unless it says otherwise.
 
-    `also`: what it deserves besides. No seed says which of two true refusals comes first.
+    `also`: the codes that it deserves besides. No seed says which of two true refusals comes first.
     """
 
     def __init__(self, code: str, *, definite: bool = True, why: str = "", also: tuple[str, ...] = ()) -> None:
@@ -307,7 +307,7 @@ class Refuse(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call must end in. `refused` is None for a reply, or the code; `rows` are those of the branch."""
+    """The required end of a call. `refused` is None for a reply, or the code; `rows` are those of the branch."""
 
     value: Any
     refused: str | None
@@ -317,11 +317,11 @@ class Answer:
     why: str = ""  # of a refusal
     bounds: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
-    )  # a code → what a bus breaks that refuses with it
+    )  # a code → the rows that a bus breaks if it refuses with it
     also: tuple[str, ...] = ()  # codes of refusals that are as true as `refused`
 
     def differs(self, seen: Any) -> Difference | None:
-        """Hold what came against it: a reply, or a `Refusal`."""
+        """Compare the actual end with it: a reply, or a `Refusal`."""
         if self.refused is None and not isinstance(seen, Refusal):
             return differs(self.value, seen, "reply", self.rows)
         if self.refused is not None and isinstance(seen, Refusal):
@@ -348,7 +348,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Refusal:
-    """How a call ended that the bus refused or did not answer (code LOST)."""
+    """The end of a call that the bus refused or did not answer (code LOST)."""
 
     code: str
     definite: bool
@@ -379,37 +379,37 @@ _OF_THE_CALL = frozenset(
 
 
 class Model:
-    """The state of one store, and what each call does to it. A method of the protocol is a method of the subclass.
+    """The state of one store, and the effect of each call on it. A method of the protocol is a method of the subclass.
 
-    `features` are nouns and features that the bus declares; `dialects` what it was found to choose, by name.
+    `features` are nouns and features that the bus declares; `dialects` the choices it was found to make, by name.
     """
 
     SYSTEM = ""
-    ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks where a call is good
-    ISOLATED: tuple[str, ...] = ()  # the rows that promise calls at once what they would do one after the other
-    KEEPS_SECRETS = ""  # how the files of the store begin that may hold them
-    FOLLOWED: frozenset[str] = frozenset()  # choices that are none: each breaks a MUST, and is followed all the same
-    EITHER: frozenset[str] = frozenset()  # choices of which no answer tells all: see `either`
+    ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks on a good call
+    ISOLATED: tuple[str, ...] = ()  # rows that promise calls at once the results of calls in turn
+    KEEPS_SECRETS = ""  # prefix of the store's files that may hold them
+    FOLLOWED: frozenset[str] = frozenset()  # not real choices: each breaks a MUST, but is followed
+    EITHER: frozenset[str] = frozenset()  # choices that no answer tells completely: see `either`
     EVERYTHING: frozenset[str] = frozenset()  # nouns, features and limits; where all are declared, every call applies
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:
         self.features, self.limits, self.dialects = features, limits, dialects
         self.consulted: dict[str, tuple[str, ...]] = {}
         self.frees: dict[str, Free] = {}
-        self.secrets: list[tuple[Any, str]] = []  # a text, or a free value, and the row that says so
-        self.confided: set[tuple[int | str, Any]] = set()  # (process, secret): who may be told
+        self.secrets: list[tuple[Any, str]] = []  # a text, or a free value, and the row that makes it secret
+        self.confided: set[tuple[int | str, Any]] = set()  # (process, secret): the process may be told
         self.last_rows: tuple[str, ...] = ()
         self._rows: list[str] = []
         self._bounds: dict[str, tuple[str, ...]] = {}
         self._step, self._births = "", 0
         self.least_s = 0.0
-        self.luck: tuple[bool, ...] = ()  # what `either` says in this call
+        self.luck: tuple[bool, ...] = ()  # the answers of `either` in this call
         self.asked = 0
         self.at: int | str = 0
         self.now_ms = 0
 
     def call(self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int) -> Answer:
-        """One call by one session, whole; `open` too. `at` is the process, or "hand" for what the kit does itself."""
+        """One call by one session, whole; `open` too. `at` is the process, or "hand" for the kit itself."""
         *_, answer = self.steps(step, at, method, params, now_ms)
         assert answer is not None
         return answer
@@ -447,11 +447,11 @@ class Model:
         return params
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Of the options of `open`, those that the bus declares."""
+        """The options of `open` that the bus declares."""
         return options
 
     def wants_look(self) -> str | None:
-        """What to call next, to learn a choice of the bus that no reply has told: dump, or a thing of the hand."""
+        """The call to make next, to learn a choice of the bus that no reply has told: dump, or one of the hand's."""
         return None
 
     def confide(self, secret: Secret) -> Secret:
@@ -460,7 +460,7 @@ class Model:
         return secret
 
     def leak(self, at: int | str, seen: str, said: str = "") -> Difference | None:
-        """A secret in what this process is shown, though nobody confided it to it and it did not say it itself."""
+        """A secret that this process is shown, though nobody confided it to it and it did not say it itself."""
         for secret, row in self.secrets:
             text, name = plain(secret), getattr(secret, "name", secret)
             if text and text in seen and text not in said and (at, name) not in self.confided:
@@ -498,7 +498,7 @@ class Model:
         raise Refuse(code, why=why)
 
     def all_of(self, *checks: Callable[[], Any]) -> list[Any]:
-        """What each check returns; they change nothing. Where several refuse, each of them is a true answer."""
+        """The results of all checks, which change nothing. If several refuse, each refusal is a true answer."""
         values, refusals = list[Any](), dict[str, Refuse]()
         for check in checks:
             rows = list(self._rows)
@@ -518,12 +518,12 @@ class Model:
         return values
 
     def choice(self, name: str, *options: str) -> str:
-        """What the bus chose where the seed is silent; the first is the reference's. `name` is the row's id."""
+        """The bus's choice where the seed is silent; the first option is the reference's. `name` is the row's id."""
         self.consulted[name] = options
         return self.dialects.get(name, options[0])
 
     def also_said(self, codes: set[str]) -> tuple[str, ...]:
-        """What this bus may say instead of a refusal with one of these codes."""
+        """The codes that this bus may use instead of a refusal with one of these."""
         return ()
 
     def may_ask_either(self) -> bool:
@@ -531,7 +531,7 @@ class Model:
         return not self.EITHER.isdisjoint(self.dialects)
 
     def either(self) -> bool:
-        """What a bus that chose otherwise alone knows, of a thing that no answer told: both are tried.
+        """A fact that no answer told, and that only a bus of another choice knows: both values are tried.
 
         Only under a choice of `EITHER`.
         """

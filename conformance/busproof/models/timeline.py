@@ -1,8 +1,8 @@
 """`timeline` (seed 003, decisions T1 to T21) as an executable specification: read it as the seed's text.
 
 To send a message is to record it: it gets the next number of its timeline and the hash of all before it. A fork is a
-timeline whose record begins in its parent's. Workers fetch what matches a filter; a call sends, and waits for the
-message with exactly the reply key. Keys and subjects stand in `timeline_keys`, the record in `timeline_record`.
+timeline whose record begins in its parent's. Workers fetch messages that match a filter; a call sends, and waits for
+the message with exactly the reply key. Keys and subjects stand in `timeline_keys`, the record in `timeline_record`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOG_LIMIT = 1_000
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
 NOW_MS_MAX = 2**53
 AN_HOUR_MS = 60 * 60 * 1000
-# What a bus may take or refuse, or do either way.
+# Things that a bus may take or refuse, or do either way.
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
 NAK_EFFECTS = "gives it back", "has no effect"
@@ -77,12 +77,12 @@ REFUSED_KEY = {
 
 @dataclass(frozen=True)
 class FirstOf(Part):
-    """So many of a list's first members as a bus shows, one at least."""
+    """As many of a list's first members as a bus shows, at least one."""
 
     value: list[Any]
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """Of as many as were shown."""
+        """Compare as many as were shown."""
         shown = min(max(1, len(actual)), LOG_LIMIT) if isinstance(actual, list) else LOG_LIMIT
         return differs(self.value[:shown], actual, path, rows)
 
@@ -100,7 +100,7 @@ class Name(Free):
 
 
 class Ticket(Free):
-    """What ack and nak take; another one for each delivery."""
+    """The parameter of ack and nak; a different one for each delivery."""
 
     def fits(self, value: Any) -> bool:
         return type(value) is str and value != ""
@@ -108,21 +108,21 @@ class Ticket(Free):
 
 @dataclass
 class Held:
-    """A message of a consumer that was handed out: until when it is its worker's, and the ticket of that delivery."""
+    """A consumer's message that was handed out: the end of its worker's time, and the ticket of that delivery."""
 
     ticket: Any
     count: int
     until_ms: int
-    by: tuple[int | str, int]  # whose it is: of which process, which of its sessions
-    back_at: int = 0  # the when-th that came back by nak; 0: it did not
+    by: tuple[int | str, int]  # its holder: a process, and which of its sessions
+    back_at: int = 0  # its place among those that came back by nak; 0: it did not
     back_ms: int = 0  # and when
 
     def moment(self) -> tuple[int, int]:
-        """When it came back. Of two given back in the same moment the first is first."""
+        """When it came back. Of two given back at the same moment, the first comes first."""
         return (self.back_ms if self.back_at else self.until_ms, self.back_at)
 
 
-# How buses may sort what came back, where it is not by age.
+# How buses may sort the messages that came back, if not by age.
 ORDERS: dict[str, Callable[[Held], tuple[int, ...]]] = {
     "in the order of coming back": Held.moment,
     "what ran out, then what was given back in turn": lambda held: (held.back_at, held.until_ms),
@@ -132,7 +132,7 @@ ORDERS: dict[str, Callable[[Held], tuple[int, ...]]] = {
 
 @dataclass
 class Consumer:
-    """What of a filter's messages was handed out, by place in the record, and what is done."""
+    """The messages of a filter that were handed out, by place in the record, and those that are done."""
 
     name: Any
     held: dict[int, Held] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Consumer:
     newest: Any = None  # the ticket of the last delivery
 
     def is_sure(self, held: Held) -> bool:
-        """Can nobody else have that message, as far as one knows who sees only how many were delivered again?"""
+        """Is it certain that nobody else can have that message, if one sees only how many were delivered again?"""
         is_first = held.count == 1 and all(one.count == 1 for one in self.held.values())
         return held.ticket is self.newest or is_first
 
@@ -170,7 +170,7 @@ class TimelineModel(Model):
         self.came_back = 0
         self.is_tampered = False
 
-    # -- what a value may be
+    # -- valid values
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """ack_wait_ms by the kit's clock is for a file. A server has its own: nothing comes back while it is played."""
@@ -198,7 +198,7 @@ class TimelineModel(Model):
         return {}
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
-        """A whole number; true is none."""
+        """A whole number; true is not one."""
         if type(value) is not int or not low <= value <= high:
             self.refuse("INVALID_ARGUMENT", row)
         return int(value)
@@ -218,7 +218,7 @@ class TimelineModel(Model):
             self.refuse("INVALID_ARGUMENT", REFUSED_KEY[error.of])
 
     def filter(self, value: Any, group: Any) -> dict[str, Any]:
-        """A filter; what is null in it is open."""
+        """A filter; its null dimensions are open."""
         open_too = {name: one for name, one in value.items() if one is not None} if type(value) is dict else value
         if group is not None:
             self.text(group)
@@ -265,11 +265,11 @@ class TimelineModel(Model):
         return in_lower_case(text) if "%" in text and self.escapes_are_lower() else text
 
     def escapes_are_lower(self) -> bool:
-        """Which digits an escape has."""
+        """Has an escape lower-case digits?"""
         return self.choice("timeline.route.21", "upper-case digits", "lower-case digits") == "lower-case digits"
 
     def key_of(self, subject: Any) -> dict[str, Any]:
-        """And back."""
+        """The key of a subject."""
         try:
             is_lower = type(subject) is str and "%" in subject and self.escapes_are_lower()
             key = key_of(in_upper_case(subject) if is_lower else subject)
@@ -279,7 +279,7 @@ class TimelineModel(Model):
         return {"key": key}
 
     def answering(self, key: Any, nonce: Any) -> dict[str, Any]:
-        """The one reply key of what asks."""
+        """The one reply key of a message that asks."""
         key = self.key(key)
         reply = reply_key(key, self.nonce(key, nonce))
         if reply is None:
@@ -293,7 +293,7 @@ class TimelineModel(Model):
         return {"key": reply}
 
     def filter_subject(self, filter: Any, group: Any = None) -> dict[str, Any]:
-        """How a filter is written: what is open is a wildcard."""
+        """How a filter is written: an open dimension is a wildcard."""
         one = self.filter(filter, group)
         self.row("timeline.route.23", "timeline.route.24", "timeline.route.19")
         forms = tuple(map(self.written, filter_subjects(one)))
@@ -301,20 +301,20 @@ class TimelineModel(Model):
         return {"subject": Fits(forms[0], lambda told: told in forms), "consumer": name}
 
     def matches(self, filter: Any, key: Any) -> dict[str, Any]:
-        """Is the key meant?"""
+        """Does the filter match the key?"""
         one, key = self.filter(filter, None), self.key(key)
         self.row("timeline.route.23", "timeline.route.25")
         return {"matches": matches(one, key)}
 
     def consumer(self, written: str, group: str | None) -> Consumer:
-        """Of a filter and a group: always the same one."""
+        """The consumer of a filter and a group: always the same one."""
         if (written, group) not in self.consumers:
             others = [one.name for one in self.consumers.values()]
             self.consumers[written, group] = Consumer(self.born(Name, "consumer", others))
         return self.consumers[written, group]
 
     def named(self, written: str, group: str | None) -> Cited:
-        """The consumer's name: no other one's, and the same ever after."""
+        """The consumer's name: no other consumer's, and the same ever after."""
         name = self.consumer(written, group).name
         row = "timeline.route.19" if plain(name) is None else "timeline.cursor.15"
         self.row(row)
@@ -323,7 +323,7 @@ class TimelineModel(Model):
     # -- sending
 
     def send(self, key: Any, nonce: Any = None, payload: Any = None) -> dict[str, Any]:
-        """What asks."""
+        """Send a message that asks."""
         (key, nonce), text = self.all_of(lambda: self.asking(key, nonce), lambda: self.json(payload))
         message, is_new = self.append(key, nonce, text, None)
         return self.sent(message, is_new)
@@ -336,7 +336,7 @@ class TimelineModel(Model):
         return key, self.nonce(key, nonce)
 
     def reply(self, key: Any, nonce: Any = None, payload: Any = None, state: Any = None) -> dict[str, Any]:
-        """What answers the request with this key."""
+        """Send the answer to the request with this key."""
         answering, text, said = self.all_of(
             lambda: self.answering(key, nonce),
             lambda: self.json(payload),
@@ -347,7 +347,7 @@ class TimelineModel(Model):
         return self.sent(message, is_new)
 
     def stated(self, type_: str, state: Any) -> str | None:
-        """The text whose hash is recorded of the state that an agent gives with its result. A service has none."""
+        """The text of the state that an agent gives with its result; its hash is recorded. A service has none."""
         if type_ not in WITH_STATE:
             if state is not None:
                 self.may_refuse(STATELESS, "timeline.log.26", reference_refuses=True)
@@ -360,14 +360,14 @@ class TimelineModel(Model):
         return canonical(state)
 
     def sent(self, message: Message, is_new: bool) -> dict[str, Any]:
-        """Where it stands."""
+        """Its place in the record."""
         return {
             "subject": message.subject,
             # Another number: they are not dense, or a fork of this timeline has taken one.
             "number": Cited(
                 message.number, ("timeline.log.16", *(["timeline.fork.04"] if message.follows_fork else []))
             ),
-            # A hash is of all that is recorded: where it differs, the message itself may, or its state.
+            # A hash covers all that is recorded: if it differs, the message itself may differ, or its state.
             "hash": Cited(
                 message.hash_told,
                 ("timeline.log.18", "timeline.log.19", "timeline.log.26", row_of(message.key["type"])),
@@ -376,7 +376,7 @@ class TimelineModel(Model):
         }
 
     def append(self, key: dict[str, Any], nonce: str | None, payload: str, said: str | None) -> tuple[Message, bool]:
-        """Behind the last of its timeline, or the same one that is there; True: it is new. `said`: its state's text."""
+        """Append to its timeline, or return the same one already there; True: it is new. `said`: its state's text."""
         known = self.by_identity.get((subject(key), nonce))
         if known is not None:
             return self.again(known, payload, said), False
@@ -421,7 +421,7 @@ class TimelineModel(Model):
         return {"message": None if found is None else self.handed(consumer, found)}
 
     def next_of(self, consumer: Consumer, one: dict[str, Any]) -> int | None:
-        """The place of the message that is next: what came back first, then what nobody had yet."""
+        """The place of the next message: first those that came back, then those that nobody has had yet."""
         open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(one, message.key)]
         back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
         fresh = [at for at in open_ if at not in consumer.held]
@@ -431,20 +431,20 @@ class TimelineModel(Model):
         return next(iter(fresh + back if first == "what nobody had yet" else back + fresh), None)
 
     def sharing(self, group: str | None) -> str | None:
-        """Whose work it is: the group's own, or that of all who ask with the filter."""
+        """The owner of the work: the group itself, or all that ask with the filter."""
         if group is None:
             return None
         return None if self.work_of_groups() == "they share it" else group
 
     def begin(self, consumer: Consumer, group: str | None) -> None:
-        """A group that asks for the first time: what of the record is its work?"""
+        """A group asks for the first time: which part of the record is its work?"""
         is_new = group is not None and not consumer.has_begun
         if is_new and self.work_of_groups() == "what comes later":  # on another bus
             consumer.done = set(range(len(self.record)))
         consumer.has_begun = True
 
     def work_of_groups(self) -> str:
-        """Each has all of the record, or else."""
+        """Each group has all of the record, or the bus chose otherwise."""
         return self.choice("timeline.cursor.08", "all of the record", "what comes later", "they share it")
 
     def is_back(self, held: Held) -> bool:
@@ -456,7 +456,7 @@ class TimelineModel(Model):
         return self.now_ms > held.until_ms
 
     def handed(self, consumer: Consumer, at: int) -> dict[str, Any]:
-        """Into the caller's hands."""
+        """Hand it to the caller."""
         before = consumer.held.get(at)
         if before is not None:
             self.row("timeline.cursor.12" if before.back_at else "timeline.cursor.06", "timeline.cursor.04")
@@ -471,7 +471,7 @@ class TimelineModel(Model):
         return {**which, **message.told(), **which, "delivery": held.ticket, "delivery_count": counted}
 
     def delivery(self, ticket: Any) -> tuple[Consumer, int, bool]:
-        """What the ticket is for, and whether that delivery is still the last. Raises for what no fetch gave."""
+        """The message of the ticket, and whether that delivery is still the last. Raises for one that no fetch gave."""
         free = next((free for free in self.frees.values() if type(free) is Ticket and plain(free) == ticket), None)
         if type(ticket) is not str or free is None:
             self.refuse("INVALID_ARGUMENT", "timeline.cursor.13")
@@ -480,7 +480,7 @@ class TimelineModel(Model):
         return consumer, at, held is not None and held.ticket is free
 
     def ack(self, delivery: Any) -> dict[str, Any]:
-        """Done; it comes never again. A late one says so too: the work is done."""
+        """Done; it never comes again. A late ack says so too: the work is done."""
         consumer, at, is_last = self.delivery(delivery)
         self.row("timeline.cursor.03" if is_last else "timeline.cursor.14")
         consumer.done.add(at)
@@ -488,7 +488,7 @@ class TimelineModel(Model):
         return {}
 
     def nak(self, delivery: Any) -> dict[str, Any]:
-        """Given back, by who has it."""
+        """Given back, by its holder."""
         consumer, at, is_last = self.delivery(delivery)
         if not is_last:
             self.row("timeline.cursor.13")
@@ -558,7 +558,7 @@ class TimelineModel(Model):
     def called(
         self, row: str, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
     ) -> Generator[None, None, dict[str, Any]]:
-        """Answered from the record, or sent; then what comes with exactly the reply key counts, within the time."""
+        """Answered from the record, or sent; then a message with exactly the reply key counts, within the time."""
         (key, nonce), text, timeout_ms = self.all_of(
             lambda: self.asking(said, nonce), lambda: self.json(payload), lambda: self.timeout(timeout_ms)
         )
@@ -572,7 +572,7 @@ class TimelineModel(Model):
         yield
         answer = self.answer_on(key, nonce)
         if answer is None:
-            # One that says for certain that nothing happened has recorded a call that it refused.
+            # A bus that says for certain that nothing happened has recorded a call that it refused.
             self.row(
                 "timeline.retry.04", "timeline.retry.05", "timeline.retry.06", "timeline.retry.07", "timeline.log.31"
             )
@@ -587,7 +587,7 @@ class TimelineModel(Model):
         return self.whole(value, 0, WAIT_MS_MAX, "timeline.retry.10")
 
     def recorded(self, key: dict[str, Any], nonce: str | None, text: str) -> Message | None:
-        """The reply that the timeline sees already. The nearest that knows of the call decides: own, then parents."""
+        """The reply that the timeline already sees. The nearest that knows of the call decides: own, then parents."""
         for name, upto in self.lineage(key["timeline"]):
             there = key | {"timeline": name}
             asked = self.by_identity.get((subject(there), nonce))
@@ -603,11 +603,11 @@ class TimelineModel(Model):
         return None
 
     def takes_any_answer(self) -> bool:
-        """Also that to a call of the same key with other content."""
+        """Does it also take the answer to a call of the same key with other content?"""
         return self.choice("timeline.retry.09", "ID_CONFLICT", "the first one's answer") == "the first one's answer"
 
     def answer_on(self, key: dict[str, Any], nonce: str | None) -> Message | None:
-        """What stands under exactly the reply key."""
+        """The message under exactly the reply key."""
         return self.by_identity.get((subject(reply_key(key, nonce) or {}), None))
 
     def answered(self, answer: Message, is_replayed: bool) -> dict[str, Any]:
@@ -634,7 +634,7 @@ class TimelineModel(Model):
         return seen
 
     def seen(self, name: str) -> list[Message]:
-        """What a timeline shows: its ancestors up to the fork points, then its own."""
+        """The messages that a timeline shows: its ancestors' up to the fork points, then its own."""
         parts = [
             [one for one in self.lanes[of].messages if upto is None or one.number <= upto]
             for of, upto in self.lineage(name)
@@ -652,7 +652,7 @@ class TimelineModel(Model):
         return name
 
     def log(self, timeline: Any, submission: Any = None, after: Any = 0, limit: Any = None) -> dict[str, Any]:
-        """What the timeline sees, in the order of its numbers."""
+        """The messages that the timeline sees, in the order of their numbers."""
         _, _, most, name = self.all_of(
             lambda: submission is None or self.text(submission),
             lambda: self.whole(after, 0, INT_MAX, "timeline.log.28"),
@@ -669,7 +669,7 @@ class TimelineModel(Model):
         return {"messages": [one.told() for one in found[:most]]}
 
     def limit(self, value: Any) -> int:
-        """Of how many a list may have."""
+        """The number of members that a list may have."""
         if self.whole(value, 0, INT_MAX, "timeline.log.28") == 0:
             self.may_refuse(NO_LIMIT, "timeline.log.28", reference_refuses=True)
         if value > LIMIT_SURE:
@@ -677,7 +677,7 @@ class TimelineModel(Model):
         return int(value)
 
     def state(self, timeline: Any, agent: Any) -> dict[str, Any]:
-        """Of the agent's newest result."""
+        """The state of the agent's newest result."""
         _, name = self.all_of(lambda: self.text(agent), lambda: self.known(timeline))
         results = [one for one in self.seen(name) if one.is_result_of(agent)]
         self.row("timeline.log.27")
@@ -685,7 +685,7 @@ class TimelineModel(Model):
         return {"state": last.state if last else None, "number": last.number if last else None}
 
     def verify(self, timeline: Any = None, head: Any = None) -> dict[str, Any]:
-        """The chain of a sound record holds; the head that was remembered is there, or it is not."""
+        """The chain of a sound record holds; the remembered head is there, or it is not."""
         if timeline is None:
             if head is not None:
                 self.refuse("INVALID_ARGUMENT", "timeline.log.23")
@@ -693,7 +693,7 @@ class TimelineModel(Model):
         else:
             name, _ = self.all_of(lambda: self.known(timeline), lambda: self.head(head))
             whole = sum(len(self.lanes[of].messages) for of, _ in self.lineage(name) if of in self.lanes)
-            counts = {whole, len(self.seen(name))}  # with what its ancestors said after the fork point, or without
+            counts = {whole, len(self.seen(name))}  # with its ancestors' messages after the fork point, or without
             self.row("timeline.fork.12")
         if self.is_tampered:
             self.row("timeline.log.21")
@@ -712,7 +712,7 @@ class TimelineModel(Model):
     def tamper(self, table: str, timeline: str, column: str, value: Any, number: Any = None) -> dict[str, Any]:
         """Somebody changes a row of the file, of a message or of a timeline.
 
-        Before it is mended no other call than verify promises anything.
+        Until it is mended, no other call than verify promises anything.
         """
         self.is_tampered = True
         return {"is_other": True}
@@ -762,7 +762,7 @@ class TimelineModel(Model):
         return self.forked(begun, True)
 
     def point(self, parent: str, at: int) -> list[str | Free]:
-        """The hash of the parent's message `at`; of none at 0."""
+        """The hash of the parent's message `at`; at 0, none."""
         before = self.seen(parent) if parent in self.lanes else []
         if at > len(before) or not (parent in self.lanes or self.may_be_a_name_alone()):
             self.refuse("NOT_FOUND", "timeline.fork.10")
@@ -795,7 +795,7 @@ class TimelineModel(Model):
         }
 
     def timelines(self) -> dict[str, Any]:
-        """The DAG; which order of names it has is free."""
+        """The DAG; the order of its names is free."""
         self.row("timeline.fork.11")
         return {"timelines": AnyOrder([one.told() for one in self.lanes.values()], ("timeline",))}
 

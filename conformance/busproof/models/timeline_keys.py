@@ -30,7 +30,7 @@ PLAIN = frozenset((string.ascii_letters + string.digits + "-_~").encode())
 
 
 class NoKey(Exception):
-    """A value that is none; `of` says what of it is wrong: shape, empty, text, sequence, subject."""
+    """A value that is not a key; `of` says what is wrong with it: shape, empty, text, sequence, subject."""
 
     def __init__(self, of: str) -> None:
         super().__init__(of)
@@ -38,7 +38,7 @@ class NoKey(Exception):
 
 
 def dimensions(type_: str) -> tuple[str, ...]:
-    """All of a type's, in the order of its subject."""
+    """All dimensions of a type, in the order of its subject."""
     return ("timeline", "submission", *VARIANTS[type_][1])
 
 
@@ -88,7 +88,7 @@ def subject(key: dict[str, Any]) -> str:
 
 
 def key_of(text: Any) -> dict[str, Any]:
-    """The key that is written so. Raises NoKey where none is."""
+    """The key that is written so. Raises NoKey if there is none."""
     if type(text) is not str:
         raise NoKey("subject")
     first, *tokens = text.split(".")
@@ -109,7 +109,7 @@ def key_of(text: Any) -> dict[str, Any]:
     try:
         checked_key(key)
     except NoKey as error:
-        # One that is too long, or too large, is as no key is: how much a dimension holds is a sentence of its own.
+        # No key has a dimension that is too long or too large: the size of a dimension is a sentence of its own.
         raise NoKey(error.of if error.of in ("text", "sequence") else "subject") from error
     if subject(key) != text:
         raise NoKey("subject")
@@ -122,7 +122,7 @@ def in_lower_case(text: str) -> str:
 
 
 def in_upper_case(text: Any) -> Any:
-    """And back. What has an upper-case digit in an escape was not written so."""
+    """And back. A subject with an upper-case digit in an escape was not written so."""
     if type(text) is not str:
         return text
     if re.search(r"%([0-9a-f]?)[A-F]", text):
@@ -131,7 +131,7 @@ def in_upper_case(text: Any) -> Any:
 
 
 def _read(one: str) -> str:
-    """What a token stands for; of what is none, anything that is not written so."""
+    """The text that a token stands for; for a non-token, any text that is not written so."""
     try:
         return bytes(_bytes(one)).decode()
     except ValueError as error:
@@ -150,7 +150,7 @@ def _bytes(one: str) -> Iterator[int]:
 
 
 def reply_key(key: dict[str, Any], nonce: str | None) -> dict[str, Any] | None:
-    """Of the one reply that a key has; None where it has none."""
+    """The key of the one reply to a key; None if it has none."""
     if key["type"] not in REPLY_TYPES:
         return None
     type_ = REPLY_TYPES[key["type"]]
@@ -159,7 +159,7 @@ def reply_key(key: dict[str, Any], nonce: str | None) -> dict[str, Any] | None:
 
 
 def filter_subjects(one: dict[str, Any]) -> tuple[str, ...]:
-    """How a filter may be written: what is open at its end as one `>`, or token by token."""
+    """How a filter may be written: the open dimensions at its end as one `>`, or token by token."""
     word, rest = VARIANTS[one["type"]]
     tokens = [token(one[name]) if name in one else "*" for name in ("timeline", "submission")]
     after = [token(one[name]) if name in one else "*" for name in rest]
@@ -171,5 +171,5 @@ def filter_subjects(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def matches(one: dict[str, Any], key: dict[str, Any]) -> bool:
-    """Does the key have what the filter names?"""
+    """Does the key have the dimensions that the filter names?"""
     return all(key.get(name) == value for name, value in one.items())

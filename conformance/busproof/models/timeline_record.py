@@ -28,7 +28,7 @@ def text_of(value: Any) -> str:
 
 
 def canonical(value: Any) -> str:
-    """The same text for the same value, whatever the order of its members."""
+    """The same text for the same value, in any order of its members."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -50,7 +50,7 @@ class Digest(Free):
         self.others = others
 
     def fits(self, value: Any) -> bool:
-        """Another one for each message."""
+        """A different one for each message."""
         return type(value) is str and value != "" and all(plain(other) != value for other in self.others)
 
     def takes(self, value: Any) -> bool:
@@ -63,13 +63,13 @@ class Digest(Free):
 
 @dataclass(frozen=True)
 class State(Part):
-    """The hash of a state. That there is one, or none, is the message's own sentence; which one, a choice."""
+    """The hash of a state. Its presence or absence is the message's own sentence; its value, a choice."""
 
     value: str | None
     row: str
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """As any; told as what it is."""
+        """As any, but under the sentence that the difference breaks."""
         is_other = (self.value is None) is not (actual is None)
         return differs(self.value, actual, path, (self.row,) if is_other else ("timeline.log.26",))
 
@@ -79,7 +79,7 @@ class State(Part):
 
 @dataclass(eq=False)
 class Message:
-    """One of the record. Its timeline gives it a number, and the hash before it."""
+    """A message of the record. Its timeline gives it a number, and the hash before it."""
 
     key: dict[str, Any]
     subject: str
@@ -87,7 +87,7 @@ class Message:
     said: str | None  # the text of its state
     payload: str
     time_us: int
-    is_in_ms: bool  # is its time told so?
+    is_in_ms: bool  # is its time told in milliseconds?
     number: int = 0
     previous: str | Free = START
     hash: str | Free = ""
@@ -100,7 +100,7 @@ class Message:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What the hash is of: the hash before and every field."""
+        """The input of the hash: the hash before and every field."""
         return (
             plain(self.previous) or "",
             str(self.number),
@@ -118,7 +118,7 @@ class Message:
 
     @property
     def hash_told(self) -> Fits | Free:
-        """The hash, and for whoever got another one what it is of."""
+        """The hash, and its input for a reader who got another one."""
         if isinstance(self.hash, Free):
             return self.hash
         fields = [text if len(text) <= FIELD_SHOWN else f"{text[:FIELD_SHOWN]} …" for text in self.fields]
@@ -126,7 +126,7 @@ class Message:
 
     @property
     def content(self) -> tuple[str, str | None]:
-        """What makes it the same again, beside its key and nonce."""
+        """The fields besides key and nonce that make it the same again."""
         return self.payload, self.said
 
     @property

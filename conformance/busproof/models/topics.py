@@ -39,22 +39,22 @@ ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
 CODES = ("with a code", "with none")
 REFUSES = f"{ROUTE_19}: refuses"
 REFUSED, NOTHING_CAME, UNPASSED = "is refused", "is told that nothing came", ", and its own messages are not passed"
-ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of who is taken over
+ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of a session that is taken over
 LIMIT_02 = "topics.limit.02"
-CAPS = {"topics.lease.05": "topics.limit.05"}  # of what has a row of another kind, too
+CAPS = {"topics.lease.05": "topics.limit.05"}  # of things that have a row of another kind, too
 OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
 _UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
 
 
 class ShortId(Free):
-    """Whatever text a bus makes its ids of; whether they are short is told by log.36."""
+    """Any text that a bus uses as an id; log.36 says whether ids are short."""
 
     def fits(self, value: Any) -> bool:
         return type(value) is str and value != ""
 
 
 class Token(Free):
-    """What shows that a name is its caller's: a text that stands in no other by chance. Its form is lease.21's."""
+    """Proof that a name is its caller's: a text that is in no other by chance. Row lease.21 has its form."""
 
     def fits(self, value: Any) -> bool:
         return type(value) is str and len(value) >= TOKEN_CHARS_MIN
@@ -68,7 +68,7 @@ class Moment(Free):
 
 
 class SomeName(Free):
-    """The name of a topic that was given none."""
+    """The name of a topic that was created without one."""
 
     def fits(self, value: Any) -> bool:
         return type(value) is str and value != ""
@@ -132,7 +132,7 @@ class Draft:
         )
 
     def is_written_alike(self, message: Message) -> bool:
-        """To the digit, too: whether 1 is 1.0 nobody says."""
+        """Is it the same to the digit, too? Nobody says whether 1 is 1.0."""
         return json.dumps(self.metadata, sort_keys=True) == json.dumps(message.metadata, sort_keys=True)
 
 
@@ -146,7 +146,7 @@ class Cursor:
 
     @property
     def synced_at(self) -> float | None:
-        """As the file says it now; None where no answer has told: a sync that was taken over while it waited."""
+        """The time in the file now; None if no answer has told it: a sync that was taken over while it waited."""
         at = plain(self.updated_at)
         return None if at is None else at - self.aged_s
 
@@ -188,7 +188,7 @@ class Topic:
 
 @dataclass
 class Reading:
-    """What a reader asks for, and where it stands."""
+    """A reader, and its request."""
 
     name: str
     max_items: int
@@ -196,7 +196,7 @@ class Reading:
     auto_advance: bool
 
     def unread(self, topic: Topic, after: int) -> list[Message]:
-        """What it would receive, oldest first."""
+        """The messages that it would receive, oldest first."""
         return [one for one in topic.messages[after:] if self.include_self or one.sender != self.name]
 
 
@@ -217,7 +217,7 @@ class TopicsModel(Model):
         self.sent_away: set[int] = set()  # claims whose session was told that it has not joined
 
     def fingerprint(self) -> str:
-        """Who read or came first tells nothing later; of a claim only whether it is the latest of its name."""
+        """Later answers do not show who read or came first; of a claim, only whether it is the latest of its name."""
         topics = [
             {
                 **vars(one),
@@ -233,7 +233,7 @@ class TopicsModel(Model):
         ]
         return repr((topics, sorted(joined, key=repr)))
 
-    # -- what a value may be
+    # -- valid values
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Null is "not given"; nothing may be missing, nothing unknown."""
@@ -257,7 +257,7 @@ class TopicsModel(Model):
         return (NO_CODE,) if has_none else ()
 
     def deserved(self, method: str, params: dict[str, Any]) -> tuple[str, ...]:
-        """The refusals of a call as it would be without what is wrong with it already."""
+        """The refusals of a call as it would be without the faults already found."""
         trial = pickle.loads(pickle.dumps(self, pickle.HIGHEST_PROTOCOL))
         answer = trial.call(self._step, self.at, method, params, self.now_ms)
         codes = () if answer.refused is None else (answer.refused, *answer.also)
@@ -266,7 +266,7 @@ class TopicsModel(Model):
     def text(
         self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19", kind: str = "other text"
     ) -> str:
-        """One line: no control characters, no half surrogates. Of which `kind` no sentence bounds the length."""
+        """One line: no control characters, no half surrogates. No sentence bounds the length of such a `kind`."""
         if type(value) is not str or not value:
             self.refuse("INVALID_ARGUMENT", row)
         is_capped = chars_max < TEXT_CHARS_MAX  # by a row of its own
@@ -278,7 +278,7 @@ class TopicsModel(Model):
         return str(value)
 
     def refuses(self, what: str) -> bool:
-        """Does the bus refuse what the reference refuses and no sentence forbids?"""
+        """Does the bus refuse a thing that the reference refuses and no sentence forbids?"""
         return self.choice(what, "refused", "taken") == "refused"
 
     def is_cap(self, row: str) -> bool:
@@ -286,7 +286,7 @@ class TopicsModel(Model):
         return self.choice(f"{row}: more than that", "is refused", "is taken") == "is refused"
 
     def refuses_long(self, kind: str) -> bool:
-        """Of more than 1,024 characters."""
+        """Does the bus refuse one of more than 1,024 characters?"""
         return self.refuses(f"a {kind} of more than 1,024 characters")
 
     def stripped(self, value: Any, chars_max: int, row: str) -> str:
@@ -308,13 +308,13 @@ class TopicsModel(Model):
         return str(value)
 
     def check_reason(self, value: Any) -> None:
-        """Why a topic was closed, if it is said."""
+        """The reason for closing a topic, if it is said."""
         if value is not None:
             is_long = type(value) is str and len(value) > TEXT_CHARS_MAX
             self.body(value, len(value) if is_long and not self.refuses_long("reason") else TEXT_CHARS_MAX, ROUTE_19)
 
     def whole(self, value: Any, low: int, high: int, row: str) -> int:
-        """A whole number; true is none."""
+        """A whole number; true is not one."""
         if type(value) is not int:
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         if value < low:
@@ -353,7 +353,7 @@ class TopicsModel(Model):
     # -- topics
 
     def topic(self, topic_id: Any, row: str = "topics.route.12") -> Topic:
-        """By its id. A text that can be none is the id of no topic, either."""
+        """The topic of this id. A text that cannot be an id is the id of no topic, either."""
 
         look = [lambda: self.found(topic_id) or self.refuse("TOPIC_NOT_FOUND", row)]
         topic: Topic = self.all_of(lambda: self.text(topic_id, kind="topic_id"), *look * (type(topic_id) is str))[1]
@@ -364,7 +364,7 @@ class TopicsModel(Model):
         return next((one for one in self.topics if plain(one.topic_id) == topic_id), None)
 
     def newest(self, name: str, status: str) -> Topic | None:
-        """Of that name and status."""
+        """The newest of that name and status."""
         fitting = [one for one in self.topics if plain(one.name) == name and one.status == status]
         return fitting[-1] if fitting else None
 
@@ -407,7 +407,7 @@ class TopicsModel(Model):
         return topic
 
     def joins_closed(self) -> bool:
-        """Does a name lead who joins to a closed topic, without allow_closed?"""
+        """Does a join by name lead to a closed topic, without allow_closed?"""
         return self.choice("topics.lease.26", "to open topics alone", "to a closed one, too") != "to open topics alone"
 
     def topic_resolve(self, name: Any, allow_closed: Any = False) -> dict[str, Any]:
@@ -439,7 +439,7 @@ class TopicsModel(Model):
         allow_closed: Any = False,
         reclaim_token: Any = None,
     ) -> dict[str, Any]:
-        """Become somebody on a topic. A name that was claimed is its holder's as long as the topic lives."""
+        """Join a topic under a name. A claimed name is its holder's as long as the topic lives."""
 
         def asked() -> Topic:
             if bool(topic_id) == bool(name):
@@ -467,7 +467,7 @@ class TopicsModel(Model):
             )
             self.secrets.append((held.token, "topics.lease.29"))
         elif here == (agent_name, held.claim):
-            self.row("topics.lease.12")  # this session is it already
+            self.row("topics.lease.12")  # this session has the name already
             is_claim = self.choice("a join by who holds the name", "no claim", "a claim") == "a claim"
             held.claimed_at = self.born(Moment, "now") if is_claim else held.claimed_at
         else:
@@ -496,7 +496,7 @@ class TopicsModel(Model):
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
 
     def asks_for_no_token(self) -> bool:
-        """Who is that peer already needs no token; what a bus says to a wrong one then no sentence says."""
+        """A session that already is that peer needs no token; no sentence says how a bus treats a wrong one then."""
         return self.choice("a wrong token of who is that peer", "is refused", "is not looked at") != "is refused"
 
     def is_still_its_own(self, claim: int) -> bool:
@@ -505,7 +505,7 @@ class TopicsModel(Model):
         return claim not in self.sent_away and self.choice(f"{ROW_25}: a join by the old session", *ways) == ways[1]
 
     def who(self, topic_id: Any, row: str = ROW_25) -> tuple[str, int]:
-        """As whom this session joined; another one may have taken that over since (B10)."""
+        """The name under which this session joined; another may have taken it over since (B10)."""
 
         def joined() -> tuple[str, int]:
             if (self.at, topic_id) not in self.joined:
@@ -530,7 +530,7 @@ class TopicsModel(Model):
         return name
 
     def end_of_wait(self, topic: Topic, who: tuple[str, int]) -> str:
-        """How a wait ends; one of whom another session has taken the name over since may end otherwise elsewhere."""
+        """How a wait ends; on another bus it may end otherwise for a session whose name was taken over since."""
         is_over = self.is_anothers(topic, who)
         return self.choice(f"{ROW_25}: a wait", *ENDS_OF_A_WAIT) if is_over else REFUSED
 
@@ -551,7 +551,7 @@ class TopicsModel(Model):
         auto_advance: Any = True,
         ack_through: Any = None,
     ) -> Generator[None, None, dict[str, Any]]:
-        """Send, acknowledge and receive in one step. With nothing to return it waits, and looks again: a second one."""
+        """Send, acknowledge and receive in one step. With nothing to return, it waits and looks a second time."""
         who, drafts, *_ = self.all_of(
             lambda: self.who(topic_id),
             lambda: self.drafts(outbox),
@@ -599,7 +599,7 @@ class TopicsModel(Model):
         return reply | {"warnings": warnings}
 
     def may_acknowledge(self, topic_id: Any, ack_through: Any, auto_advance: Any, outbox: Any) -> None:
-        """Not with auto_advance, and no further than the newest, were all of the outbox new."""
+        """Not with auto_advance, and no further than the newest message if all of the outbox were new."""
         if ack_through is None:
             return
         self.whole(ack_through, 0, INT_MAX, "topics.cursor.16")
@@ -612,7 +612,7 @@ class TopicsModel(Model):
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
 
     def is_beyond(self, topic: Topic, ack_through: int, new: list[Message]) -> bool:
-        """Is that message not there? What the same call sends is (B5)."""
+        """Is that message not there? A message that the same call sends is (B5)."""
         newest = len(topic.messages)
         if newest < ack_through <= newest + len(new):
             return self.choice("topics.cursor.20", "after it has sent", "before it sends") == "before it sends"
@@ -636,7 +636,7 @@ class TopicsModel(Model):
                 self.refuse("TOPIC_CLOSED", "topics.route.14")
 
     def received(self, topic: Topic, reading: Reading, at: int, now: Any) -> dict[str, Any]:
-        """What is unread from there on, and the cursor after it."""
+        """The unread messages from there on, and the cursor after them."""
         found = reading.unread(topic, at)
         shown, has_more = found[: reading.max_items], len(found) > reading.max_items
         self.row(
@@ -664,7 +664,7 @@ class TopicsModel(Model):
         return past if choice == "past own messages" else returned
 
     def drafts(self, outbox: Any) -> list[Draft]:
-        """The items of an outbox. One object alone, or JSON text, is what models also send (0015); a bus need not."""
+        """The items of an outbox. Models also send one object alone, or JSON text (0015); a bus need not take it."""
         if type(outbox) in (str, dict):
             self.may_refuse("an outbox as JSON text" if type(outbox) is str else "an outbox of one object", ROUTE_19)
         if type(outbox) is str:
@@ -680,7 +680,7 @@ class TopicsModel(Model):
         return [self.draft(item) for item in items]
 
     def draft(self, item: Any) -> Draft:
-        """One item; fields that nobody knows are ignored."""
+        """One item; unknown fields are ignored."""
         if type(item) is not dict:
             self.refuse("INVALID_ARGUMENT", "topics.log.59")
         if item.get("content_markdown") is None:
@@ -702,10 +702,10 @@ class TopicsModel(Model):
     def accepted(
         self, topic: Topic, sender: str, drafts: list[Draft], now: Any
     ) -> tuple[list[dict[str, Any]], Any, list[Message]]:
-        """The record of each item, warnings, and what is new. All or none (log.60)."""
+        """The record of each item, warnings, and the new messages. All or none (log.60)."""
         sent, new = list[dict[str, Any]](), list[Message]()
         warnings: list[Any] = []
-        is_sure = True  # that nothing is to be told where nothing is expected
+        is_sure = True  # is it certain that no warning is due where none is expected?
         for draft in drafts:
             old = self.known(topic, sender, draft.client_message_id, new)
             if old is not None and self.is_taken_back(topic):
@@ -740,12 +740,12 @@ class TopicsModel(Model):
         return sent, told, new
 
     def same_moment(self, now: Any) -> Any:
-        """Of this call; on another bus one of its own."""
+        """The moment of this call; on another bus a moment of its own."""
         is_same = self.choice("topics.log.39", "one time in a call", "a time for each thing") == "one time in a call"
         return now if is_same else Moment(f"{self._step}.another")
 
     def answers(self, topic: Topic, reply_to: str | None) -> None:
-        """A reply is to a message of its topic. A bus need not look; where it does, another topic's is none."""
+        """A reply is to a message of its topic. A bus need not look; if it does, another topic's does not count."""
         if reply_to is None or topic.holds(reply_to):
             return
         if self.choice("topics.log.52", "refused", "taken") == "refused":
@@ -804,7 +804,7 @@ class TopicsModel(Model):
         model: Any = None,
         include_content: Any = False,
     ) -> dict[str, Any]:
-        """Messages that hold all words of the query, in any order of rank. What is near by meaning is free (B9)."""
+        """Messages that hold all words of the query, in any order of rank. Matches by meaning are free (B9)."""
         words, _, _, _, _, topic = self.all_of(
             lambda: self.words(query),
             lambda: mode in ("hybrid", "fts", "semantic") or self.refuse("INVALID_ARGUMENT", "topics.search.09"),
@@ -831,7 +831,7 @@ class TopicsModel(Model):
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
 
     def words(self, query: Any) -> list[str]:
-        """Of a query; there must be one."""
+        """The words of a query; there must be one."""
         if type(query) is not str or not query or (len(query) > TEXT_CHARS_MAX and self.refuses_long("query")):
             self.refuse("INVALID_ARGUMENT", "topics.search.07")
         words: list[str] = query.split()
@@ -842,7 +842,7 @@ class TopicsModel(Model):
     # -- the file, as the kit's hand reads and changes it
 
     def tables(self) -> dict[str, Any]:
-        """The rows of the seed's tables. Each part cites a row: what differs is told by its sentence, or by none."""
+        """The rows of the seed's tables. Each part cites a row: a difference breaks its sentence, or none."""
         topics, cursors, names, messages, numbers = [], [], [], [], []
         for one in self.topics:
             made = {"name": one.name, "created_at": one.created_at, "topic_id": Cited(one.topic_id, ("topics.log.37",))}
@@ -867,7 +867,7 @@ class TopicsModel(Model):
         }
 
     def age_cursor(self, topic_id: Any, agent_name: str, seconds: float) -> dict[str, Any]:
-        """A reader that has been silent for so long; or one of the future, where the clock was set back since."""
+        """A reader that has been silent for so long; or has a time in the future, if the clock was set back."""
         cursor = self.topic(topic_id).cursors.get(agent_name)
         if cursor is not None:
             cursor.aged_s += seconds
@@ -892,7 +892,7 @@ class TopicsModel(Model):
     def stranger_joins(
         self, topic_id: Any, agent_name: str, reclaim_token: str, created_at: float, last_claimed_at: float
     ) -> dict[str, Any]:
-        """A name that such a program reserved; whoever has its token may claim it."""
+        """A name that such a program reserved; any holder of its token may claim it."""
         self.claims += 1
         held = Reservation(reclaim_token, self.claims, created_at, last_claimed_at)
         self.topic(topic_id).names.setdefault(agent_name, held)
@@ -901,5 +901,5 @@ class TopicsModel(Model):
 
 
 def warning(code: str) -> dict[str, Any]:
-    """What a reply says beside its result."""
+    """A warning beside the result of a reply."""
     return {"code": code, "message": SOME_TEXT}

@@ -32,9 +32,9 @@ class Said(Protocol):
 
 
 class Peers:
-    """Is a list of peers one that may be given? A reply tells its own now; without one it is the moment of judging.
+    """Is a list of peers one that may be given? A reply tells its own now; for an empty one it is the time of judging.
 
-    Where the time of a peer is not known, it may be told with any, or be missing.
+    A peer whose time is not known may be told with any, or be missing.
     """
 
     def __init__(self, peers: Mapping[str, tuple[int, float | None]], window_s: float, limit: int) -> None:
@@ -67,9 +67,9 @@ Place = tuple[Any, int]  # a message's topic, and its seq there
 
 
 class Results:
-    """Is a list of results one that may be given: what is to be found, and of `others` what a model thinks near?
+    """Is a list of results one that may be given: all of `found`, and any of `others` that a model thinks near?
 
-    By their places: the id and the time of a message are not known where its sender got no answer.
+    They are compared by place: the id and the time of a message are unknown if its sender got no answer.
     """
 
     def __init__(

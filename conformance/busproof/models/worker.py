@@ -1,8 +1,8 @@
 """`worker` (seed 000, decisions W1 to W25 and 0003 to 0009) as an executable specification: read it as the seed's text.
 
 Messages stand in a log in seq order; an agent's cursor says how far it has processed them. Blobs, claims, heartbeats,
-worker states, dead letters and the export stand beside. Nothing here knows SQL, files or processes. What there is
-stands in `worker_state`, what a value may be in `worker_values`; here is what every operation does.
+worker states, dead letters and the export stand beside. Nothing here knows SQL, files or processes. `worker_state`
+holds the state, `worker_values` the valid values; this module has the effect of every operation.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ WAYS: dict[str | None, frozenset[str]] = {
     "CANCELLED": frozenset(),
 }
 
-QUERY_SYNTAX = re.compile(r"[^\w\s]|\b(?:AND|OR|NOT|NEAR)\b")  # what a search engine may read as more than words
+QUERY_SYNTAX = re.compile(r"[^\w\s]|\b(?:AND|OR|NOT|NEAR)\b")  # a search engine may read this as more than words
 NO_TIME = "a heartbeat without a whole number for its time"
 ANY_MESSAGES = Fits("what the query syntax of the bus finds", lambda seen: type(seen) is list)
 FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  # of a search's index
 
 
 class WorkerModel(WorkerState):
-    """What each call answers, and what it leaves."""
+    """The answer to each call, and the state that it leaves."""
 
     EITHER = frozenset({"worker.cursor.24", "worker.search.04"})
 
@@ -100,11 +100,11 @@ class WorkerModel(WorkerState):
         try:
             return self.appended(agent_id, messages)
         except Refuse as refusal:
-            # Where several are wrong, which one is told is free.
+            # If several are wrong, any of them may be told.
             raise Refuse(ANY_CODE if len(messages) > 1 else refusal.code) from None
 
     def appended(self, agent_id: str, messages: list[Any]) -> dict[str, Any]:
-        """A batch, which has the state before to go back to."""
+        """Append a batch; if one message is refused, go back to the state before."""
         drafts = [self.draft(message) for message in messages]
         self.row("worker.log.27")
         before = list(self.log), dict(self.by_id), list(self.unnamed), self.highest, dict(self.blobs), dict(self.harm)
@@ -121,11 +121,11 @@ class WorkerModel(WorkerState):
         return {"ids": [row.id for row in rows], "seqs": self.told("seq", [row.seq for row in rows])}
 
     def told(self, feature: str, value: Any) -> Any:
-        """What a bus tells where it declares the feature."""
+        """A value that a bus tells if it declares the feature."""
         return value if feature in self.features else Told(value)
 
     def draft(self, message: Any) -> Draft:
-        """What a sender may say."""
+        """A valid message of a sender."""
         if type(message) is not dict:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         if not message.keys() <= {"id", "to", "type", "correlation_id", "in_reply_to", "payload"}:
@@ -199,7 +199,7 @@ class WorkerModel(WorkerState):
         return self.choice("worker.limit.13: a retry", "needs no room", "needs room") == "needs room"
 
     def is_full(self, agent: str, how: str) -> bool:
-        """Does so much lie before a recipient that one more is refused?"""
+        """Do so many messages lie before a recipient that one more is refused?"""
         waiting, most = self.takes_room(agent), self.session.unread_max
         if most is None:
             unasked = (
@@ -217,7 +217,7 @@ class WorkerModel(WorkerState):
         return over == "refused" or (over == "one more may wait" and waiting > most)
 
     def takes_room(self, agent: str) -> int:
-        """How much lies before an agent that holds its senders back."""
+        """The number of messages before an agent that hold its senders back."""
         unread = self.unread(agent)
         said = [row for row in unread if row.to_agent is not None]
         if len(said) < len(unread) and self.choice("worker.limit.16: unread", "counts", "does not count") != "counts":
@@ -235,7 +235,7 @@ class WorkerModel(WorkerState):
             return old.text is draft.text
         if old.ref is not None and old.ref in self.harm:
             self.row("worker.blob.17")
-            return draft.ref == old.ref  # what the blob held is known by its hash alone
+            return draft.ref == old.ref  # only the hash of the blob's content is known
         return self.is_same_payload(old.text, draft.text)
 
     def may_be_anybodys(self, old: Row) -> bool:
@@ -256,7 +256,7 @@ class WorkerModel(WorkerState):
         return same_json(theirs, mine) and self.choice("1 and 1.0, in a retry", "another", "the same") == "the same"
 
     def may_be_saved(self, draft: Draft) -> None:
-        """A blob is saved before its row, so what is refused late may leave one, or mend one."""
+        """A blob is saved before its row, so a call that is refused late may leave one, or mend one."""
         if draft.ref is not None and draft.text is not None:
             self.scraps[draft.ref] = draft.text
             if draft.ref in self.harm:
@@ -265,7 +265,7 @@ class WorkerModel(WorkerState):
     # -- delivery
 
     def unread(self, agent: str) -> list[Row]:
-        """What is addressed to the agent, or to all, above its cursor."""
+        """The messages to the agent, or to all, above its cursor."""
         position = self.position(agent)
         return [row for row in self.log if row.to_agent in (None, agent) and row.number > position]
 
@@ -276,7 +276,7 @@ class WorkerModel(WorkerState):
         return [row for row in self.log if (agent, plain(row.seq)) in self.redriven]
 
     def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
-        """Redriven messages first, then what is unread, in seq order. Never moves the cursor."""
+        """Redriven messages first, then unread ones, in seq order. Never moves the cursor."""
         self.name(agent_id)
         self.limit(limit)
         self.whole(wait_ms, 0, WAIT_MS_MAX)
@@ -303,7 +303,7 @@ class WorkerModel(WorkerState):
         shown["payload_ref"] = Told(row.ref)
         error, rows = self.payload_error(row)
         if error is not None:
-            withheld = Told(row.text) if error == "decode_failed" else None  # what is no JSON may be shown as it is
+            withheld = Told(row.text) if error == "decode_failed" else None  # a non-JSON text may be shown as it is
             return {**shown, "payload": Cited(withheld, rows), "payload_error": Cited(error, rows)}
         if row.text is not None:
             rows = ("worker.log.19",) if row.ref is None else ("worker.blob.03",)
@@ -335,7 +335,7 @@ class WorkerModel(WorkerState):
         return Json(value)
 
     def ack(self, agent_id: Any, seq: Any) -> dict[str, Any]:
-        """Everything up to seq is processed: forward only, and only what exists (W5). Settles what was counted."""
+        """Everything up to seq is processed: forward only, and only existing messages (W5). Settles the counts."""
         self.name(agent_id)
         self.whole(seq)
         if seq > self.newest and not self.is_taken_for_used_up(seq):
@@ -352,9 +352,9 @@ class WorkerModel(WorkerState):
         return {"last_acked_seq": Told(self.position(agent_id))}
 
     def is_taken_for_used_up(self, seq: int) -> bool:
-        """A number of no message, which a bus gave and may take back as an acknowledgement.
+        """A number that the bus gave, but no message has: may the bus take it as an acknowledgement?
 
-        Whether what stored nothing used up a number, the bus alone knows.
+        The bus alone knows whether a call that stored nothing used up a number.
         """
         given = plain(self.highest) or 0
         if seq > given + self.spent or self.choice("worker.cursor.24", "refused", "taken") == "refused":
@@ -362,7 +362,7 @@ class WorkerModel(WorkerState):
         return seq <= given or self.either()  # on another bus
 
     def is_settled(self, key: tuple[str, int]) -> bool:
-        """Does an acknowledgement settle what was redriven? Once it was handed out again."""
+        """Does an acknowledgement settle a redriven message? Yes, once it was handed out again."""
         how = "worker.retry.10: an ack before it came again"
         return self.redriven[key] or self.choice(how, "leaves it", "settles it") == "settles it"
 
@@ -510,7 +510,7 @@ class WorkerModel(WorkerState):
         return claim.lease_until_ms > self.now_ms
 
     def keeps(self, task_id: Any, agent_id: Any, token: Any, row: str) -> bool:
-        """Is the claim the caller's, and the token, where one is given, that of the latest grant?"""
+        """Is the claim the caller's, and the token, if one is given, that of the latest grant?"""
         self.name(task_id)
         self.name(agent_id)
         if token is not None:
@@ -553,7 +553,7 @@ class WorkerModel(WorkerState):
     # -- presence
 
     def heartbeat(self, agent_id: Any, status: Any, current_task: Any = None, progress: Any = None) -> dict[str, Any]:
-        """One row an agent: what it says now."""
+        """One row for each agent: its latest heartbeat."""
         self.name(agent_id)
         if type(status) is not str or status not in ("idle", "working", "blocked"):
             self.row("worker.presence.24")
@@ -595,7 +595,7 @@ class WorkerModel(WorkerState):
         return {"agents": AnyOrder(agents, ("agent_id",))}
 
     def beat(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A heartbeat as it is shown; what another program wrote for a number may be none."""
+        """A heartbeat as it is shown; another program's number may not be one."""
         told = row["progress"]
         return row if told is None or type(told.value) is float else {**row, "progress": ANYTHING}
 
@@ -659,7 +659,7 @@ class WorkerModel(WorkerState):
         return {"ref": ref}
 
     def load_blob(self, ref: Any) -> dict[str, Any]:
-        """Verified against its name, which never becomes a path unread."""
+        """Verified against its name, which is checked before it becomes a path."""
         if type(ref) is not str:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         if not re.fullmatch("sha256-[0-9a-f]{64}", ref):
@@ -701,7 +701,7 @@ class WorkerModel(WorkerState):
         return {"messages": [self.delivered(row) for row in found[:limit]]}
 
     def counts_deleted(self) -> bool:
-        """Does a search go on finding what another program deleted?"""
+        """Does a search still find messages that another program deleted?"""
         self.row("worker.search.09")
         return self.choice("worker.search.09: what was deleted", "is not found", "is found") == "is found"
 
@@ -716,7 +716,7 @@ class WorkerModel(WorkerState):
     # -- export, archive, dump
 
     def export_to_jsonl(self) -> dict[str, Any]:
-        """Append what is not exported: neither by the file's last whole line, nor by the database."""
+        """Append the messages that neither the file's last whole line nor the database has as exported."""
         last = max(self.exported_to, *(plain(line["seq"]) for line in self.in_file[-1:]), 0)
         if self.exported_to and not self.in_file:
             self.row("worker.export.14")
@@ -729,7 +729,7 @@ class WorkerModel(WorkerState):
         return {"last_seq": Told(self.exported_to)}
 
     def archive(self) -> dict[str, Any]:
-        """Out goes what every cursor has passed, and the addressee's; dead letters and redriven ones stay (0009)."""
+        """Archive messages that every cursor, the addressee's too, has passed; dead and redriven ones stay (0009)."""
         below = min((seq for seq, _ in self.cursors.values()), default=0)
         self.row("worker.log.42", "worker.log.43")
         kept = {seq for _, seq in [*self.dead, *self.redriven]}

@@ -1,4 +1,4 @@
-"""Parts of what `worker` answers whose differences say which sentence they break."""
+"""Parts of `worker` answers whose differences say which sentence they break."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from busproof.models.spec import Difference, Part, differs, plain
 
 @dataclass(frozen=True)
 class Lines(Part):
-    """The lines of bus.jsonl; and the row that each kind of difference breaks."""
+    """The lines of bus.jsonl, and the row that each kind of difference breaks."""
 
     lines: list[dict[str, Any]]
     no_line: str

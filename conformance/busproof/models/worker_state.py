@@ -1,4 +1,4 @@
-"""What stands in a `worker` store, and what a stranger does to its files without any bus."""
+"""The content of a `worker` store, and the acts of a stranger on its files without any bus."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from busproof.models.worker_values import Values
 from busproof.protocol.worker import COLUMNS, CONTRACT
 
 LEASE_MS = 60_000
-LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # what became of a blob; UNSURE: a refused call may have mended it
+LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # the fate of a blob; UNSURE: a refused call may have mended it
 
 
 @dataclass
 class Options:
-    """What one session was opened with."""
+    """The options of one session."""
 
     lease_ms: int = LEASE_MS
     unread_max: int | None = None
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def number(self) -> float:
-        """Its place; one that nobody told yet stands last."""
+        """Its place; a row whose seq nobody told yet stands last."""
         seq = plain(self.seq)
         return math.inf if seq is None else seq
 
@@ -58,7 +58,7 @@ class Row:
 
 @dataclass
 class Draft:
-    """What a sender says, checked."""
+    """A sender's message, checked."""
 
     id: str | None
     to: str | None
@@ -109,9 +109,9 @@ class WorkerState(Values):
         self.scraps: dict[str, str] = {}  # blobs that a refused batch may have left
         self.indexed: dict[Row, tuple[list[str], list[str]]] = {}  # words that a search read when it first came by
         self.in_file: list[dict[str, Any]] = []  # the lines of bus.jsonl
-        self.is_told_otherwise = False  # the row of one of them has another id by now: what is made of that is free
-        self.exported_to = 0  # what the database says
-        self.is_torn = self.is_forgotten = False  # was there ever a crash in the middle of a line, or behind it?
+        self.is_told_otherwise = False  # the row of one of them has another id by now: any handling of that is allowed
+        self.exported_to = 0  # according to the database
+        self.is_torn = self.is_forgotten = False  # was there ever a crash in the middle of a line, or after it?
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options belong to features; `lease_ms` and `synchronous` are the reference's own."""
@@ -120,7 +120,7 @@ class WorkerState(Values):
 
     @property
     def session(self) -> Options:
-        """Of the caller."""
+        """The caller's session."""
         return self.sessions[self.at]
 
     @property
@@ -134,7 +134,7 @@ class WorkerState(Values):
         return self.cursors.get(agent, (0, 0))[0]
 
     def everything(self) -> list[Row]:
-        """The log with what was archived, in seq order."""
+        """The log and the archived messages, in seq order."""
         return sorted([*self.archived, *self.log], key=lambda row: row.number)
 
     def known(self, message_id: str) -> Row | None:
@@ -150,7 +150,7 @@ class WorkerState(Values):
         return "dump" if self.log and self.log[-1].number == math.inf and "dump" in self.features else None
 
     def in_words(self) -> str:
-        """What stands in the store, a line a thing."""
+        """The content of the store, one line for each thing."""
         log = [f"{plain(row.seq)} {row.from_agent}→{row.to_agent or 'all'} {row.type[:20]}" for row in self.log[-12:]]
         said = {
             "log": [f"({len(self.log)} messages)", *log] if self.log else [],
@@ -167,7 +167,7 @@ class WorkerState(Values):
         }
         return "\n".join(f"  {name}: {', '.join(map(str, things))}" for name, things in said.items() if things)
 
-    # -- what the kit's own hand does on the files
+    # -- the acts of the kit's own hand on the files
 
     def stranger_publishes(self, row: dict[str, Any]) -> dict[str, Any]:
         """A program without this bus writes to the table."""
@@ -180,7 +180,7 @@ class WorkerState(Values):
         return {"seq": seq}
 
     def stranger_acks(self, agent_id: str, seq: int, now_ms: int) -> dict[str, Any]:
-        """By the seed's own statement."""
+        """Acknowledge by the seed's own statement."""
         self.row("worker.log.43", "worker.log.63")
         self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
         return {}
@@ -197,7 +197,7 @@ class WorkerState(Values):
         return {}
 
     def stranger_beats(self, row: dict[str, Any]) -> dict[str, Any]:
-        """By the seed's own statement, whatever it says."""
+        """Write a heartbeat of any content, by the seed's own statement."""
         self.row("worker.log.28")
         beat = {name: row.get(name) for name in ("agent_id", "ts_ms", "status", "current_task", "progress")}
         told = beat["progress"]
@@ -278,7 +278,7 @@ class WorkerState(Values):
 
 
 class Files(Free):
-    """The folder of blobs: what must be there, what may be, and what nobody knows until it was looked at."""
+    """The folder of blobs: those that must be there, those that may be, and those unknown until somebody looks."""
 
     def __init__(self, model: WorkerState) -> None:
         super().__init__("files")

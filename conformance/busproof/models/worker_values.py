@@ -1,4 +1,4 @@
-"""What a value may be on a `worker` bus, and JSON and words as its messages have them."""
+"""The valid values on a `worker` bus, and JSON and words in the form of its messages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from busproof.protocol.worker import CONTRACT
 
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
 DEPTH_MAX = 256
-SURELY_SHORT = 64  # what every bus takes, whatever it declares
+SURELY_SHORT = 64  # every bus takes this length, declared or not
 
 
 class Values(Model):
-    """Refuses what is no value; each refusal is a row of `limit`."""
+    """Refuses invalid values; each refusal is a row of `limit`."""
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """No parameter missing, none too many."""
@@ -44,7 +44,7 @@ class Values(Model):
         return value
 
     def name(self, value: Any) -> str:
-        """Of an agent, a worker, a task: it becomes part of a path sooner or later."""
+        """The name of an agent, a worker, a task: it becomes part of a path sooner or later."""
         self.text(value)
         if "/" in value or "\\" in value or ".." in value or value == ".":
             self.refuse("INVALID_ARGUMENT", "worker.limit.08", why=f"a name that is a path: {value!a:.80}")
@@ -54,7 +54,7 @@ class Values(Model):
         return str(value)
 
     def declared(self, limit: str, wanted: int) -> int:
-        """A limit that the bus declares; without one, nothing can be said of what is long."""
+        """A limit that the bus declares; without one, nothing can be said of long values."""
         if limit not in self.limits and wanted > SURELY_SHORT:  # on another bus
             raise DoesNotApply
         return self.limits.get(limit, SURELY_SHORT)
@@ -64,7 +64,7 @@ class Values(Model):
         return None if value is None else self.text(value)
 
     def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
-        """A whole number; true is none."""
+        """A whole number; true is not one."""
         if type(value) is not int:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=f"no whole number: {value!a:.80}")
         if not low <= value <= high:
@@ -72,7 +72,7 @@ class Values(Model):
         return value
 
     def limit(self, value: Any) -> None:
-        """Of how many a list may have."""
+        """The number of members that a list may have."""
         if self.whole(value) == 0:
             self.may_refuse(NO_LIMIT, "worker.limit.05")
         elif value > LIMIT_SURE:
@@ -136,7 +136,7 @@ def tokens(text: str) -> list[str]:
 
 
 def words_of(text: str | None) -> list[str]:
-    """What can be read of a payload: its strings, numbers and member names."""
+    """The readable words of a payload: from its strings, numbers and member names."""
     return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json(text) else text)
 
 

@@ -1,4 +1,4 @@
-"""What looks for odd things, and how a finding names what it is about."""
+"""The looks for odd things, and how a finding names its subject."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-# The copy, the folder of the original, and the time in epoch milliseconds → what is to be said
+# The copy, the folder of the original, and the time in epoch milliseconds → the findings
 Look = Callable[[sqlite3.Connection, Path, int], Iterable[str]]
 
 SHOWN = 5
 
 
 def some(names: Sequence[object]) -> str:
-    """How many, and the first few."""
+    """Their number, and the first few."""
     more = ", …" if len(names) > SHOWN else ""
     return f"{len(names)} ({', '.join(map(str, names[:SHOWN]))}{more})"
 
 
 def back_in_time(db: sqlite3.Connection, what: str, lane: str, time: str, order: str) -> Iterator[str]:
-    """Where the messages of a lane, in their order, have times that go back; lane, time and order are columns."""
+    """The messages of a lane whose times, in their order, go back; lane, time and order are columns."""
     query = (
         f"SELECT {lane}, count(*) FROM (SELECT {lane}, {time},"
         f" lag({time}) OVER (PARTITION BY {lane} ORDER BY {order}) AS before FROM messages)"

@@ -1,7 +1,7 @@
-"""What is odd in a messages.db of `comms`, and in the project's folder around it.
+"""The oddities of a messages.db of `comms`, and of the project's folder around it.
 
-A bus may keep what each agent did with each message in `message_deliveries`, as the reference does, or have the seed's
-tables alone: then a claim shows in `messages`, and its age is all that is known of it.
+A bus may keep each agent's dealings with each message in `message_deliveries`, as the reference does, or have only the
+seed's tables: then a claim shows in `messages`, and only its age is known.
 
 A circuit breaker lives in the memory of the process that it guards, so no file tells whether one is open.
 """
@@ -50,7 +50,7 @@ def _rows(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
 
 
 def _stuck(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Claimed, or failed, and to be had again for a minute: nobody takes it."""
+    """Claimed, or failed, and available again for a minute: nobody takes it."""
     db.execute(DELIVERIES)
     now = {"now": iso(now_ms), "minute_ago": iso(now_ms - VISIBILITY_MS)}
     stuck: dict[tuple[str, str], list[sqlite3.Row]] = defaultdict(list)
@@ -62,7 +62,7 @@ def _stuck(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
         yield f"stuck in {status} since {oldest}, {what}: to {agent}, {some([row['id'] for row in rows])}"
 
 
-# By the deliveries, where the bus keeps them; else by the row alone. What has expired is another matter.
+# By the deliveries, if the bus keeps them; else by the row alone. Expired messages are another matter.
 _STUCK = """
     SELECT d.message_id AS id, d.agent_id AS agent, d.status AS status, d.visible_at AS since
     FROM message_deliveries AS d JOIN messages AS m ON m.id = d.message_id
@@ -84,7 +84,7 @@ def _broadcasts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[s
 
 
 def _dead_or_alive(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """What failed three times is a dead letter, and nothing else."""
+    """A message that failed three times is a dead letter, and no other is."""
     db.execute(DELIVERIES)
     kinds = {
         "failed three times, and no dead letter (C1)": "SELECT message_id FROM message_deliveries"
@@ -134,7 +134,7 @@ def _artifacts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[st
 
 
 def _trail(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Each event stands once, among the lines of others."""
+    """Each event stands there once, among the lines of other programs."""
     path = folder.parent / "audit-trail.jsonl"
     if path.is_file():
         yield from odd_lines(path, "audit_seq", is_shared=True)
@@ -196,7 +196,7 @@ def torn_artifacts(root: Path) -> list[str]:
 
 
 def _references(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Of messages that are still there: an artifact may go when nobody refers to it any more."""
+    """References from messages that are still there: an artifact may go when nobody refers to it any more."""
     for row in db.execute(
         "SELECT id, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.artifact_path') END FROM messages"
     ):

@@ -1,4 +1,4 @@
-"""`busproof doctor --bus sqlite:PATH` and `files:DIR`: what is odd about a file or folder, and what is worth a note."""
+"""`busproof doctor --bus sqlite:PATH` and `files:DIR`: the oddities and notes of a file or folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from busproof.words import one_line, say
 
 
 def _places() -> Iterator[str]:
-    """From the folder that was named, which may stand anywhere on the way, to the file that is meant."""
+    """The paths from the named folder, which may stand anywhere on the way, to the file that is meant."""
     for contract in CONTRACTS.values():
         parts = contract.store.parts
         yield from (str(PurePosixPath(*parts[begin:])) for begin in range(len(parts)))
@@ -26,10 +26,10 @@ def _places() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found in one place."""
+    """The findings of one place."""
 
     place: Path | str
-    said: str  # what it is taken for
+    said: str  # the kind it is taken for
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Findings:
 
 
 def examine(path: Path, system: str | None = None, now_ms: int | None = None) -> int:
-    """Print what is found. Exit 0: nothing odd; 1: something is; 2: there is no such file."""
+    """Print the findings. Exit 0: nothing odd; 1: something is; 2: there is no such file."""
     place = store_in(path) or path
     if not place.is_file():
         say(f"there is no {path / next(_places()) if path.is_dir() else path}")
@@ -54,7 +54,7 @@ def examine(path: Path, system: str | None = None, now_ms: int | None = None) ->
 
 
 def examine_folder(folder: Path, now_ms: int | None = None) -> int:
-    """The same of a folder of `relay`, which an agent may have made before there is a ledger."""
+    """The same for a folder of `relay`, which an agent may have made before there is a ledger."""
     if (folder / CONTRACTS["relay"].store).is_file():
         return examine(folder, "relay", now_ms)
     if not (folder / "agents").is_dir():
@@ -64,13 +64,13 @@ def examine_folder(folder: Path, now_ms: int | None = None) -> int:
 
 
 def store_in(path: Path) -> Path | None:
-    """The file of a bus that this is, or this folder holds."""
+    """The database of a bus: this file, or the one in this folder."""
     places = [path / place for place in _places()] if path.is_dir() else [path]
     return next((place for place in places if place.is_file()), None)
 
 
 def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -> Findings:
-    """Of a database, and of what lies beside it."""
+    """The findings of a database, and of the files beside it."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     found: list[str] = []
     noted: list[str] = []
@@ -86,7 +86,7 @@ def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -
                     try:
                         told += look(db, path.parent, now_ms)
                     except sqlite3.OperationalError:
-                        if not other_schema:  # what is missing was said; the rest can still be looked at
+                        if not other_schema:  # the missing parts were told; the rest can still be looked at
                             raise
     except sqlite3.DatabaseError as error:
         found.append(f"it cannot be read as an SQLite database: {error}")
@@ -94,12 +94,12 @@ def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -
 
 
 def in_server(url: str, creds: str | None) -> Findings:
-    """Of the JetStream there. Raises jetstream.Unreachable."""
+    """The findings of the JetStream there. Raises jetstream.Unreachable."""
     return Findings(url, "as the JetStream of a timeline bus", *jetstream.look(url, creds))
 
 
 def in_files(folder: Path, now_ms: int | None = None) -> Findings:
-    """Of agents' files without a ledger."""
+    """The findings of agents' files without a ledger."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     found: list[str] = []
     with closing(sqlite3.connect(":memory:")) as db:
@@ -110,7 +110,7 @@ def in_files(folder: Path, now_ms: int | None = None) -> Findings:
 
 
 def _copy(path: Path, folder: Path) -> closing[sqlite3.Connection]:
-    """As of one moment, though others write meanwhile: SQLite's own backup. What it cannot read is copied as it is."""
+    """As of one moment, even while others write: SQLite's own backup. A file that it cannot read is copied as it is."""
     if not _backed_up(path, folder / path.name):
         for name in (path.name, f"{path.name}-wal"):
             if (path.parent / name).exists():
@@ -140,7 +140,7 @@ def _tables(db: sqlite3.Connection) -> set[str]:
 
 
 def _system_of(db: sqlite3.Connection) -> str:
-    """The system that the file has most tables of: it may have lost one, or be called anything."""
+    """The system most of whose tables the file has: it may have lost one, or have any name."""
 
     def shared(name: str) -> int:
         with closing(sqlite3.connect(":memory:")) as seed:
@@ -159,7 +159,7 @@ def _health(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _schema(db: sqlite3.Connection, schema: str) -> Iterator[str]:
-    """Tables and indexes that the seed has and the file lacks, or has with other columns. More of them is allowed."""
+    """Tables and indexes that the seed has and the file lacks, or has with other columns. More of them are allowed."""
     with closing(sqlite3.connect(":memory:")) as seed:
         seed.executescript(schema)
         wanted = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"

@@ -1,8 +1,8 @@
-"""`busproof doctor --bus nats://HOST:PORT`: what is odd in the JetStream of a `timeline` bus.
+"""`busproof doctor --bus nats://HOST:PORT`: the oddities of a `timeline` bus's JetStream.
 
 The stream is read once, by an ordered consumer that the server forgets again, into the tables that a `timeline.db` has;
-what looks at a file then looks at it. Of the server itself: what it would delete, has deleted or has lost, and work
-that nobody fetches.
+the looks at a file then look at it. The server itself is checked for messages that it would delete, has deleted or has
+lost, and for work that nobody fetches.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def server_of(spec: str) -> tuple[str, str | None] | None:
 
 
 def look(url: str, creds: str | None) -> tuple[list[str], list[str]]:
-    """What is odd, and what is worth a note. Raises Unreachable."""
+    """The oddities, and the notes. Raises Unreachable."""
     try:
         import nats
     except ImportError as error:
@@ -65,7 +65,7 @@ def look(url: str, creds: str | None) -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory(prefix="busproof-") as folder, closing(sqlite3.connect(f"{folder}/copy.db")) as db:
         db.row_factory = sqlite3.Row
         db.executescript(CONTRACTS["timeline"].tables)
-        db.executescript(_TABLE)  # without its constraints: what stands twice is for a look to say
+        db.executescript(_TABLE)  # without its constraints: a look is to report the things that stand twice
         try:
             info, consumers, strange = asyncio.run(_read(url, creds, db))
         except (nats.errors.Error, OSError, TimeoutError) as error:
@@ -81,14 +81,14 @@ async def _read(url: str, creds: str | None, db: sqlite3.Connection) -> tuple[St
     import nats
 
     async def ignore(_: Exception) -> None:
-        """Whoever asked is told."""
+        """The caller is told."""
 
     connection = await nats.connect(
         url,
         user_credentials=creds,
         connect_timeout=3,
         allow_reconnect=False,
-        max_reconnect_attempts=1,  # of the first connection, too: 60, two seconds apart, where nothing is said
+        max_reconnect_attempts=1,  # of the first connection, too: 60, two seconds apart, if nothing is said
         reconnect_time_wait=0,
         error_cb=ignore,
     )
@@ -127,7 +127,7 @@ async def _copy(jetstream: JetStreamContext, db: sqlite3.Connection) -> int:
 
 
 def _chained(message: Msg, end: dict[str, Any] | None) -> dict[str, Any]:
-    """A message's row: as its sender recorded it; one that knows only the subjects is chained by whoever reads."""
+    """A message's row, as its sender recorded it; if the sender knows only the subjects, it is chained here."""
     headers = message.headers or {}
     _, name, submission, kind, *_ = message.subject.split(".")
     row = {
@@ -161,7 +161,7 @@ def _origin(row: dict[str, Any]) -> tuple[str | None, int | None]:
 
 
 def _token(name: str) -> str:
-    """As a dimension stands in a subject."""
+    """In the form that a dimension has in a subject."""
     return quote(name, safe="~-_").replace(".", "%2E")
 
 

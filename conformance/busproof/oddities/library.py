@@ -1,8 +1,8 @@
 """Which SQLite wrote a file last, and whether that version can lose committed pages when a log is reset.
 
 The fault: a checkpoint that begins while another connection's commit starts the log anew may write an old figure into
-the index of the log, and the next checkpoint then leaves out what was committed since. It is there from 3.7.0 to 3.51.2
-but for two repaired branches. `python -m buschaos.walreset` shows it on the SQLite of this Python.
+the index of the log, and the next checkpoint then leaves out later commits. It is there from 3.7.0 to 3.51.2
+except in two repaired branches. `python -m buschaos.walreset` shows it on the SQLite of this Python.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def resets_wrongly(version: Version) -> bool:
 
 
 def parsed(text: str) -> Version:
-    """Of what `sqlite_version()` says."""
+    """The version in the form that `sqlite_version()` tells."""
     major, minor, patch, *_ = map(int, text.split("."))
     return major, minor, patch
 
 
 def is_database(path: Path) -> bool:
-    """Does it begin as one?"""
+    """Does it begin like one?"""
     return _header(path).startswith(_MAGIC)
 
 
@@ -57,7 +57,7 @@ def writer(path: Path) -> Version | None:
 
 
 def warnings(paths: Iterable[Path]) -> Iterator[str]:
-    """One for each version with the fault among what wrote these files, and the library of this Python."""
+    """One for each version with the fault among the writers of these files and the library of this Python."""
     found = {version: f"{path.name} was last written by" for path in paths if (version := writer(path))}
     found.setdefault(sqlite3.sqlite_version_info[:3], "this Python has")
     for version, who in found.items():

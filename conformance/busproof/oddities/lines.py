@@ -1,4 +1,4 @@
-"""What is odd in an export: a file of JSON Lines that only grows, in which each number stands once and they rise."""
+"""The oddities of an export: a file of JSON Lines that only grows, in which each number stands once and they rise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from busproof.oddities.common import some
 
 
 def numbered(path: Path, key: str, *, is_shared: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines that have this number. The last one may be on its way; of a shared file the rest is others' business.
+    """The lines that have this number. The last may be on its way; a shared file's other lines are others' business.
 
-    ValueError where a line of ours is none.
+    ValueError if a line of ours is none.
     """
     with path.open("rb") as file:
         for place, line in enumerate(file, 1):

@@ -1,4 +1,4 @@
-"""What is odd in a folder of `relay`: what no agent and no orchestrator should have left there.
+"""The oddities of a folder of `relay`: things that no agent and no orchestrator should have left there.
 
 An agent's files are judged as an orchestrator would judge them, without one; and the ledger against the tree.
 """
@@ -29,7 +29,7 @@ def _permissions(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[
 
 
 def _names(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Agents and files are called as they must be (3.3, 5.3)."""
+    """Agents and files have valid names (3.3, 5.3)."""
     for path in _entries(folder / "agents"):
         if path.is_symlink():
             yield f"agents/{path.name} is a symbolic link: no orchestrator follows it"
@@ -52,7 +52,7 @@ def _kinds(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
 
 
 def _contents(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """What waits in an outbox is a whole message (3.2)."""
+    """A file that waits in an outbox is a whole message (3.2)."""
     for path in _messages(folder):
         is_what = path.lstat()
         if not stat.S_ISREG(is_what.st_mode) or now_ms - is_what.st_mtime_ns // 1_000_000 < SETTLE_MS:
@@ -121,7 +121,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _messages(folder: Path) -> list[Path]:
-    """What ends in .msg in the outboxes, whatever it is."""
+    """All entries of the outboxes that end in .msg, of any kind."""
     homes = [path for path in _entries(folder / "agents") if path.is_dir() and not path.is_symlink()]
     outboxes = [home / "outbox" for home in homes if not (home / "outbox").is_symlink()]
     return [path for outbox in outboxes for path in _entries(outbox) if re.search(r"\.msg$", path.name)]

@@ -1,4 +1,4 @@
-"""What is odd in a record of `timeline`: a chain that does not hold, heads and forks that stand on nothing.
+"""The oddities of a record of `timeline`: a chain that does not hold, heads and forks that stand on nothing.
 
 Names stand as tokens there, and are shown so.
 """
@@ -75,7 +75,7 @@ _FAULTS = {
 
 
 def _waiting(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Work that was handed out, is overdue, and that nobody has asked for since."""
+    """Work that was handed out, is overdue, and has not been asked for since."""
     query = "SELECT consumer, count(*) AS held FROM deliveries WHERE visible_at_us < ? GROUP BY consumer"
     for row in db.execute(query, (now_ms * 1_000 - HOUR_US,)):
         yield f"{row['held']} messages of consumer {row['consumer']} are overdue for more than an hour: has it workers?"

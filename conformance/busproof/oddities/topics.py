@@ -1,6 +1,6 @@
-"""What is odd in the database of `topics`: a message's number, a reader's place and a name are each kept apart.
+"""The oddities of the database of `topics`: a message's number, a reader's place and a name are each kept apart.
 
-Whoever shares the file may have tables of their own beside the seed's, and indexes under their own names.
+Other programs on the file may have tables of their own beside the seed's, and indexes under their own names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from busproof.oddities.common import back_in_time, some
 
 DAY_S = 24 * 60 * 60
-# In seconds it is the year 5138; in milliseconds 1973.
+# In seconds this is the year 5138, in milliseconds 1973.
 SECONDS_MAX = 100_000_000_000
 
 
@@ -23,7 +23,7 @@ def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
 
 
 def _unique(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Under whatever name. Without them two servers store one number, or one retried message, twice."""
+    """Under any name. Without them two servers store one number, or one retried message, twice."""
     indexes = [row[0] for row in db.execute("SELECT name FROM pragma_index_list('messages') WHERE \"unique\"")]
     there = {tuple(row[0] for row in db.execute("SELECT name FROM pragma_index_info(?)", (i,))) for i in indexes}
     for columns in (("topic_id", "seq"), ("topic_id", "sender", "client_message_id")):
@@ -109,7 +109,7 @@ _FAULTS = {
 
 
 def _backlog(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Who has something to read on an open topic, and did not look for a day."""
+    """Readers that have unread messages on an open topic and did not look for a day."""
     now_s = now_ms / 1000
     for row in db.execute(_UNREAD, {"day_ago": now_s - DAY_S}):
         days = (now_s - row["updated_at"]) / DAY_S
@@ -137,7 +137,7 @@ def _one_name(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str
 
 
 def _replies(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """Some servers do not look whether there is such a message."""
+    """Some servers do not check whether there is such a message."""
     query = (
         "SELECT message_id FROM messages AS m WHERE reply_to IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM messages AS o WHERE o.message_id = m.reply_to AND o.topic_id = m.topic_id)"

@@ -1,4 +1,4 @@
-"""What is odd in a bus.db of `worker`, and in the blobs and the export beside it."""
+"""The oddities of a bus.db of `worker`, and of the blobs and the export beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _deaf_agents(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[
 
 
 def _numbers(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
-    """A seq is given once, from 1 up, and neither cursor nor export is beyond."""
+    """Each seq is given once, from 1 up, and neither cursor nor export is beyond."""
     for what, query in _NUMBERS.items():
         if found := [row[0] for row in db.execute(query)]:
             yield f"{what}: {some(found)}"
@@ -48,7 +48,7 @@ def _export(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
         return
     yield from odd_lines(path, "seq")
     ids = dict(db.execute("SELECT seq, id FROM messages").fetchall())
-    with suppress(ValueError):  # that was told
+    with suppress(ValueError):  # that was already told
         if others := [seq for seq, told in numbered(path, "seq") if ids.get(seq, told.get("id")) != told.get("id")]:
             yield f"seqs under which bus.jsonl has another message: {some(others)}"
 

@@ -1,7 +1,7 @@
 """The adapter protocol: JSON-RPC 2.0, one object a line, UTF-8, over stdin and stdout.
 
 This package is the only source of the wire: the JSON Schemas and `docs/protocol.md` are generated from it.
-Method names and fields are the seeds' own, one module a system.
+Method names and fields are the seeds' own, one module per system.
 
 One process is one session of one agent's program. `hello` comes first and negotiates; `open` binds the session to a
 store (a folder that many sessions share) and may come again with another store, so that a warm process serves many
@@ -47,7 +47,7 @@ __all__ = [
     "ToolServer",
 ]
 
-# Every system that there is to judge, by name, in the order of the seeds. `busproof.systems` binds the rest to them.
+# Every system that can be judged, by name, in the order of the seeds. `busproof.systems` binds the rest to them.
 CONTRACTS: dict[str, Contract] = {
     made.system: made for made in (worker.CONTRACT, comms.CONTRACT, relay.CONTRACT, timeline.CONTRACT, topics.CONTRACT)
 }

@@ -1,4 +1,4 @@
-"""What all systems share: numbers, base models, and the methods that bind a session to a store."""
+"""The base of all systems: numbers, base models, and the methods that bind a session to a store."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Noun = Literal["log", "cursor", "lease", "presence", "blob", "route", "retry", "
 
 
 class Params(BaseModel):
-    """What the kit sends. Fields beyond these are refused by a strict IUT."""
+    """Data that the kit sends. A strict IUT refuses fields beyond these."""
 
-    model_config = ConfigDict(extra="forbid", defer_build=True)  # of hundreds of models a process needs a few
+    model_config = ConfigDict(extra="forbid", defer_build=True)  # a process needs only a few of hundreds of models
 
 
 class Reply(BaseModel):
-    """What the IUT answers. Fields beyond these are allowed and ignored."""
+    """Data that the IUT answers. Fields beyond these are allowed and ignored."""
 
     model_config = ConfigDict(extra="allow", defer_build=True)
 
     @classmethod
     def of(cls, answer: Any) -> Self:
-        """Of what a bus said, or pydantic's ValidationError. Threads may ask: only one of them builds the model."""
+        """A bus's answer as a model, or pydantic's ValidationError. Threads may ask: only one of them builds it."""
         if not cls.__pydantic_complete__:
             with _BUILDING:
                 cls.model_rebuild()
@@ -52,7 +52,7 @@ class HelloParams(Params):
 
 
 class HelloReply(Reply):
-    """What the implementation says of itself; what it does not declare is not applicable."""
+    """The implementation's statement about itself; anything that it does not declare is not applicable."""
 
     protocol: str = Field(description="the version chosen from those offered")
     name: str
@@ -67,7 +67,7 @@ class HelloReply(Reply):
 
 
 class OpenParams(Params):
-    """Bind the session to a store. The folder exists; the IUT creates what is missing in it."""
+    """Bind the session to a store. The folder exists; the IUT creates anything missing in it."""
 
     store: str = Field(description="absolute path of the folder that the agents share")
     options: dict[str, Any] = Field(
@@ -114,46 +114,46 @@ SESSION_METHODS = methods(
 
 @dataclass(frozen=True)
 class ToolServer:
-    """How a program that speaks MCP is a bus of a system: what `hello` would say is seen from outside."""
+    """How a program that speaks MCP is a bus of a system: the answer of `hello` is seen from outside."""
 
-    store_variable: str  # of the environment: where its database is
-    environment: Mapping[str, str]  # what a judged server should not do by itself
+    store_variable: str  # of the environment: names its database
+    environment: Mapping[str, str]  # switches off a judged server's acts of its own
     nouns: tuple[tuple[str, Noun], ...]  # tool → a noun that it is part of
     trial: tuple[str, Mapping[str, Any]]  # a call that makes the tables
-    version: tuple[str, str]  # a tool, and the field of its reply that says the package's version
+    version: tuple[str, str]  # a tool, and the field of its reply with the package's version
 
 
 @dataclass(frozen=True)
 class Contract:
-    """All that the outside of a system promises, as one value. A module of this package a system ends in one.
+    """All promises of a system to the outside, as one value. Each system has a module of this package that ends in one.
 
-    `columns` says for each method where the typed columns of a history stand (`busproof.history.Event`): a column has
-    places, of which the first that is there counts, such as `reply.id` before `params.message.id`.
+    `columns` says for each method where the typed columns of a history are (`busproof.history.Event`): a column has
+    places, of which the first existing one counts, such as `reply.id` before `params.message.id`.
     """
 
     system: str
     methods: Mapping[str, Method]
-    features: Mapping[str, str]  # name → what it means
-    error_codes: Mapping[str, bool]  # the bool is what the reference promises in `definite`
+    features: Mapping[str, str]  # name → its meaning
+    error_codes: Mapping[str, bool]  # the bool is the reference's promise in `definite`
     profiles: Mapping[str, tuple[Noun, ...]]  # named sets of nouns that a bus may be held to
-    trials: Mapping[str, Mapping[str, Any]]  # what `doctor` calls, in this order: method → params
+    trials: Mapping[str, Mapping[str, Any]]  # the calls of `doctor`, in this order: method → params
     store: PurePosixPath  # the database in the store's folder
     tables: str  # the seed's own statements that make them
     reference: str  # the module that is the reference's program
     scheme: str = "exec"  # the door that the reference has; other than exec: the seed's own, and no adapter is needed
     columns: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     callers: tuple[str, ...] = ()  # parameters that say who calls
-    server: ToolServer | None = None  # where the seed's door is MCP
+    server: ToolServer | None = None  # if the seed's door is MCP
     participant: str = ""  # `module:class` of the kit's own session on such a store, loaded when it is asked for
-    package: str = "busproof"  # whose folder holds requirements/SYSTEM.toml and templates/SYSTEM/
+    package: str = "busproof"  # its folder holds requirements/SYSTEM.toml and templates/SYSTEM/
     types: tuple[type[BaseModel], ...] = ()  # of values that no field of a method names
-    options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → what it means
-    limits: Mapping[str, str] = field(default_factory=dict)  # of hello's, that the kit reads: name → what it means
+    options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → its meaning
+    limits: Mapping[str, str] = field(default_factory=dict)  # of hello, that the kit reads: name → its meaning
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
 
     @property
     def table_names(self) -> set[str]:
-        """Of the seed's tables."""
+        """The names of the seed's tables."""
         return set(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", self.tables))
 
     def page_of(self, method: str) -> str:

@@ -83,7 +83,7 @@ class ClaimMessageParams(Params):
 
 
 class ClaimMessageReply(Reply):
-    """claimed is false where it is not there, another's, expired, done, or in somebody's hands."""
+    """claimed is false if it is not there, another's, expired, done, or in somebody's hands."""
 
     claimed: bool
     delivery_count: int | None = Field(default=None, description="feature delivery_count")
@@ -102,13 +102,13 @@ class CompleteParams(Params):
 
 
 class CompleteReply(Reply):
-    """The delivery's status afterwards, where the bus tells it: done, failed or dead."""
+    """The delivery's status afterwards, if the bus tells it: done, failed or dead."""
 
     status: Literal["done", "failed", "dead"] | None = None
 
 
 class ResponseParams(Params):
-    """Answer a request. agent_id: who claimed a broadcast (C5)."""
+    """Answer a request. agent_id: the agent that claimed a broadcast (C5)."""
 
     original_message: dict[str, Any]
     response_payload: dict[str, Any]
@@ -182,7 +182,7 @@ class HealthBeatParams(Params):
 
 
 class HealthReply(Reply):
-    """The agent's row. Counters equal what the tables say (C12)."""
+    """The agent's row. Counters agree with the tables (C12)."""
 
     agent_id: str
     status: str
@@ -206,13 +206,13 @@ class RedriveLetterParams(Params):
 
 
 class RedriveLetterReply(Reply):
-    """redriven is false where it was not in the queue."""
+    """redriven is false if it was not in the queue."""
 
     redriven: bool
 
 
 class SendWithRetryParams(SendParams):
-    """send_message, again after base_delay × 2^n × jitter seconds where it fails."""
+    """send_message, again after base_delay × 2^n × jitter seconds if it fails."""
 
     max_attempts: int = 3
     base_delay: float = 1.0

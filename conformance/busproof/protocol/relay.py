@@ -28,7 +28,7 @@ RELAY_FEATURES = {
 
 
 class ScanReply(Reply):
-    """What one pass did. Rows of the ledger, unless said otherwise."""
+    """The results of one pass, in rows of the ledger unless said otherwise."""
 
     discovered: int = Field(description="files that were new")
     completed: int = Field(description="messages that are done, archived ones included")
@@ -72,7 +72,7 @@ class AuditReply(Reply):
 
 
 class RelayDump(Reply):
-    """The ledger: the seed's four tables, and what a bus keeps beside them."""
+    """The ledger: the seed's four tables, and the bus's own tables beside them."""
 
     messages: list[dict[str, Any]]
     agents: list[dict[str, Any]]

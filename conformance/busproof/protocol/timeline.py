@@ -31,7 +31,7 @@ TIMELINE_FEATURES = {
 
 
 class Dimensions(Params):
-    """What every key has."""
+    """The base of every key."""
 
     model_config = ConfigDict(frozen=True)
     timeline: str
@@ -125,7 +125,7 @@ class SubjectReply(Reply):
 
 
 class SubjectParams(Params):
-    """A subject as it stands on the wire. INVALID_ARGUMENT for what no key is written as."""
+    """A subject as it stands on the wire. INVALID_ARGUMENT for a text that no key is written as."""
 
     subject: str
 
@@ -144,14 +144,14 @@ class FilterParams(Params):
 
 
 class MatchParams(Params):
-    """Is the key meant by the filter?"""
+    """Does the filter match the key?"""
 
     filter: dict[str, Any]
     key: dict[str, Any]
 
 
 class MatchReply(Reply):
-    """Whether."""
+    """The answer."""
 
     matches: bool
 
@@ -175,7 +175,7 @@ class SentReply(Reply):
 
 
 class ReplyParams(KeyParams):
-    """Answer the request with this key; what answers is sent to its one reply key."""
+    """Answer the request with this key; the answer is sent to its one reply key."""
 
     payload: Any = None
     state: Any = Field(default=None, description="of the agent, any JSON value; its hash goes with the result")
@@ -219,7 +219,7 @@ class FetchReply(Reply):
 
 
 class DeliveryParams(Params):
-    """What fetch gave."""
+    """A delivery from fetch."""
 
     delivery: str
 
@@ -228,7 +228,7 @@ class DeliveryParams(Params):
 
 
 class CallParams(Params):
-    """What all calls have."""
+    """The parameters of all calls."""
 
     timeline: str
     submission: str
@@ -237,7 +237,7 @@ class CallParams(Params):
 
 
 class RunAgentParams(CallParams):
-    """Send invoke, wait for its complete. Error TIMEOUT: what was sent stays sent."""
+    """Send invoke, wait for its complete. Error TIMEOUT: the message stays sent."""
 
     harness: str
     runtime: str
@@ -245,7 +245,7 @@ class RunAgentParams(CallParams):
 
 
 class CallServiceParams(CallParams):
-    """Send request, wait for its response. Error TIMEOUT: what was sent stays sent."""
+    """Send request, wait for its response. Error TIMEOUT: the message stays sent."""
 
     agent: str
     service: str
@@ -255,7 +255,7 @@ class CallServiceParams(CallParams):
 
 
 class DelegateParams(CallParams):
-    """Send delegate, wait for the reply with its nonce. Error TIMEOUT: what was sent stays sent."""
+    """Send delegate, wait for the reply with its nonce. Error TIMEOUT: the message stays sent."""
 
     caller: str
     target: str
@@ -298,7 +298,7 @@ class StateParams(Params):
 
 
 class StateReply(Reply):
-    """Of the agent's newest complete or delegate-reply that the timeline sees; null: there is none."""
+    """The state of the agent's newest complete or delegate-reply that the timeline sees; null: there is none."""
 
     state: str | None
     number: int | None
@@ -320,7 +320,7 @@ class VerifyReply(Reply):
 
 
 class ReplayParams(Params):
-    """NOT_FOUND where nothing of the submission is seen."""
+    """NOT_FOUND if nothing of the submission is seen."""
 
     timeline: str
     submission: str
@@ -338,7 +338,7 @@ class ReplayReply(Reply):
 
 
 class ForkParams(Params):
-    """Begin `timeline` at the parent's message number `at`; 0: before its first. ID_CONFLICT where it exists."""
+    """Begin `timeline` at the parent's message number `at`; 0: before its first. ID_CONFLICT if it exists."""
 
     timeline: str = Field(description="the new one")
     submission: str

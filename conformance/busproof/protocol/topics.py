@@ -1,6 +1,6 @@
 """`topics`: seed 004, section 4. The methods are the ten tools of an MCP server; there is no other door.
 
-Of a reply, what the seed or a decision names is described; a server may say more.
+A reply is described as far as the seed or a decision names it; a server may say more.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class TopicJoinReply(TopicReply):
 
 
 class TopicPresenceParams(Params):
-    """Who synced lately."""
+    """The peers that synced lately."""
 
     topic_id: str
     window_seconds: int | None = None
@@ -173,7 +173,7 @@ class SearchResult(Reply):
 
 
 class MessagesSearchReply(Reply):
-    """What was degraded is said in warnings (B9)."""
+    """Warnings tell of degraded results (B9)."""
 
     results: list[SearchResult]
     warnings: list[dict[str, Any]] = []
@@ -246,7 +246,7 @@ TOPICS_METHODS = SESSION_METHODS | methods(
     ("sync", "log", None, SyncParams, SyncReply),
 )
 
-# All of the seed's errors come before anything is written; what a server calls otherwise promises nothing.
+# All of the seed's errors come before anything is written; an error of another name promises nothing.
 TOPICS_ERROR_CODES = {
     "TOPIC_NOT_FOUND": True,
     "TOPIC_CLOSED": True,

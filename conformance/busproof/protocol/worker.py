@@ -9,7 +9,7 @@ from pydantic import Field
 
 from busproof.protocol.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
-# Optional abilities inside a noun. A requirement row that `needs` one is not applicable where it is not declared.
+# Optional abilities inside a noun. A requirement row that `needs` one is not applicable if it is not declared.
 WORKER_FEATURES = {
     "seq": "publish returns the seq it was given",
     "publish_many": "several messages in one transaction",
@@ -48,7 +48,7 @@ class PublishParams(Params):
 
 
 class PublishReply(Reply):
-    """The message's id; its place in the log where the bus tells it."""
+    """The message's id; its place in the log if the bus tells it."""
 
     id: str
     seq: int | None = None
@@ -77,7 +77,7 @@ class PollParams(Params):
 
 
 class Delivered(Reply):
-    """A row of the log as a reader sees it. `payload` is resolved from the blob where it lives in one."""
+    """A row of the log as a reader sees it. `payload` is resolved from the blob if it lives in one."""
 
     seq: int
     id: str
@@ -94,7 +94,7 @@ class Delivered(Reply):
     )
 
 
-COLUMNS = tuple(name for name in Delivered.model_fields if name != "payload_error")  # of a row, wherever it is told
+COLUMNS = tuple(name for name in Delivered.model_fields if name != "payload_error")  # of a row, in any answer
 
 
 class PollReply(Reply):
@@ -111,7 +111,7 @@ class AckParams(Params):
 
 
 class AckReply(Reply):
-    """The cursor after the call, where the bus tells it."""
+    """The cursor after the call, if the bus tells it."""
 
     last_acked_seq: int | None = None
 
@@ -132,7 +132,7 @@ class ProcessLoopReply(Reply):
 
 
 class PollIntervalsParams(Params):
-    """What the adaptive loop would sleep after each poll; true: it found messages."""
+    """The pauses of the adaptive loop after each poll; true: it found messages."""
 
     polls: list[bool]
 
@@ -151,7 +151,7 @@ class ClaimParams(Params):
 
 
 class ClaimReply(Reply):
-    """claimed is false only where somebody, the caller included, holds a live claim (W8, W9)."""
+    """claimed is false only if somebody, the caller included, holds a live claim (W8, W9)."""
 
     claimed: bool
     token: int | None = Field(default=None, description="fencing token (feature fencing)")
@@ -159,7 +159,7 @@ class ClaimReply(Reply):
 
 
 class HolderParams(Params):
-    """Renew or release by the holder; a token, where given, must be the one of the latest grant."""
+    """Renew or release by the holder; a token, if given, must be the one of the latest grant."""
 
     task_id: str
     agent_id: str
@@ -167,14 +167,14 @@ class HolderParams(Params):
 
 
 class RenewReply(Reply):
-    """renewed is false where the caller no longer holds the claim."""
+    """renewed is false if the caller no longer holds the claim."""
 
     renewed: bool
     lease_until_ms: int | None = None
 
 
 class ReleaseReply(Reply):
-    """released is false where there was nothing of the caller's to release."""
+    """released is false if there was nothing of the caller's to release."""
 
     released: bool | None = None
 
@@ -244,7 +244,7 @@ class SearchParams(Params):
 
 
 class ArchiveReply(Reply):
-    """How many messages left the log, and the seq up to which."""
+    """The number of messages that left the log, and the seq up to which."""
 
     archived: int
     below_seq: int | None = None
@@ -285,7 +285,7 @@ class RedriveParams(Params):
 
 
 class RedriveReply(Reply):
-    """redriven is false where it was not in the dead letters."""
+    """redriven is false if it was not in the dead letters."""
 
     redriven: bool
 
@@ -350,7 +350,7 @@ WORKER_METHODS = SESSION_METHODS | methods(
     ("dump", None, "dump", Empty, DumpReply),
 )
 
-# Error codes of `worker`. The bool is what the reference promises in `definite`.
+# Error codes of `worker`. The bool is the reference's promise in `definite`.
 WORKER_ERROR_CODES = {
     "INVALID_ARGUMENT": True,
     "ID_CONFLICT": True,

@@ -39,7 +39,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def _shown(report: Report) -> Any:
-    """A row of the report with what the page shows beside it."""
+    """A row of the report, with the page's additions."""
     known = catalogue(report.header["system"])
     return lambda row: {
         **row,
@@ -65,7 +65,7 @@ def _by_row(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _matrix(rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
-    """Noun → how many of its rows came out how; a row counts once, by its worst fleet. `rows` are the worst first."""
+    """Noun → the number of its rows by outcome; a row counts once, by its worst fleet. `rows` are the worst first."""
     found: dict[str, Counter[str]] = {}
     seen: set[str] = set()
     for row in rows:

@@ -9,7 +9,7 @@ from busproof.report.lines import Report
 
 
 def write(report: Report, path: Path) -> None:
-    """could-not-run and inconclusive are errors, because what did not run is never green."""
+    """could-not-run and inconclusive are errors, because a row that did not run is never green."""
     suite = ET.Element("testsuite", name=f"busproof {report.header['system']}", tests=str(len(report.rows)))
     counts = {"failures": 0, "errors": 0, "skipped": 0}
     known = set(report.footer["known_failed"])

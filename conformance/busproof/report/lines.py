@@ -19,7 +19,7 @@ EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 
 
 class ReportError(ValueError):
-    """The file is no report, or is not what it says of itself."""
+    """The file is no report, or contradicts its own figures."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def write(path: Path, header: dict[str, Any], results: list[RowResult]) -> Repor
 
 
 def load(path: Path) -> Report:
-    """Read a report and recompute its footer. Raises ReportError where they differ."""
+    """Read a report and recompute its footer. Raises ReportError if they differ."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         parsed = [json.loads(line) for line in lines]

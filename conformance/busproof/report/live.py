@@ -1,9 +1,9 @@
 """`busproof check` while it runs: rows decided, failures as they come, and how many items are done.
 
-How long the rest will take is not told: items are of a second and of a minute, and estimates misled.
+The time left is not told: items take a second or a minute, and estimates misled.
 
-The view reads what the run leaves in OUT/parts, so it needs no channel to pytest. At a terminal it is one line that
-moves, above it each row that broke; in a pipe only the rows that broke are told, and how far it is once a minute.
+The view reads the files that the run leaves in OUT/parts, so it needs no channel to pytest. At a terminal it is one
+line that moves, below each row that broke; in a pipe it tells only the rows that broke, and its progress once a minute.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import IO, Any
 
 from busproof.words import one_line
 
-DECIDED = ("fail", "warn", "pass")  # the worst first; what one item could not decide another one may
+DECIDED = ("fail", "warn", "pass")  # the worst first; another item may decide a row that one could not
 TELL_S = 60.0  # how often a pipe hears how far the run is
 LONG_S = 5.0  # without another item: those that are played are long
 
 
 class Live:
-    """The view of one run. `look()` reads what is new; use it as a context."""
+    """The view of one run. `look()` reads new parts; use it as a context."""
 
     def __init__(self, parts: Path, items: int, *, out: IO[str] | None = None, quiet: bool = False) -> None:
         self._parts, self._items, self._quiet = parts, items, quiet

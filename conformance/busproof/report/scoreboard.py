@@ -1,4 +1,4 @@
-"""The scoreboard: judged buses side by side, a table a system, and a page for each of them, all from their reports."""
+"""The scoreboard: judged buses side by side, a table per system, a page for each bus, all from their reports."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _way(header: dict[str, Any]) -> str:
 
 
 def _held(report: Report, noun: str) -> str:
-    """`held of decided`, by row: of a row on several fleets the worst counts."""
+    """`held of decided`, by row: for a row on several fleets the worst counts."""
     outcomes: dict[str, set[str]] = {}
     for row in report.rows:
         if row["requirement"].split(".")[1] == noun and row["outcome"] != "not-applicable":

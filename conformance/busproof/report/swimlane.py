@@ -1,7 +1,7 @@
 """The operations of a failure as a picture: a lane for each session, time from left to right, in SVG.
 
 An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows;
-what runs beside what is seen at once. A kill is a bar of its own; a lease that was granted is a line below its claim,
+concurrent operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim,
 with the time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment.
 """
 
@@ -18,7 +18,7 @@ Event = dict[str, Any]
 
 
 def picture(events: list[Event]) -> Markup:
-    """An <svg>; empty without events. What a bus says in it is escaped."""
+    """An <svg>; empty without events. A bus's words in it are escaped."""
     if not events:
         return Markup("")
     sessions = list(dict.fromkeys(_session(event) for event in events))

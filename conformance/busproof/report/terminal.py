@@ -1,4 +1,4 @@
-"""The report for a terminal: the verdict, what broke with its evidence, and what to do next."""
+"""The report for a terminal: the verdict, the broken rows with their evidence, and the next steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from busproof.words import one_line, printable
 WIDTH = 100
 IDS_SHOWN = 24
 WARN_LINES = 5  # of a warning; the report has all of it
-IN_LINES = (CORPUS, "explore")  # whose words of a difference are lines of ours, with what the bus said escaped
+IN_LINES = (CORPUS, "explore")  # their words of a difference are lines of ours, with the bus's words escaped
 _COLOURS = {
     "invalid": "31",
     "fail": "31",
@@ -35,7 +35,7 @@ SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that 
 def render(report: Report, out: IO[str] | None = None, *, report_path: str = "", brief: bool = False) -> None:
     """Print it; `brief`: without the evidence.
 
-    Colours only for a terminal without NO_COLOR. What the bus said has none, and no lines of its own.
+    Colours only for a terminal without NO_COLOR. The bus's words have none, and no lines of their own.
     """
     report = Report(_told(report.header), [_row(row) for row in report.rows], _told(report.footer))
     out = out or sys.stdout
@@ -80,7 +80,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
 def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The rows that did not hold, those with the same evidence together: one fault of a bus breaks many rows.
 
-    What already shows on the bus alone is not told again for the mixed fleet.
+    A row that already shows on the bus alone is not told again for the mixed fleet.
     """
     alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -100,7 +100,7 @@ def _same_cause(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its texts fit for a terminal; only what the kit itself wrote in lines has lines."""
+    """A row with its texts fit for a terminal; only texts that the kit itself wrote in lines have lines."""
     told: dict[str, Any] = _told(row)
     if row["check"] in IN_LINES and row["outcome"] != "warn":
         told["why"] = printable(row["why"])
@@ -151,13 +151,13 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
 
 
 def not_asked(header: dict[str, Any]) -> str:
-    """What the corpus did not ask of this bus, by method: a verdict says nothing of it. Empty where it asked all."""
+    """The calls that the corpus left out here, by method: a verdict says nothing of them. Empty if there are none."""
     told = ", ".join(f"{method} {count:,}" for method, count in header.get("not_asked", {}).items())
     return f"not asked: {told}" if told else ""
 
 
 def _undeclared(header: dict[str, Any]) -> str:
-    """What the bus could declare and does not."""
+    """The nouns and features that the bus could declare and does not."""
     contract, hello = CONTRACTS[header["system"]], header["hello"]
     declared = {*hello["nouns"], *hello["features"]}
     missing = [name for name in (*contract.profiles["full"], *contract.features) if name not in declared]

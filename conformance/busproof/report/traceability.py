@@ -1,4 +1,4 @@
-"""The traceability page: sentence → row → check → what a real run said."""
+"""The traceability page: sentence → row → check → the result of a real run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from busproof.runner import WORST_FIRST
 
 
 def page(report: Report) -> str:
-    """Markdown, one table a noun."""
+    """Markdown, one table per noun."""
     system, hello = report.header["system"], report.header["hello"]
     outcome: dict[str, str] = {}
     for result in report.rows:

@@ -1,4 +1,4 @@
-"""What the workloads of all systems share: a plan of phases, and threads that play it."""
+"""The base of all systems' workloads: a plan of phases, and threads that play it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Plan = list[list[list[Step]]]  # phase → session → steps
 
 @dataclass(frozen=True)
 class Workload:
-    """What a system plays: the agents' names, one a session; the plan; a step; and the last look."""
+    """The parts that a system plays: the agents' names, one for each session; the plan; a step; and the last look."""
 
     agents: tuple[str, ...]
     draw: Callable[[int, int, set[str]], Plan]

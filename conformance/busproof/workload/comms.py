@@ -13,7 +13,7 @@ from busproof.workload.common import PHASES, Plan, Step, Workload, quiet
 NAMES = tuple(f"agent-{number:02}" for number in range(16))
 AGENTS = NAMES + NAMES[:4]
 CHANNELS = ("general", "general", "urgent", "reviews")
-TTL_S = 3600  # told, because how long a message lives that does not say so is the bus's choice (C13)
+TTL_S = 3600  # told, because without it the bus chooses how long a message lives (C13)
 ERROR_SHARE, ABANDON_SHARE = 0.25, 0.05
 
 
@@ -48,7 +48,7 @@ def _step(rng: random.Random, kind: str) -> Step:
             "ttl_seconds": TTL_S,
         }
         if rng.random() < 0.9:
-            # Mostly to those who have two processes: there claims meet.
+            # Mostly to agents with two processes: there claims meet.
             params["to_agent"] = rng.choice(NAMES[:4] if rng.random() < 0.6 else NAMES)
         return Step("send_message", params)
     if kind == "work":

@@ -1,7 +1,7 @@
 """The plan for `relay`: bursts of messages that six agents write at once, and a pass of the orchestrator after each.
 
 One session is the orchestrator. The agents are processes of the history too: a `send` begins when its file is written
-and ends with the pass after it, with its row's id as its seq; whatever that pass did, the message must not be lost.
+and ends with the pass after it, with its row's id as its seq; no matter the pass, the message must not be lost.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _to(rng: random.Random, sender: str) -> list[str]:
 
 
 def play_step(session: Session, step: Step, rng: random.Random) -> None:
-    """Files written at once by all, then one pass, which ends what it has entered."""
+    """Files written at once by all agents, then one pass, which ends the sends that it has entered."""
     store = session.door.store
     assert store is not None
     with closing(RelayHand(store)) as hand:
@@ -75,12 +75,12 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
 
 
 def _ledger(session: Session, hand: RelayHand, has_tables: bool) -> dict[str, Any]:
-    """As its tables say or, on a bus that has no such tables, as the bus tells it."""
+    """The ledger in its tables or, on a bus that has no such tables, as the bus tells it."""
     return hand.ledger() if has_tables else session.door.call("dump", {})
 
 
 def _send(session: Session, store: Path, message: dict[str, Any]) -> tuple[dict[str, Any], int, Any]:
-    """Record that an agent sends; gives its parameters, its process, and what writes the file."""
+    """Record that an agent sends; gives its parameters, its process, and the function that writes the file."""
     agent, number = message["agent"], message["number"]
     now_ms = T0_MS if session.now_ms is None else session.now_ms
     stem = f"{now_ms * MS + number}-{number:08x}"
@@ -98,7 +98,7 @@ def _send(session: Session, store: Path, message: dict[str, Any]) -> tuple[dict[
 
 
 def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
-    """The final state: what the ledger says of outboxes, and what stands in the inboxes, as its readers find it."""
+    """The final state: the ledger's rows of outboxes, and the content of the inboxes, as their readers find it."""
     try:
         first.call("scan")
     except DoorError:
@@ -106,7 +106,7 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
     with closing(RelayHand(store)) as hand:
         ledger = _ledger(first, hand, "sqlite" in nouns)
         rows = [row for row in ledger["messages"] if row["direction"] == "outbox"]
-        names = {str(row["message_id"]): _sent_as(row) for row in rows}  # what the bus calls a message, and what we do
+        names = {str(row["message_id"]): _sent_as(row) for row in rows}  # the bus's name for a message, and ours
         messages = [{"lane": f"outbox {row['agent_name']}", "id": _sent_as(row), "seq": row["id"]} for row in rows]
         for folder in hand.folder()["agents"]:
             messages += [_delivered(folder["name"], one["data"], names) for one in folder["inbox"] if "data" in one]
@@ -116,12 +116,12 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
 
 
 def _sent_as(row: dict[str, Any]) -> str:
-    """The sender and the stem of its file, whatever the bus calls the message."""
+    """The sender and the stem of its file, under any name that the bus gives the message."""
     return f"{row['agent_name']}/{Path(row['file_path']).stem}"
 
 
 def _delivered(reader: str, data: bytes, names: dict[str, str]) -> dict[str, Any]:
-    """A copy, by the ID that its header tells; a copy without one is a message that nobody sent."""
+    """A copy, by the ID in its header; a copy without one is a message that nobody sent."""
     head = data.decode(errors="replace").partition("\n\n")[0].split("\n")
     told = [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
     return {

@@ -75,7 +75,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
 
 
 def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
-    """What the checks read at the end: the final state."""
+    """The input of the checks at the end: the final state."""
     if "dump" in nouns:
         quiet(first, "dump")
 

@@ -13,7 +13,7 @@ from busproof.workload.common import PHASES, Plan, Step, Workload
 
 AGENTS = ("ann", "ben", "cas", "dee", "eve", "fay")
 TOPICS = ("north", "south")
-# These acknowledge what they have done; the others let the cursor advance.
+# These acknowledge the messages they have handled; the others let the cursor advance.
 CAREFUL = ("ben", "eve")
 
 
@@ -62,8 +62,8 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
     except Refused as refusal:
         if refusal.code not in ("TOPIC_NOT_FOUND", "AGENT_NOT_JOINED"):
             raise
-        # The first step was refused, by a busy file say, or the name went to two topics. It is other rows that judge
-        # that; a session that gave up here would leave a history that says nothing.
+        # The first step was refused, by a busy file say, or the name went to two topics. Other rows judge that;
+        # a session that gave up here would leave a history that says nothing.
         _join(session, name)
 
 

@@ -76,7 +76,7 @@ def _message(rng: random.Random, name: str) -> dict[str, Any]:
 
 
 def play_step(session: Session, step: Step, rng: random.Random) -> None:
-    """One step of the plan; `read` polls and acknowledges what it got."""
+    """One step of the plan; `read` polls and acknowledges the messages that it got."""
     if step.op != "read":
         session.call(step.op, **step.params)
         return
@@ -89,7 +89,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
 
 
 def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
-    """What the checks read at the end: every reader's view, the export, the final state."""
+    """The input of the checks at the end: every reader's view, the export, the final state."""
     for session in sessions:
         if not session.retired:
             quiet(session, "poll", limit=10_000)
@@ -101,7 +101,7 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
 
 
 def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
-    """Record what bus.jsonl holds: the seq of each whole line, and whether anything else is in it."""
+    """Record the content of bus.jsonl: the seq of each whole line, and whether anything else is in it."""
     path = store / "bus.jsonl"
     data = path.read_bytes() if path.exists() else b""
     seqs, torn = [], bool(data) and not data.endswith(b"\n")

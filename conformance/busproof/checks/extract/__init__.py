@@ -1,4 +1,4 @@
-"""From the events of a history to the facts that its checks sort, a module a system."""
+"""From the events of a history to the facts that its checks sort, one module per system."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Sink", "Source", "extract", "extract_into"]
 
 
 class Sink(Protocol):
-    """Where facts go: into memory, or to disk."""
+    """The place where facts go: memory, or disk."""
 
     def add(self, fact: Fact, /) -> None:
         """Take one."""
 
     def restart(self, *streams: str) -> None:
-        """Forget what was of an earlier state."""
+        """Forget the facts of an earlier state."""
 
 
 def extract(events: Iterable[Event], source: Source) -> Facts:
@@ -32,7 +32,7 @@ def extract(events: Iterable[Event], source: Source) -> Facts:
 
 
 def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
-    """The same, into any sink but for the one row about all of it, which is returned."""
+    """The same, into any sink, except for the one row about all of it, which is returned."""
     reading = _Reading(source, sink)
     for found in calls(reading.seen(events)):
         if type(found) is Call:
@@ -51,7 +51,7 @@ class _Reading:
         self._following = Following(source.asks)
         self._is_whole, self._lines = False, 0
         self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
-        self._odd_rows: dict[str, list[Malformed]] = {}  # of those
+        self._odd_rows: dict[str, list[Malformed]] = {}  # the odd rows of those
         self._newest_ms = _NO_TIME
 
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
@@ -66,7 +66,7 @@ class _Reading:
     def take(self, call: Call) -> None:
         source, sink = self._source, self._sink
         at_ms, add, lacks = call.at_ms, sink.add, source.lacks
-        # The first clock.set is not on the clock that it sets.
+        # The first clock.set does not have the time of the clock that it sets.
         if at_ms > self._newest_ms and call.op != "clock.set":
             self._newest_ms = at_ms
         if call.is_malformed or (call.outcome == "ok" and source.has_wrong_number(call)):
@@ -93,7 +93,7 @@ class _Reading:
                 self._sink.add(self._following.of_row(fact))
 
     def about(self) -> About:
-        """When all is taken."""
+        """The row about all, once all is taken."""
         for rows in self._odd_rows.values():
             for row in rows:
                 self._sink.add(row)

@@ -19,7 +19,7 @@ TTL_S, TTL_URGENT_S = 3600, 300
 
 
 def of_call(call: Call) -> Iterator[Fact]:
-    """What one call tells."""
+    """The facts of one call."""
     op = call.op
     if op in SENDS:
         yield _appended(call)
@@ -108,7 +108,7 @@ def _hold(
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
-    """What one row of the final state tells."""
+    """The facts of one row of the final state."""
     if table in ("messages", "dead_letter_queue"):
         id_, is_dead = text(as_row(row).get("id")), table == "dead_letter_queue"
         if is_dead and id_ is not None:

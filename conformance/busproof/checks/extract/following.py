@@ -1,7 +1,7 @@
-"""Facts know what came before them: a read its reader's cursor, a message what had been told before it was sent.
+"""Facts know the state before them: a read its reader's cursor, a message the seq that was told before it was sent.
 
 Histories come in the order of time, so this costs a few numbers for each reader and lane, and saves every engine a
-search. An engine that looks at one fact alone can tell whether it follows what was there.
+search. An engine that looks at one fact alone can tell whether it follows the facts before it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RAISES_KEPT = 100
 
 
 class Following:
-    """What is known of each reader so far, and of attempts that nobody answered."""
+    """The knowledge of each reader so far, and of attempts that nobody answered."""
 
     def __init__(self, asks: frozenset[str]) -> None:
         self._asks = asks
@@ -25,7 +25,7 @@ class Following:
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
         self._lost: set[Reader] = set()
         self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
-        self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # what was told, by lane, by addressee
+        self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
 
@@ -42,7 +42,7 @@ class Following:
         self._line = None
 
     def of_call(self, facts: Iterable[Fact]) -> Iterator[Fact]:
-        """The facts of one call; a read comes after what it delivered."""
+        """The facts of one call; a read comes after the messages that it delivered."""
         read, last = None, None
         for fact in facts:
             kind = type(fact)
@@ -75,7 +75,7 @@ class Following:
         return read
 
     def _shown(self, read: Read) -> None:
-        """What it was due to show, and whether that joins what its reader had been shown."""
+        """The span that it had to show, and whether it joins the span that its reader had been shown."""
         start, upto = read.before, read.most
         if read.least is not None:
             start = read.least - 1 if start is None else min(start, read.least - 1)
@@ -111,7 +111,7 @@ class Following:
         reader = (jump.lane, jump.reader)
         if jump.is_back and jump.seq is not None:
             self._cursors[reader] = jump.seq
-        elif jump.is_back or self._asks:  # where acks alone move it, any other move is one to nobody knows where
+        elif jump.is_back or self._asks:  # where acks alone move it, any other move has an unknown target
             self._lost.add(reader)
 
     def of_row(self, fact: Fact) -> Fact:
@@ -122,9 +122,9 @@ class Following:
 
 
 class _Raised:
-    """By key the greatest number so far, and as it was at any event; events come in their order.
+    """The greatest number so far by key, and as it was at any event; events come in their order.
 
-    Of what was long ago only the number that came next is kept, so it may say more than there was, never less.
+    For the distant past only the number that came next is kept, so it may say more than there was, never less.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class _Raised:
                 raises[: RAISES_KEPT + 1] = [(-1, raises[RAISES_KEPT][1])]
 
     def by(self, key: Hashable, event: int) -> int | None:
-        """Before this event; None if there was no number."""
+        """The number before this event; None if there was none."""
         raises = self._raises.get(key)
         if raises is None:
             return None

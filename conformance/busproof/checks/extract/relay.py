@@ -1,4 +1,4 @@
-"""The facts of `relay`. Each outbox is a lane, whose seq is the ledger's; so is each inbox, which has none."""
+"""The facts of `relay`. Each outbox is a lane, with the ledger's seq; so is each inbox, without a seq."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def of_call(call: Call) -> Iterator[Fact]:
     sender = text(call.params.get("agent"))
     yield Appended(f"outbox {sender}", call.begin, call.end, call.outcome, None, id_, seq, sender, None, False, None)
     recipients = as_list(call.params.get("to"))
-    if len(recipients) > 1 and sender is not None:  # a broadcast: whether its sender gets it, a bus may choose
+    if len(recipients) > 1 and sender is not None:  # a broadcast: a bus may choose whether its sender gets it
         yield Appended(f"inbox {sender}", call.begin, call.end, "info", None, id_, None, sender, sender, False, None)
     for to in recipients:
         lane = f"inbox {text(to)}"

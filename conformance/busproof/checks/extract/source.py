@@ -1,4 +1,4 @@
-"""What a system says of how its facts are taken from a history, and the few ways to read a value that a bus chose."""
+"""A system's rules for taking facts from a history, and the few ways to read a value that a bus chose."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from busproof.checks.facts import Fact as Fact
 class Source:
     """How a system's facts are taken from calls and from the rows of states (list, row, its place in the list).
 
-    `needed`: columns that must be there in this system though the fact allows None.
-    `numbers`: by method, what its answer may leave out, and if not is a number.
+    `needed`: columns that must be there in this system, although the fact allows None.
+    `numbers`: by method, the answer's members that are numbers, if they are there.
     `asks`: methods whose calls ask to move the caller's cursor, in the lane "", to the seq that they name.
     """
 
@@ -32,11 +32,11 @@ class Source:
     _getters: dict[type[Fact], attrgetter[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def lacks(self, fact: Fact) -> bool:
-        """A column that must be there is not."""
+        """Is a column missing that must be there?"""
         kind = type(fact)
         getter = self._getters.get(kind)
         if getter is None:
-            # One more than is required, so that it is a tuple.
+            # One more than is required, so that the result is a tuple.
             getter = self._getters[kind] = attrgetter("__class__", *self.required(kind))
         return None in getter(fact)
 
@@ -45,7 +45,7 @@ class Source:
         return (*_declared(fact), *self.needed.get(fact, ()))
 
     def has_wrong_number(self, call: Call) -> bool:
-        """The answer holds something else where a number belongs."""
+        """Does the answer hold something else where a number belongs?"""
         reply = call.reply
         for name in self.numbers.get(call.op, ()):
             value = reply.get(name)
@@ -65,12 +65,12 @@ def number(value: Any) -> int | None:
 
 
 def text(value: Any) -> str | None:
-    """A string; of anything else its JSON, as Spark reads it."""
+    """A string; for anything else its JSON, as Spark reads it."""
     return value if type(value) is str or value is None else json.dumps(value, separators=(",", ":"))
 
 
 def first(*values: str | None) -> str | None:
-    """The first that is there."""
+    """The first that is not None."""
     for value in values:
         if value is not None:
             return value

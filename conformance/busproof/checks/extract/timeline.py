@@ -1,6 +1,6 @@
 """The facts of `timeline`. Each timeline is a lane; a fork's begins with the number after its fork point.
 
-A message is known by its key, and a delegation by its nonce, too: whoever tries a send again names the same message.
+A message is known by its key, and a delegation by its nonce, too: a repeated send names the same message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from busproof.checks.extract.source import Fact, Source, as_row, number, text
 from busproof.checks.facts import Appended, Stored
 
 BETWEEN = "\x1f"
-# All that any key has; those that a key lacks are empty in its message's name.
+# All dimensions of all keys; those that a key lacks are empty in its message's name.
 DIMENSIONS = (
     *("submission", "harness", "runtime", "agent", "service", "backend", "operation", "sequence", "caller", "target"),
     *("nonce", "agent_name"),
@@ -23,19 +23,19 @@ CALLS = {"run_agent": "invoke", "call_service": "request", "delegate": "delegate
 
 
 def of_call(call: Call) -> Iterator[Fact]:
-    """What one call tells."""
+    """The facts of one call."""
     key = _key(call)
     lane = text(key.get("timeline"))
     if lane is None:
         return
     name = name_of(key, call.params.get("nonce"))
-    # Of a call nobody is told whether it was sent, or where: it may have been answered from the record.
+    # Nobody is told whether a call was sent, or where: it may have been answered from the record.
     id_, seq = (None, None) if call.op in CALLS else (name, number(call.reply.get("number")))
     yield Appended(lane, call.begin, call.end, call.outcome, name, id_, seq, None, None, False, None)
 
 
 def _key(call: Call) -> Mapping[str, Any]:
-    """Of the message that it would append; empty where it appends none."""
+    """The key of the message that it would append; empty if it appends none."""
     if call.op in CALLS:
         return {**call.params, "type": CALLS[call.op]}
     if call.op == "fork":
@@ -48,13 +48,13 @@ def _key(call: Call) -> Mapping[str, Any]:
 
 
 def name_of(key: Mapping[str, Any], nonce: Any) -> str:
-    """What a message is known by: its type, every dimension after the timeline, and its nonce."""
+    """The name of a message: its type, every dimension after the timeline, and its nonce."""
     said = {**key, "nonce": key["nonce"] if key.get("nonce") is not None else nonce}
     return BETWEEN.join(text(said.get(name)) or "" for name in ("type", *DIMENSIONS))
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
-    """What one row of the final state tells."""
+    """The facts of one row of the final state."""
     if table == "messages":
         row = as_row(row)
         key = as_row(row.get("key"))

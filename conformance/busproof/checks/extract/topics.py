@@ -1,4 +1,4 @@
-"""The facts of `topics`. Each topic is a lane, and dense: its seq begins with 1 and leaves none out."""
+"""The facts of `topics`. Each topic is a lane, and dense: its seq begins with 1 and has no gaps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from busproof.checks.calls import Call
 from busproof.checks.extract.source import Fact, Source, as_list, as_row, flag, number, text
 from busproof.checks.facts import Appended, Delivered, Jump, Read, Stored
 
-ITEMS_MAX = 20  # where a sync does not say
+ITEMS_MAX = 20  # the default of a sync
 BETWEEN = "\x1f"
 
 
 def of_call(call: Call) -> Iterator[Fact]:
-    """What one call tells."""
+    """The facts of one call."""
     topic = text(call.params.get("topic_id"))
     if topic is None:
         return
@@ -34,7 +34,7 @@ def _cursor(call: Call) -> int | None:
 
 
 def _name(sender: str | None, key: str | None) -> str | None:
-    """What a sender calls a message: its client_message_id, which is the sender's own."""
+    """A sender's name for a message: its client_message_id, which is the sender's own."""
     return None if key is None else f"{sender}{BETWEEN}{key}"
 
 
@@ -79,7 +79,7 @@ def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
-    """What one row of the final state tells."""
+    """The facts of one row of the final state."""
     if table == "messages":
         row = as_row(row)
         topic, id_, seq, sender = (

@@ -17,7 +17,7 @@ POLL_LIMIT = 100
 
 
 def of_call(call: Call) -> Iterator[Fact]:
-    """What one call tells."""
+    """The facts of one call."""
     op, params, reply = call.op, call.params, call.reply
     if op == "publish":
         message = as_row(params.get("message"))
@@ -84,7 +84,7 @@ def _hold(call: Call, task: str) -> Hold:
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
-    """What one row of the final state, or of the last export, tells."""
+    """The facts of one row of the final state, or of the last export."""
     if table in ("messages", "archived"):
         row = as_row(row)
         is_own = text(row.get("type")) in OWN_TYPES
