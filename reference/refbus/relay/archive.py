@@ -38,7 +38,14 @@ class Archive:
             if error.errno not in tree.GONE:
                 self._store.troubles.add(path, error)
                 return False
+            self.doubt(agent)
         return True
+
+    def doubt(self, agent: str) -> None:
+        """A file of this agent is gone: it may have been moved by a process that was killed before it synced that."""
+        for date in self._dates() if self._store.is_power_safe else ():
+            with tree.folder(self._store.root, tree.ARCHIVE, date) as fd:
+                self._unsynced |= {(), (date,), (date, agent)} if tree.is_there(agent, fd) else set()
 
     def _moved(self, agent: str, name: str, outbox: int, path: str, stat: Stat) -> bool:
         """Move it. False where a link or file has the place of one of the archive's folders: the file is not gone then.

@@ -94,6 +94,7 @@ class Recovery:
     def _move(self, row: Row) -> bool:
         found = self._stat(row)
         if found is None or not found.is_as(row.stat):
+            self._archive.doubt(row.agent)
             return True
         return self._archive.move(row.agent, row.name, found)
 
