@@ -1,4 +1,4 @@
-"""A run of chaos: up to seven acts, each deciding the catalogue rows whose check is named after it.
+"""A run of chaos: up to eight acts, each deciding the catalogue rows whose check is named after it.
 
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
@@ -441,8 +441,8 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: boo
     if waits and act.counts["points held"] and not answered:
         act.undecided.append("the reader or its sender was refused at every place: nobody was seen to be woken")
     if spared:
-        act.notes.append(f"{spared} places more were not asked: who is not woken waits {WAITS_S} s at each")
-    act.notes.append(f"a peer waited for who stood still at {waited} points, and then {longest_ms} ms at most")
+        act.notes.append(f"{spared} places more were not asked: a reader that is not woken waits {WAITS_S} s at each")
+    act.notes.append(f"a peer waited for the process that stood still at {waited} points, and then {longest_ms} ms at most")
 
 
 def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:

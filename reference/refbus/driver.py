@@ -221,7 +221,7 @@ def _readable(value: object) -> str:
 
 
 class _Reference(Mapping[str, Any]):
-    """Our own buses, each imported when it is asked for: of four, a session serves one."""
+    """Our own buses, each imported when it is asked for: a session serves one."""
 
     CLASSES: ClassVar = {"worker": "WorkerBus", "comms": "CommsBus", "relay": "RelayBus", "timeline": "TimelineBus"}
 
