@@ -442,7 +442,9 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: boo
         act.undecided.append("the reader or its sender was refused at every place: nobody was seen to be woken")
     if spared:
         act.notes.append(f"{spared} places more were not asked: a reader that is not woken waits {WAITS_S} s at each")
-    act.notes.append(f"a peer waited for the process that stood still at {waited} points, and then {longest_ms} ms at most")
+    act.notes.append(
+        f"a peer waited for the process that stood still at {waited} points, and then {longest_ms} ms at most"
+    )
 
 
 def disk_full(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:

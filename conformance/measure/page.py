@@ -28,15 +28,16 @@ Written by `python conformance/measure/page.py` from the results beside it.
 [cosmic-ray](https://cosmic-ray.readthedocs.io) mutates the reference, with operators of ours for SQL, which a tool
 for Python sees as text. A *site* is a place and a family of operators; one mutant is drawn of each, so that one `+`
 does not count eleven times. A bus with one mutant is judged by `busproof check`, as a stranger's would be: the corpus
-first, then everything else. Play it again, or further: `tox run -e mutation`; a mutant that has a result is not judged again.
+first, then everything else. Play it again, or further: `tox run -e mutation`; a mutant that has a result is not judged
+again.
 
-*By the corpus* counts the mutants that died before any scenario was asked. *Broke down* is a mutant that gave no answer, or
-INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect* broke only rows where the
-specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are argued one by one below.
-An *open* mutant is not caught: by the corpus alone where its line says `left`, because the rest of `check` takes long and
-was not asked yet; so these scores are lower bounds. Faults that `check` does not play (errors of a disk, crashes, a NATS
-server that ends) can be put to `chaos`, which takes minutes each: *by chaos* counts the mutants that it found among those
-it was asked about. The *score* is that of `check` alone.
+*By the corpus* counts the mutants that died before any scenario was asked. *Broke down* is a mutant that gave no
+answer, or INTERNAL: easy to find, so the score is told without those, too (*of others*). A *dialect* broke only rows
+where the specification is silent: it is reported, and the verdict stays VALID. Equivalent mutants are argued one by one
+below. An *open* mutant is not caught: by the corpus alone where its line says `left`, because the rest of `check` takes
+long and was not asked yet; so these scores are lower bounds. Faults that `check` does not play (errors of a disk,
+crashes, a NATS server that ends) can be put to `chaos`, which takes minutes each: *by chaos* counts the mutants that it
+found among those it was asked about. The *score* is that of `check` alone.
 
 Each draw has a seed, and no site is drawn twice. The kit is mended after the survivors of a draw, which are then judged
 again. So only *at first* is unbiased: the score of a draw when it was asked for the first time (of seed 30 on that is
