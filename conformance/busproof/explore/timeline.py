@@ -313,10 +313,17 @@ class TimelineGenerator(Drawing):
         """A row, and other values for its columns."""
         one = self.r.choice(self.model.record)
         columns: dict[str, Any] = dict.fromkeys(("state", "previous", "hash"), self.r.choice("abcdef") * 64)
-        columns |= dict.fromkeys(("submission", "nonce", "type"), "tampered")
+        columns |= dict.fromkeys(("submission", "nonce"), "tampered")
+        columns |= {"submission": self._nearly(one.key["submission"])} if self.r.random() < 0.5 else {}
+        columns |= {"type": self._nearly(one.subject.split(".")[3]) if self.r.random() < 0.5 else "tampered"}
         columns |= {"subject": one.subject + "0", "payload": '"tampered"'}
         columns |= {"time_us": one.time_us + 1, "number": one.number + 10**6}
         return {"table": "messages", "timeline": one.key["timeline"], "number": one.number}, columns
+
+    def _nearly(self, text: str) -> str:
+        """Another text that a careless comparison takes for this one: its beginning, or more than it."""
+        cut = [text.rpartition(mark)[0] for mark in ("-", "_", ".", " ") if text.rpartition(mark)[0]]
+        return self.r.choice([*cut, *([text[:-1]] if len(text) > 1 else []), text + " ", text + "0"])
 
     def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same. A parent may become any timeline: a sibling that begins alike, a descendant, itself."""
