@@ -27,6 +27,7 @@ from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
+from busproof.adapters.asleep import come_to_rest
 from busproof.adapters.base import Lost
 from busproof.adapters.mcp import McpDoor
 from busproof.adapters.sqlite import SqliteDoor
@@ -36,6 +37,7 @@ from busproof.session import Session
 
 Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal
+REQUEST = 1_000_000  # the id of the sync, chosen ahead: the server may be at a point before `begin` returns
 PAUSE_S = 0.05
 HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
 GIVING_BACK_S = 1.0
@@ -155,7 +157,6 @@ class _Point:
         self._ordinal = 0
         self._gone = threading.Event()
         self._struck: str | None = None
-        self._request: int | str = 0
         self._heard: list[Any] = []
         self._before = (0, 0.0)
 
@@ -195,7 +196,7 @@ class _Point:
         method = self._consumer.method
         how = self._consumer.params(self._prepared, self._case.waits, self._case.auto_advance)
         self._recorder.record("invoke", process=2, op=method, agent="alice", value=how)
-        self._request = self._door.begin(method, how)
+        self._door.begin(method, how, id_=REQUEST)
         if self._case.waits:
             _until(lambda: self._place() != self._before or self._is_killed)  # every such call touches it
             if self._ordinal == WHILE_IT_WAITS:
@@ -216,12 +217,12 @@ class _Point:
         self._recorder.record("nemesis", process=2, op=self._case.way, agent="alice", value={"when": where})
         match self._case.way:
             case "cancelled":
-                self._door.cancel(self._request)
+                self._door.cancel(REQUEST)
                 _until(lambda: not self._child.unread_bytes)
             case "disconnected":
                 self._child.end_input()
         time.sleep(PAUSE_S)  # a server may look at its input by the clock
-        _until(self._child.has_settled, HEARING_S)
+        come_to_rest(self._child.processes(), time.monotonic() + HEARING_S)
         self._gone.set()
 
     def _let_it_give_back(self) -> None:
@@ -250,7 +251,7 @@ class _Point:
 
     def _returned(self) -> list[int]:
         """The seqs in the answer to the sync, if one came."""
-        results = [line.get("result", {}) for line in self._heard if line.get("id") == self._request]
+        results = [line.get("result", {}) for line in self._heard if line.get("id") == REQUEST]
         return [seq for result in results for seq in self._consumer.seqs(result.get("structuredContent") or {})]
 
     def _place(self) -> tuple[int, float]:

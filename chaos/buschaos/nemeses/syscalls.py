@@ -203,28 +203,6 @@ class WatchedChild(Child):
             return None
         return calls if self._listener.is_idle and not are_idle else None
 
-    def has_settled(self) -> bool:
-        """Has every thread of its processes, but the one that stands before us, done all that it had to do?
-
-        All sleep, or are dead, and still are at a second look, and none has run in between; so none was about to wake
-        another.
-        """
-        first = self._runs()
-        return first is not None and first == self._runs()
-
-    def _runs(self) -> dict[Path, list[str]] | None:
-        """How often each thread was switched; None while one runs, or could."""
-        runs: dict[Path, list[str]] = {}
-        try:
-            for task in _tasks(self.pid):
-                told = (task / "status").read_text("utf-8", "replace").splitlines()
-                if not any(line.startswith(("State:\tS", "State:\tZ")) for line in told):
-                    return None
-                runs[task] = [line for line in told if "ctxt_switches" in line]
-        except OSError:  # one ended meanwhile
-            return None
-        return runs
-
     def _reap(self) -> None:
         super()._reap()
         if hasattr(self, "_judge"):

@@ -322,8 +322,8 @@ class TimelineGenerator(Drawing):
 
     def _nearly(self, text: str) -> str:
         """Another text that a careless comparison takes for this one: its beginning, or more than it."""
-        cut = [text.rpartition(mark)[0] for mark in ("-", "_", ".", " ") if text.rpartition(mark)[0]]
-        return self.r.choice([*cut, *([text[:-1]] if len(text) > 1 else []), text + " ", text + "0"])
+        cut = {text[:-1], *(text.rpartition(mark)[0] for mark in "-_. ")} - {""}
+        return self.r.choice([*sorted(cut), text + " ", text + "0"])
 
     def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same. A parent may become any timeline: a sibling that begins alike, a descendant, itself."""

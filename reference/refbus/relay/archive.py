@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shutil
+from collections.abc import Iterator
 
 from refbus.kernel.files import FILE_MODE
 from refbus.kernel.msgfile import Stat
@@ -25,6 +26,7 @@ class Archive:
         self._store = store
         self._is_alerted = False
         self._unsynced: set[tuple[str, ...]] = set()  # folders, by their parts
+        self._doubted: set[str] = set()  # agents
 
     def move(self, agent: str, name: str, stat: Stat) -> bool:
         """Move a file out of its outbox, if it is there and still the one that was processed. False: not now."""
@@ -38,14 +40,11 @@ class Archive:
             if error.errno not in tree.GONE:
                 self._store.troubles.add(path, error)
                 return False
-            self.doubt(agent)
         return True
 
     def doubt(self, agent: str) -> None:
-        """A file of this agent is gone: it may have been moved by a process that was killed before it synced that."""
-        for date in self._dates() if self._store.is_power_safe else ():
-            with tree.folder(self._store.root, tree.ARCHIVE, date) as fd:
-                self._unsynced |= {(), (date,), (date, agent)} if tree.is_there(agent, fd) else set()
+        """A file of this agent is not in its outbox: a pass that came to no end may have moved it, and not synced."""
+        self._doubted.add(agent)
 
     def _moved(self, agent: str, name: str, outbox: int, path: str, stat: Stat) -> bool:
         """Move it. False where a link or file has the place of one of the archive's folders: the file is not gone then.
@@ -71,11 +70,12 @@ class Archive:
 
     def settle(self) -> None:
         """Make the moves survive a power cut, before the ledger tells of them."""
-        unsynced, self._unsynced = self._unsynced, set()
-        # Without FULL the ledger, too, may forget its last commits.
-        for parts in sorted(unsynced, reverse=True) if self._store.is_power_safe else ():
-            with tree.folder(self._store.root, tree.ARCHIVE, *parts) as fd:
-                os.fsync(fd)
+        unsynced, doubted = self._unsynced, self._doubted
+        self._unsynced, self._doubted = set(), set()
+        if self._store.is_power_safe:  # without FULL the ledger, too, may forget its last commits
+            for parts in sorted(unsynced.union(*map(self._folders, doubted)), reverse=True):
+                with tree.folder(self._store.root, tree.ARCHIVE, *parts) as fd:
+                    os.fsync(fd)
 
     def rotate(self) -> int:
         """Remove the days that are too old, and the oldest ones while the disk is nearly full; returns how many."""
@@ -109,6 +109,16 @@ class Archive:
 
     def _is_low(self) -> bool:
         return self.disk_percent() >= self._store.config.disk_low_percent
+
+    def _folders(self, agent: str) -> Iterator[tuple[str, ...]]:
+        """Every folder in which a file of this agent may lie, by its parts."""
+        for date in self._dates():
+            try:
+                with tree.folder(self._store.root, tree.ARCHIVE, date, agent):
+                    yield from ((), (date,), (date, agent))
+            except OSError as error:
+                if error.errno not in tree.GONE:
+                    raise
 
     def _dates(self) -> list[str]:
         with tree.folder(self._store.root, tree.ARCHIVE) as fd:

@@ -52,7 +52,7 @@ class Known(NamedTuple):
 
 
 class News(NamedTuple):
-    """The finds of one scan, before they are written."""
+    """The findings of one scan, before they are written."""
 
     new: list[tuple[int, Entry]]  # with its priority
     changed: list[tuple[int, Entry]]  # with its row
@@ -193,7 +193,7 @@ class Scanner:
         return news
 
     def _sift(self, files: Iterable[Found], outbox: int, known: dict[str, Known], copies: set[str], news: News) -> None:
-        """Collect the news of one outbox."""
+        """Collect the new files of one outbox."""
         room = -1
         for file in files:
             row = known.get(file.path)

@@ -241,3 +241,41 @@ def test_what_is_forbidden_is_told_once_and_forgotten(
     relay.scan()
     relay.scan()
     assert not relay.scanner._forbidden and not relay.scanner._told
+
+
+@contextlib.contextmanager
+def synced(root: Path) -> Iterator[list[str]]:
+    """The folders below the root that are synced meanwhile."""
+    whole, found = os.fsync, []
+
+    def notes(fd: int) -> None:
+        whole(fd)
+        found.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), root))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", notes)
+        yield found
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_row_is_archived_only_when_the_move_is_on_the_disk(
+    open_relay: OpenRelay, agents: Agents, is_restarted: bool
+) -> None:
+    """Also a move by an earlier pass, which could not sync it, with a file and a link in the place of other days."""
+    relay = open_relay(synchronous="FULL")
+    agents.send("ann", "ann", "first")  # it makes the folders
+    relay.scan()
+    agents.send("ann", "ann", "second")
+    (agents.root / "archive" / "2026-01-09").write_text("a file")
+    (agents.root / "archive" / "2026-01-08").symlink_to(agents.root)
+    day = agents.root / "archive" / "2026-01-10"
+    for is_first in (True, False):
+        relay = open_relay(synchronous="FULL") if is_restarted and not is_first else relay
+        with broken("fsync", day / "ann"), pytest.raises(IoError):
+            relay.scan()
+        assert len(list(day.glob("ann/*.msg"))) == 2 and not list(agents.outbox("ann").glob("*.msg"))
+        assert [row["status"] for row in rows(relay).values()] == ["archived", "completed"]
+    with synced(agents.root) as folders:
+        relay.scan()
+    assert {"archive", "archive/2026-01-10", "archive/2026-01-10/ann"} <= set(folders)
+    assert [row["status"] for row in rows(relay).values()] == ["archived", "archived"]
