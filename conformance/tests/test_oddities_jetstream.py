@@ -10,6 +10,7 @@ from typing import Any
 import nats
 import pytest
 from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig
 
 from busproof import doctor
 from busproof.adapters.nats import NatsServer
@@ -92,6 +93,25 @@ def test_a_stream_that_forgets_is_odd(server: NatsServer) -> None:
     change(server, limit)
     found, _ = jetstream.look(server.url, None)
     assert found == ["the stream has max_age: the oldest of the record will be deleted"]
+
+
+@pytest.mark.parametrize(("limit", "says"), [(300, "has max_consumers 300"), (-1, "2.15 on means 300")])
+def test_a_stream_that_has_hardly_room_for_consumers_is_worth_a_note(
+    server: NatsServer, limit: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server lists 256 of them at a time."""
+
+    async def fill(js: JetStreamContext) -> None:
+        info = await js.stream_info("VLINDER")
+        info.config.max_consumers = limit
+        await js.update_stream(info.config)
+        for n in range(280):
+            await js.add_consumer("VLINDER", ConsumerConfig(durable_name=f"d{n}", ack_policy=AckPolicy.EXPLICIT))
+
+    change(server, fill)
+    monkeypatch.setattr(jetstream, "CONSUMERS_MAX", 300)  # a thousand real ones are slow to end
+    _, noted = jetstream.look(server.url, None)
+    assert any(said.startswith("281 consumers are made") and says in said for said in noted)
 
 
 def test_where_no_stream_is_there_is_nothing_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STREAM, SUBJECTS = "VLINDER", "vlinder.>"
 ANSWER_S = 5.0
+CONSUMERS_MAX = 1_000  # default_max_consumers of nats-server 2.15, unless its configuration has another
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _URL = re.compile(r"(?:nats:)?((?:nats|tls)://\S+)")
 _TABLE = "CREATE TABLE copy AS SELECT * FROM messages; DROP TABLE messages; ALTER TABLE copy RENAME TO messages"
@@ -70,7 +71,8 @@ def look(url: str, creds: str | None) -> tuple[list[str], list[str]]:
             info, consumers, strange = asyncio.run(_read(url, creds, db))
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise Unreachable(f"{url}: {type(error).__name__}: {error}") from error
-        found, noted = list(_of_the_stream(info)), [*_strangers(strange), *_of_the_consumers(consumers)]
+        found = list(_of_the_stream(info))
+        noted = [*_strangers(strange), *_room(info, consumers), *_of_the_consumers(consumers)]
         for looks, told in ((timeline.ODDITIES, found), (timeline.NOTES, noted)):
             for one in looks:
                 told += one(db, Path(folder), 0)
@@ -95,7 +97,9 @@ async def _read(url: str, creds: str | None, db: sqlite3.Connection) -> tuple[St
     try:
         jetstream = connection.jetstream(timeout=ANSWER_S)
         info = await jetstream.stream_info(STREAM)
-        consumers = await jetstream.consumers_info(STREAM)
+        consumers: list[ConsumerInfo] = []
+        while page := await jetstream.consumers_info(STREAM, offset=len(consumers)):
+            consumers += page
         strange = await _copy(jetstream, db) if info.state.messages else 0
         return info, consumers, strange
     finally:
@@ -183,6 +187,16 @@ def _of_the_stream(info: StreamInfo) -> Iterator[str]:
         yield f"{(state.num_deleted or 0) + state.first_seq - 1} messages of the record were deleted"
     if state.lost:
         yield f"the server has lost {state.lost}"
+
+
+def _room(info: StreamInfo, consumers: Sequence[ConsumerInfo]) -> Iterator[str]:
+    limit = info.config.max_consumers or 0
+    most = limit if limit > 0 else CONSUMERS_MAX
+    if len(consumers) >= 0.9 * most:
+        named = f"has max_consumers {most}"
+        unnamed = f"names no max_consumers, which from nats-server 2.15 on means {most}"
+        made = f"{len(consumers)} consumers are made, one for each filter of a group"
+        yield f"{made}, and stream {STREAM} {named if limit > 0 else unnamed}"
 
 
 def _of_the_consumers(consumers: Sequence[ConsumerInfo]) -> Iterator[str]:

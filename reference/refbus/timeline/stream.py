@@ -20,11 +20,14 @@ Answer = TypeVar("Answer")
 STREAM = "VLINDER"
 PAGE = 500
 METADATA_MAX = 100  # some four of them are the server's own
+# Since 2.15 a server gives a stream 1,000 consumers unless it names a number, and each filter of a fleet is one.
+CONSUMERS_MAX = 1_000_000
 # We wait so long for a server that restarts, or a cluster that elects. NATS misses a leader after 4 to 9 s, and may
 # have to vote again.
 PATIENCE_S = 20.0
 
 NO_MESSAGE, NO_STREAM, NO_CONSUMER, NO_SPACE = 10037, 10059, 10014, (10047, 10077)
+TOO_MANY_CONSUMERS = 10026
 
 
 class Raw(NamedTuple):
@@ -60,18 +63,19 @@ class Stream:
 
     def create(self) -> None:
         """Make it. Nothing is ever deleted from it: the stream is the record."""
-        self.api(
-            f"STREAM.CREATE.{STREAM}",
-            {
-                "name": STREAM,
-                "subjects": ["vlinder.>"],
-                "retention": "limits",
-                "storage": "file",
-                "num_replicas": self.replicas,
-                "allow_direct": True,
-                "deny_delete": True,
-            },
-        )
+        wanted = {
+            "name": STREAM,
+            "subjects": ["vlinder.>"],
+            "retention": "limits",
+            "storage": "file",
+            "num_replicas": self.replicas,
+            "allow_direct": True,
+            "deny_delete": True,
+        }
+        try:
+            self.api(f"STREAM.CREATE.{STREAM}", wanted | {"max_consumers": CONSUMERS_MAX})
+        except TooManyConsumers:  # more than this account may have: then as many as it may
+            self.api(f"STREAM.CREATE.{STREAM}", wanted)
 
     def create_consumer(self, wanted: Filter, ack_wait_ms: int) -> None:
         """Durable, pulled, acknowledged one by one; one that is there takes the new ack_wait."""
@@ -144,9 +148,15 @@ class NotThere(Internal):
     """The server knows no such stream, consumer or message."""
 
 
+class TooManyConsumers(Internal):
+    """The stream has as many consumers as it, or its account, may have."""
+
+
 def fault(error: dict[str, Any]) -> BusError:
     """The bus's error for one of JetStream's. It refused: nothing was stored."""
     says = f"{error.get('description')} ({error.get('err_code')})"
+    if error.get("err_code") == TOO_MANY_CONSUMERS:
+        return TooManyConsumers(f"{says}: raise max_consumers of stream {STREAM}, or of its account", definite=True)
     if error.get("err_code") in (NO_MESSAGE, NO_STREAM, NO_CONSUMER):
         return NotThere(says, definite=True)
     if error.get("err_code") in NO_SPACE:

@@ -15,7 +15,7 @@ import pytest
 from reference.tests.timeline.conftest import invoke, request
 
 from refbus.kernel import iso
-from refbus.kernel.errors import BusError, Busy, TimedOut, Unreachable
+from refbus.kernel.errors import BusError, Busy, Internal, TimedOut, Unreachable
 from refbus.timeline import worker
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.natsclient import Client
@@ -59,6 +59,31 @@ def cluster(tmp_path: Path) -> Iterator[list[NatsServer]]:
     yield servers
     for server in servers:
         server.stop()
+
+
+def test_a_thousand_groups_and_one_more_have_their_consumers(server: NatsServer, store: Path) -> None:
+    """nats-server 2.15 gives a stream that names no number 1,000."""
+    with open_on(server, store) as bus:
+        for n in range(1_001):
+            assert bus.fetch({"type": "invoke"}, group=str(n))["message"] is None
+    server.kill()  # it takes ten seconds to end that many in order
+
+
+def test_an_account_with_fewer_consumers_makes_its_stream_and_says_when_they_are_gone(
+    tmp_path: Path, store: Path
+) -> None:
+    """The account's limit holds, the refusal is definite and says how to mend it."""
+    conf = tmp_path / "account.conf"
+    conf.write_text(
+        'accounts { a { jetstream { max_consumers: 3 }, users [{user: "u", password: "p"}] } }\nno_auth_user: "u"\n'
+    )
+    with NatsServer(tmp_path, "-c", str(conf)) as server, open_on(server, store) as bus:
+        for n in range(3):
+            bus.fetch({"type": "invoke"}, group=str(n))
+        with pytest.raises(Internal, match="raise max_consumers of stream VLINDER") as refused:
+            bus.fetch({"type": "invoke"}, group="fourth")
+        assert refused.value.definite
+        bus.fetch({"type": "invoke"}, group="0")
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
