@@ -35,6 +35,8 @@ class Dump:
             last = -1
             while page := queue.read(branch.timeline, last, PAGE):
                 messages += [as_message(node) for node in page]
+                if len(page) < PAGE:
+                    break
                 last = page[-1].number
         return {
             "messages": messages,

@@ -17,7 +17,7 @@ import binascii
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from refbus.kernel.clock import Clock
@@ -30,6 +30,7 @@ from refbus.timeline.queue import Branch, Delivery, Origin
 from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fault
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
+TOGETHER = 250  # timelines whose ends are asked for at once
 WRONG_LAST = 10071
 GIVEN_BACK = "given-back-"  # in a consumer's metadata: a delivery that another session gave back
 _LAST = "Nats-Expected-Last-Subject-Sequence"
@@ -111,11 +112,7 @@ class JetStreamQueue:
 
     def branch(self, timeline: str) -> Branch | None:
         """See Queue."""
-        wanted = f"vlinder.{timeline}.>"
-        first, last = self.stream.get({"seq": 1, "next_by_subj": wanted}, {"last_by_subj": wanted})
-        if first is None or last is None:
-            return None
-        return Branch(timeline, _origin(first), self._placed(last).place)
+        return next(iter(self._branches([timeline])), None)
 
     def branches(self) -> list[Branch]:
         """See Queue. The server lists all subjects for it: not for every day."""
@@ -129,7 +126,18 @@ class JetStreamQueue:
             if not subjects:
                 break
             offset += len(subjects)
-        return [branch for name in sorted(names) if (branch := self.branch(name)) is not None]
+        ordered = sorted(names)
+        some = (ordered[at : at + TOGETHER] for at in range(0, len(ordered), TOGETHER))
+        return [branch for part in some for branch in self._branches(part)]
+
+    def _branches(self, names: Sequence[str]) -> Iterator[Branch]:
+        """Those that have a message, their ends asked for together."""
+        ends = [(f"vlinder.{name}.>", name) for name in names]
+        asked = [one for wanted, _ in ends for one in ({"seq": 1, "next_by_subj": wanted}, {"last_by_subj": wanted})]
+        told = iter(self.stream.get(*asked))
+        for (_, name), first, last in zip(ends, told, told, strict=True):
+            if first is not None and last is not None:
+                yield Branch(name, _origin(first), self._placed(last).place)
 
     def take(self, wanted: Filter, wait_s: float = 0) -> Delivery | None:
         """See Queue. The server holds the pull and wakes one of those who wait."""
@@ -272,6 +280,8 @@ class JetStreamQueue:
                 if submission is None:
                     last = node.place
                 yield raw.seq, node
+            if page[-1].headers.get("Nats-Num-Pending") == "0":
+                break
             after = page[-1].seq
 
     def _settle(self, delivery: str, how: bytes) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import TypedDict
 
 from refbus.kernel import jsontext
@@ -57,10 +58,11 @@ class Verify:
                 raise NotFound(f"there is no timeline {timeline!r:.100}")
             while (origin := branches[wanted[-1]].origin) and origin.parent in branches and len(wanted) < len(branches):
                 wanted.append(origin.parent)
-        lineage = Lineage(self.store, branches)  # as they stand now: those read before may have changed since
+        # As they stand now: those read before may have changed since. Many forks may leave one message.
+        place = functools.cache(Lineage(self.store, branches).place)
         checked, faults = 0, []
         for name in wanted:
-            count, found = self.examine(branches[name], lineage)
+            count, found = self.examine(branches[name], place)
             checked += count
             faults += found
         said = self.store.queue.contradictions()  # of timelines, too, that have messages and are not there
@@ -69,10 +71,10 @@ class Verify:
             faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
         return {"ok": not faults, "checked": checked, "faults": faults}
 
-    def examine(self, branch: Branch, lineage: Lineage) -> tuple[int, list[Fault]]:
+    def examine(self, branch: Branch, place: Callable[[str, int], Place]) -> tuple[int, list[Fault]]:
         """One timeline's own messages: their number, and their faults."""
         faults: list[Fault] = []
-        last = _start(branch, lineage, faults)
+        last = _start(branch, place, faults)
         checked, has_passed = 0, last == branch.last
         for node in self._own(branch):
             checked += 1
@@ -99,12 +101,12 @@ class Verify:
             last = page[-1].number
 
 
-def _start(branch: Branch, lineage: Lineage, faults: list[Fault]) -> Place:
+def _start(branch: Branch, place: Callable[[str, int], Place], faults: list[Fault]) -> Place:
     """The place before the timeline's first message, as its parent has it now."""
     if branch.origin is None:
         return Place()
     try:
-        return lineage.place(token.decode(branch.origin.parent), branch.origin.at)
+        return place(token.decode(branch.origin.parent), branch.origin.at)
     except BusError:
         faults.append(_fault(branch.timeline, branch.origin.at, "the fork point is not there"))
         return Place(branch.origin.at)
