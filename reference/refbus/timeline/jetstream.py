@@ -30,6 +30,7 @@ from refbus.timeline.queue import Branch, Delivery, Origin
 from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fault
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
+LAG_S, LOOK_S = 1.0, 0.05  # a consumer hears of a message a moment after its sender is answered
 TOGETHER = 250  # timelines whose ends are asked for at once
 WRONG_LAST = 10071
 GIVEN_BACK = "given-back-"  # in a consumer's metadata: a delivery that another session gave back
@@ -142,6 +143,7 @@ class JetStreamQueue:
     def take(self, wanted: Filter, wait_s: float = 0) -> Delivery | None:
         """See Queue. The server holds the pull and wakes one of those who wait."""
         deadline = time.monotonic() + wait_s
+        gives_up_s: float | None = None
         while True:
             if wanted.consumer not in self._consumers:
                 self.stream.create_consumer(wanted, self.ack_wait_ms)
@@ -162,8 +164,22 @@ class JetStreamQueue:
                 self._remember(found.reply)
                 raw = Raw(seq, found.subject, dict(found.headers or {}), found.data, 0)
                 return Delivery(self._placed(raw), found.reply, deliveries)
-            if time.monotonic() >= deadline:
-                return None
+            if (now_s := time.monotonic()) >= deadline:
+                gives_up_s = gives_up_s or now_s + LAG_S
+                if now_s >= gives_up_s or not self._lags(wanted):
+                    return None
+                deadline = now_s + LOOK_S
+
+    def _lags(self, wanted: Filter) -> bool:
+        """Is a message stored that its consumer has not heard of? The server tells it a moment after the sender."""
+        (newest,) = self.stream.get({"last_by_subj": wanted.subject})
+        if newest is None:
+            return False
+        try:
+            info = self.stream.api(f"CONSUMER.INFO.{STREAM}.{wanted.consumer}", {})
+        except NotThere:  # somebody deleted it: the next pull makes it anew
+            return True
+        return bool(newest.seq > info["delivered"]["stream_seq"])
 
     def ack(self, delivery: str) -> None:
         """See Queue."""

@@ -86,6 +86,22 @@ def test_an_account_with_fewer_consumers_makes_its_stream_and_says_when_they_are
         bus.fetch({"type": "invoke"}, group="0")
 
 
+def test_a_consumer_that_has_not_heard_of_a_message_yet_is_asked_again(
+    server: NatsServer, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server answers the sender first, and tells the consumer after that: on a busy machine some ms later."""
+    with open_on(server, store) as bus:
+        bus.send(invoke("one"), 1)
+        pull, early = Client.pull, [None, None]
+        monkeypatch.setattr(Client, "pull", lambda *asked: early.pop() if early else pull(*asked))
+        fetched = bus.fetch({"type": "invoke"})["message"]
+        assert fetched is not None
+        assert not early
+        early += [None]
+        assert bus.fetch({"type": "invoke"})["message"] is None
+        assert not early
+
+
 def until_answered(ask: Callable[[], Answer]) -> Answer:
     """Asked again while the others elect, however long that takes; a call may be sent twice, it is the same message."""
     deadline = time.monotonic() + 300  # guards against a hang
