@@ -6,6 +6,9 @@ does. The second is needed to find two processes that both saw a lock stale and 
 twice: about to take a lock, while the peer takes it and gives it back, and again when it has the lock, while the peer
 wants it anew: is it still the same lock?
 
+Time may pass for both while the victim stands still: a program that asked for the time before it had the lock goes by
+the old one. Only a clock that is set from outside can pass in the middle of a call.
+
 A peer whose clock is ahead may take over from a victim that holds something. The victim then goes on with the time
 moved, and makes the calls of a holder that knows of nothing (`PeerCall.late`): they must be refused, or have no effect.
 """
@@ -34,9 +37,10 @@ from busproof.adapters.base import Door, DoorError, Refused
 from busproof.history import Event, Recorder, merged, read, write
 from busproof.session import Session
 
-Order = Literal["victim", "between", "peer", "meanwhile"]
+Order = Literal["victim", "between", "peer", "meanwhile", "late"]
 ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # the first to call; between: before later calls
 WAKING: tuple[Order, ...] = ("meanwhile", "peer")  # for a victim that waits for the peer's call: when that is made
+PASSING: tuple[Order, ...] = ("victim", "peer", "late")  # when time passes; late: before the victim, which is first
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
 LIMIT_S = 120.0  # a call that ends at all is over long before: doors have limits of their own
 SLICE_S = 0.002
@@ -105,7 +109,8 @@ class Duet:
             watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
         ):
             mine = self._caller("victim", victim, [(self._operation.method, self._params)])
-            others, later = self._caller("peer", peer, self._peers_calls), self._caller("peer", peer, self._later)
+            others = self._caller("peer", peer, self._peers_calls, before=lambda: self._pass_time(victim, peer))
+            later = self._caller("peer", peer, self._later)
             # How many changes a reader had made when it slept: its changes after it is woken are no places.
             asleep: int | None = None
             self._began_s = time.monotonic()
@@ -120,7 +125,9 @@ class Duet:
                     self._let_go_on(victims, peers, mine, others)
                 elif place.ordinal == 0:
                     turns = [others, later]
-                    turns.insert(ORDERS.index(first), mine)
+                    if first == "late":
+                        self._pass_time(victim, peer)
+                    turns.insert(0 if first == "late" else ORDERS.index(first), mine)
                     for one in turns:
                         one.start()
                         one.join(LIMIT_S)
@@ -164,8 +171,22 @@ class Duet:
             one.join(LIMIT_S)
         self.waited_ms = round(1000 * (time.monotonic() - self._let_go_s)) if self.peer_waited else 0
 
-    def _caller(self, name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> threading.Thread:
+    def _pass_time(self, *sessions: Session) -> None:
+        """Move the clocks of both. It is no call that a history tells: the victim may be in the middle of one."""
+        if self._peer.passes_ms:
+            for session in sessions:
+                session.now_ms = WHEN_MS + self._peer.passes_ms
+                session.door.call("clock.set", {"now_ms": session.now_ms})
+
+    def _caller(
+        self,
+        name: str,
+        session: Session,
+        calls: list[tuple[str, dict[str, Any]]],
+        before: Callable[[], None] = lambda: None,
+    ) -> threading.Thread:
         def call() -> None:
+            before()
             _call(self._told, name, session, calls)
             self._ended_s[name] = time.monotonic()
 
@@ -216,7 +237,9 @@ class Duet:
     def _look(self) -> dict[str, Any]:
         if self._ground.subject.read is None and self._witness is None:
             self._witness = self._come(self._door(), _WITNESS, "bob", WHEN_MS)
-        return self._ground.subject.truth.comparable(self._dump(), self._ids, self._ground.fleet.hello.clock)
+        # If time passes in a call, it may have asked for the time before or after: the stored times are its own affair.
+        clock = "wall" if self._peer.passes_ms else self._ground.fleet.hello.clock
+        return self._ground.subject.truth.comparable(self._dump(), self._ids, clock)
 
     def _dump(self) -> dict[str, Any]:
         """Dump by a process that was not there, or from outside; the latter is only recorded as the peer's."""

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from buschaos import reading
-from buschaos.duet import ORDERS, WAKING, Duet, Ending, Order
+from buschaos.duet import ORDERS, PASSING, WAKING, Duet, Ending, Order
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
@@ -44,6 +44,7 @@ from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import PeerCall, Subject
 from buschaos.tape.image import is_derived
 from busproof.adapters.base import DoorError
+from busproof.adapters.doors import BusSpecError
 from busproof.fleet import Fleet
 from busproof.history import Event, write
 from busproof.protocol import HelloReply
@@ -57,6 +58,8 @@ TWICE_OF_SLOW_STARTERS = 2
 CROSSED = 40  # pairs that nobody named, and
 POINTS_OF_CROSSED = 4  # places of each
 CROSSED_OF_SLOW_STARTERS = 4
+OUR_CLOCK = "faketime:"
+HOUR_MS = 3_600_000
 
 Pair = tuple[Operation, PeerCall]
 _T = TypeVar("_T")
@@ -115,6 +118,7 @@ class Holds:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # pairs for which there was no time
+        self.why_no_time_passes: str | None = None  # while a victim stands still
         self._points, self._seed = points, seed
         self._only, self._against, self._waits = only, against, waits
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
@@ -137,8 +141,9 @@ class Holds:
                 fleet = self._fleet if number == 0 else stack.enter_context(self._another_fleet())
                 inspector = stack.enter_context(Inspector(self._fleet.system))
                 victims, peers = (stack.enter_context(self._held(turn)) for turn in (0, 1))
+                clocked, others = (stack.enter_context(self._held(turn, OUR_CLOCK)) for turn in (0, 1))
                 ground = Ground.new(self._subject, fleet, victims, inspector, work / f"prepared-{number}")
-                sides.put(_Side(ground, peers, work))
+                sides.put(_Side(ground, peers, work, (clocked, others)))
 
             def play(operation: Operation, peer: PeerCall, pairs_left: int, shown: Told) -> PairResult | None:
                 side = sides.get()
@@ -146,7 +151,8 @@ class Holds:
                     if self._time.is_over:
                         return None
                     side = replace(side, ground=side.ground.fresh(work / f"prepared-{next(self._numbers)}-again"))
-                    two = _Two(side, side.ground, operation, peer, shown)
+                    used = side.under_our_clock() if peer.passes_ms else side
+                    two = _Two(used, used.ground, operation, peer, shown)
                     return self._pair(two, self._time.part(math.ceil(pairs_left / count / SHARES), LEAST_S))
                 finally:
                     sides.put(side)
@@ -163,6 +169,10 @@ class Holds:
             return [pair for pair in self._subject.repertoire.waits if pair[0] in self._operations]
         named = pairs_of(self._subject, self._operations, self._fleet.hello)
         others = crossed(self._subject, self._operations, self._fleet.hello)
+        if any(peer.passes_ms for _, peer in (*named, *others)):
+            self.why_no_time_passes = self._why_no_time_passes()
+            if self.why_no_time_passes is not None:
+                named, others = ([pair for pair in some if not pair[1].passes_ms] for some in (named, others))
         if self._against is not None:
             return [pair for pair in (*named, *others) if pair[1].name == self._against]
         if self._only is not None:
@@ -189,12 +199,21 @@ class Holds:
     def _another_fleet(self) -> contextlib.closing[Fleet]:
         return contextlib.closing(Fleet(self._fleet.specs, system=self._fleet.system))
 
-    def _held(self, turn: int) -> contextlib.closing[Victims]:
+    def _held(self, turn: int, under: str = "") -> contextlib.closing[Victims]:
         """Processes that can be held: of the first bus, or of the second where there is one."""
         specs = self._fleet.specs
-        return contextlib.closing(
-            Victims(specs[turn % len(specs)], self._fleet.system, start_ahead=False, also=bpf.LOCKS)
-        )
+        spec = under + specs[turn % len(specs)].removeprefix(under)
+        return contextlib.closing(Victims(spec, self._fleet.system, start_ahead=False, also=bpf.LOCKS))
+
+    def _why_no_time_passes(self) -> str | None:
+        """None where the clock of every bus can be set from outside, in the middle of a call; else the reason."""
+        for turn in range(len(self._fleet.specs)):
+            try:
+                with self._held(turn, OUR_CLOCK) as victims:
+                    victims.give_back(victims.take())
+            except (DoorError, BusSpecError) as error:
+                return str(error)
+        return None
 
     def _pair(self, two: _Two, time: Time) -> PairResult:
         result = PairResult(two.operation, two.peer)
@@ -249,7 +268,8 @@ class Holds:
     def _orders(self, two: _Two) -> tuple[list[Ending], list[Change]]:
         """The ending of each order, and the changes that the victim makes when it is first."""
         endings, changes = [], list[Change]()
-        for first in WAKING if two.peer.ends_a_wait else ORDERS if two.peer.later else ("victim", "peer"):
+        orders: tuple[Order, ...] = WAKING if two.peer.ends_a_wait else ORDERS if two.peer.later else ("victim", "peer")
+        for first in PASSING if two.peer.passes_ms else orders:
             ending, duet = self._play(two, Place(0), first)
             endings.append(ending)
             changes = changes or duet.changes
@@ -314,6 +334,12 @@ class _Side:
     ground: Ground
     peers: Victims
     work: Path
+    clocked: tuple[Victims, Victims]  # the same two, started under a clock of the kit's
+
+    def under_our_clock(self) -> _Side:
+        """With those whose clock can be moved in the middle of a call."""
+        victims, peers = self.clocked
+        return replace(self, ground=replace(self.ground, victims=victims), peers=peers)
 
 
 @dataclass(frozen=True)
@@ -362,7 +388,8 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
     """Pair each operation with peers' calls. None is held against nothing, and no deadline is over for the peer alone.
 
     An operation for which nobody thought of a peer has itself, called by another process. Each has itself once more on
-    a store left by a process that died in it: two that clear up after a third.
+    a store left by a process that died in it: two that clear up after a third. Where a deadline is over for the peer,
+    it is over for both in one more pair, and passes while the victim stands still in another.
     """
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     pairs = []
@@ -371,20 +398,24 @@ def pairs_of(subject: Subject, operations: Iterable[Operation], hello: HelloRepl
             peer for peer in subject.repertoire.peers if set(peer.needs) <= declared and operation.name in peer.against
         ]
         itself = PeerCall("the same by another", operation.method, operation.params, (operation.name,))
-        late = [
-            replace(peer, name=f"{peer.name}, which is over for both", are_both_late=True)
-            for peer in named
-            if peer.later_ms > 0
+        if all(peer.passes_ms for peer in named):
+            named.append(itself)
+        ahead = [peer for peer in named if peer.later_ms > 0]
+        late = [replace(peer, name=f"{peer.name}, which is over for both", are_both_late=True) for peer in ahead]
+        passing = [
+            replace(peer, name=f"{peer.name}, which ends meanwhile", passes_ms=peer.later_ms, later_ms=0, late=())
+            for peer in ahead
         ]
         cleared = replace(itself, name="the same by another, after a death in it", after_a_death=True)
         is_cleared = not (subject.is_slow_to_start or operation.is_at_least_once or operation.method == "close")
-        pairs += [(operation, peer) for peer in (*(named or [itself]), *late, *([cleared] if is_cleared else []))]
+        pairs += [(operation, peer) for peer in (*named, *late, *passing, *([cleared] if is_cleared else []))]
     return pairs
 
 
 def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply) -> list[Pair]:
     """Pair each operation with every call, its own too, by another process: nobody thought of these pairs.
 
+    On a clock that can be set, each also meets every call an hour later: time passes for both while it stands still.
     Operations that are promised at least once are left out: two of them may have an effect that neither order has. So
     are those that open a store in their own way, as both work on one, and pairs that have a name. If one must be alone
     with a store, no other can be there to call.
@@ -397,12 +428,16 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
         *(PeerCall(op.name, op.method, op.params, (), "alice") for op in every if not (op.is_first or op.options)),
         *(peer for peer in subject.repertoire.peers if peer.is_plain and set(peer.needs) <= declared),
     ]
+    if "clock" in declared:  # what was true when the victim stood still may be over when it goes on
+        lasting = [peer for peer in peers if peer.method not in subject.repertoire.forgets]
+        peers += [replace(peer, name=f"{peer.name}, an hour later", passes_ms=HOUR_MS) for peer in lasting]
     held = [operation for operation in operations if operation in every]
     return [
         (operation, replace(peer, is_crossed=True))
         for operation in held
         for peer in peers
         if operation.name not in peer.against
+        and not (peer.passes_ms and operation.method in subject.repertoire.forgets)
     ]
 
 

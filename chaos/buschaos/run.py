@@ -436,6 +436,8 @@ def _pairs(act: Act, settings: Settings, fleet: Fleet, time: Time, *, waits: boo
         pair = f"{result.operation.name} against {result.peer.name}"
         act.progress.say(f"{what}: {pair}: {result.points} points, {len(result.problems)} problems")
     act.left_out.update({"whole pairs": holds.left_out, "points of pairs": left_out})
+    if holds.why_no_time_passes is not None:
+        act.notes.append(f"no time passed while a process stood still: {holds.why_no_time_passes}")
     if not_asked:
         act.notes.append(f"both can stand still at {not_asked:,} places more (--twice)")
     if waits and act.counts["points held"] and not answered:

@@ -55,7 +55,11 @@ class Victims:
             return self._alive.pop()
         victim = self._starting or self._open()
         self._starting = self._open() if self._start_ahead else None
-        victim.get_ready(self._system)
+        try:
+            victim.get_ready(self._system)
+        except BaseException:
+            victim.kill()
+            raise
         return victim
 
     def _open(self) -> Door:

@@ -110,6 +110,25 @@ def test_a_late_call_of_who_was_overtaken_is_found_at_one_place(tmp_path: Path, 
     assert any("its late release_claim has an effect" in problem for problem in told(found))
 
 
+def test_what_was_held_before_it_asked_for_the_time_goes_by_the_new_one(tmp_path: Path) -> None:
+    """Both stand still, time passes, the victim is first: an order that there is only then. The reference has it."""
+    against = "a claim after the lease, which ends meanwhile"
+    (result,) = results = play_one(reference("worker"), tmp_path, "renew_claim", against, parse("1:hold:1"))
+    assert (told(results), result.points) == ([], 1)
+
+
+def test_no_time_passes_for_a_bus_whose_clock_cannot_be_moved_and_the_reason_is_told(tmp_path: Path) -> None:
+    """It does not load the library: what it is asked in the middle of a call would have the wrong time."""
+    (renew,) = (op for op in SUBJECTS["worker"].repertoire.operations if op.name == "renew_claim")
+    bus = reference("worker").replace("exec:", "exec:env -u LD_PRELOAD ", 1)
+    with contextlib.closing(Fleet([bus], system="worker")) as fleet:
+        holds = Holds(fleet, tmp_path, operations=(renew,), points=1, twice=0, crossed=4)
+        results = list(holds.run())
+    assert "does not load libfaketime" in (holds.why_no_time_passes or "")
+    assert results
+    assert not any(result.peer.passes_ms for result in results)
+
+
 @pytest.mark.parametrize("system", HELD)
 def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_peer_alone(system: str) -> None:
     """An operation that is added tomorrow has a peer; and a call after a lease meets one that comes after it, too."""
@@ -120,6 +139,8 @@ def test_no_operation_is_held_against_nothing_and_no_deadline_is_over_for_the_pe
     assert {op.name for op, _ in pairs} == {op.name for op in playable}
     late = {(op.name, peer.method, peer.are_both_late) for op, peer in pairs if peer.later_ms > 0}
     assert {(name, method) for name, method, both in late if both} == {pair[:2] for pair in late}
+    passing = {(op.name, peer.method) for op, peer in pairs if peer.passes_ms}
+    assert {pair[:2] for pair in late} <= passing
 
 
 @pytest.mark.parametrize("system", HELD)
@@ -132,7 +153,8 @@ def test_every_operation_meets_every_call_that_is_made_meanwhile(system: str) ->
         others = {(op.name, peer.name) for op, peer in crossed(subject, playable, fleet.hello)}
     once = [op for op in playable if not op.is_at_least_once and not subject.is_alone]
     callers = {op.name for op in once if not (op.is_first or op.options)}
-    assert {pair for pair in others if pair[1] in callers} == {(op.name, caller) for op in once for caller in callers}
+    meetings = {(op.name, caller) for op in once for caller in callers}
+    assert {pair for pair in others if pair[1] in callers} == meetings
     assert not named & others
 
 

@@ -66,7 +66,8 @@ class PeerCall:
     """A call of a peer while another process is held in one of these operations, and the agent in whose name it is.
 
     `later_ms`: how far the peer's clock is ahead of the victim's: a lease may have run out for it meanwhile. If it is
-    ahead, the pair is played once more with both of them that late.
+    ahead, the pair is played once more with both of them that late, and once more with that time passing for both
+    between the victim's standing still and the peer's call (`passes_ms`).
     """
 
     name: str
@@ -77,6 +78,7 @@ class PeerCall:
     needs: tuple[str, ...] = ()
     later_ms: int = 0
     are_both_late: bool = False
+    passes_ms: int = 0
     # A second call. The first one is then the first of its session, and says who it is.
     then: tuple[str, Callable[[Prepared], dict[str, Any]]] | None = None
     # Its calls after the first one is through, when the victim has gone on and stands still once more.
@@ -89,7 +91,7 @@ class PeerCall:
     @property
     def is_plain(self) -> bool:
         """One call at the victim's time: it may meet any operation."""
-        return self.then is None and not (self.later or self.late or self.later_ms)
+        return self.then is None and not (self.later or self.late or self.later_ms or self.passes_ms)
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Repertoire:
     # The ids of the messages that a call stores, by its method and params; if files bring them, on the prepared store.
     ids: Callable[[str, dict[str, Any]], set[str]]
     reads: frozenset[str] = frozenset()  # methods that change nothing
+    forgets: frozenset[str] = frozenset()  # methods that remove what is old: they meet nobody an hour later
     like: Mapping[str, str] = field(default_factory=dict)  # not played → why, and the one that is played for it
     peers: tuple[PeerCall, ...] = ()  # calls of others while an operation stands still
     # By operation: the work of other writers of the store on its files meanwhile. It must end as it does without them.

@@ -17,6 +17,7 @@ MINUTE_MS = 60_000
 _LONG = "e" * 65_536
 
 
+_CENTURY_MS = 100 * 365 * 86_400_000
 _VOTE = {"topic": "which", "options": ["this", "that"], "deadline": "2100-01-01T00:00:00.000000Z"}
 
 
@@ -222,6 +223,7 @@ READS = frozenset(
         "validate_message",
     }
 )
+FORGETS = frozenset({"cleanup_expired_messages"})
 LIKE = {"request": "its correlation is new each time; send_message, claim_message and complete_message write the same"}
 
 
@@ -281,6 +283,15 @@ PEERS = (
         "complete_message",
         lambda p: _of(p, "held"),
         ("complete_message", "complete_message, failed"),
+    ),
+    # Closed is closed: a vote that was cast in time is in the tally, or refused.
+    PeerCall(
+        "a tally behind the deadline, which passes meanwhile",
+        "tally",
+        lambda p: {"vote_id": p.ids["vote"]},
+        ("vote.cast",),
+        needs=("votes", "clock"),
+        passes_ms=_CENTURY_MS,
     ),
     PeerCall("a send", "send_message", lambda _: _send("peer"), ("send_message", "export_audit_trail"), needs=_SEND),
     PeerCall("the same send", "send_message", lambda _: _send("new"), ("send_message",), needs=_SEND),

@@ -10,7 +10,7 @@ from buschaos.plan import Call
 from buschaos.subjects.base import ACTS, Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.comms.deliveries import deliveries
 from buschaos.subjects.comms.files import append_as_a_hook, artifacts, facts
-from buschaos.subjects.comms.operations import LIKE, OPERATIONS, OTHERS, PEERS, READS, WAITS, ids, prepare
+from buschaos.subjects.comms.operations import FORGETS, LIKE, OPERATIONS, OTHERS, PEERS, READS, WAITS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
 from busproof.history import Event
@@ -63,7 +63,9 @@ def read_all(session: Session, _told: list[Event]) -> None:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, others=OTHERS, waits=WAITS),
+    Repertoire(
+        OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, others=OTHERS, waits=WAITS, forgets=FORGETS
+    ),
     Truth(facts, comparable, promises, problems, deliveries),
     acts=ACTS | {"chaos.waits"},
     roles=ROLES,

@@ -4,7 +4,7 @@ from refbus.comms.bus import CommsBus
 from refbus.comms.presence import AgentHealth, Presence
 from refbus.driver import serve
 
-KILLED_BY = ("comms.lease.27",)
+KILLED_BY = ("comms.log.95",)
 CHAOS = {"holds": True, "only": ("get_agent_health", "claim_message, abandoned")}
 
 _health = Presence.get_agent_health
