@@ -187,7 +187,8 @@ class Duet:
     ) -> threading.Thread:
         def call() -> None:
             before()
-            _call(self._told, name, session, calls)
+            for some in [[one] for one in calls] if self._peer.goes_on else [calls]:
+                _call(self._told, name, session, some)
             self._ended_s[name] = time.monotonic()
 
         return threading.Thread(target=call)

@@ -40,20 +40,25 @@ def test_the_systems_with_a_call_that_waits_are_those_that_are_asked() -> None:
     assert WAITERS == ["comms", "timeline", "topics", "worker"]
 
 
-def play(spec: str, system: str, out: Path, only: Place | None = None) -> PairResult:
-    """The pair of a system."""
+def play_all(spec: str, system: str, out: Path, only: Place | None = None) -> list[PairResult]:
+    """The pairs of a system."""
     with contextlib.closing(Fleet([spec], system=system)) as fleet:
-        (result,) = Holds(fleet, out, waits=True, only=only).run()
-        return result
+        return list(Holds(fleet, out, waits=True, only=only).run())
+
+
+def play(spec: str, system: str, out: Path, only: Place | None = None) -> PairResult:
+    """The first of them."""
+    result, *_ = play_all(spec, system, out, only)
+    return result
 
 
 @pytest.mark.parametrize("system", WAITERS)
 def test_the_reference_is_woken_wherever_it_stands(system: str, tmp_path: Path) -> None:
     """Even if it sleeps already; no place is left out."""
-    result = play(reference(system), system, tmp_path)
-    assert [problem.why for problem, _ in result.problems] == []
-    assert result.points > 5
-    assert (result.left_out, result.spared) == (0, 0)
+    for result in play_all(reference(system), system, tmp_path):
+        assert [problem.why for problem, _ in result.problems] == []
+        assert result.points > 5
+        assert (result.left_out, result.spared) == (0, 0)
 
 
 def test_who_was_not_woken_once_is_not_asked_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:

@@ -87,6 +87,7 @@ class PeerCall:
     after_a_death: bool = False  # on a store left by a process that died in the middle of the victim's operation
     is_crossed: bool = False  # nobody thought of it for the operation that it meets
     ends_a_wait: bool = False  # the victim waits WAITS_S for the news that this call brings
+    goes_on: bool = False  # makes its second call, too, if the first one is refused
 
     @property
     def is_plain(self) -> bool:

@@ -58,7 +58,8 @@ class RelayHand(Hand):
     ) -> dict[str, Any]:
         """Put a file in an outbox or its .pending, whole, with this time; or another thing under its name.
 
-        `in_place` is not another thing, but another way: over the file that is there, which keeps its inode.
+        `in_place` is not another thing, but another way: over the file that is there, which keeps its inode. `one_name`
+        takes the other name of a `hard_link` away: the same file, and now a good one.
         """
         self.agent(agent)
         whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
@@ -68,6 +69,12 @@ class RelayHand(Hand):
             path.write_bytes(data.encode() + bytes.fromhex(end))
             os.utime(path, ns=(mtime_ns, mtime_ns))
             return {"inode": path.stat().st_ino}
+        if odd == "one_name":
+            inode = path.stat().st_ino
+            for other in self.store.parent.glob(f"{self._name}-*"):
+                if other.lstat().st_ino == inode:
+                    other.unlink()
+            return {"inode": inode}
         self._clear(path)
         if odd == "not_regular":
             os.mkfifo(whole) if data else whole.mkdir()

@@ -10,6 +10,7 @@ from typing import Any
 
 from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
+from busproof.protocol import PARSE_ERROR
 
 
 class StdioDoor:
@@ -42,8 +43,9 @@ class StdioDoor:
         deadline = time.monotonic() + timeout_s
         self._next_id += 1
         request = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
-        self.child.write_line(json.dumps(request).encode(), timeout_s)
-        reply = self._answer(self.child.read_line(method, deadline - time.monotonic()), method)
+        asked = json.dumps(request).encode()
+        self.child.write_line(asked, timeout_s)
+        reply = self._answer(self.child.read_line(method, deadline - time.monotonic()), method, asked)
         if method == "open":
             self.store = Path(params["store"])
         elif method == "close":
@@ -58,12 +60,12 @@ class StdioDoor:
         """The next line, or Lost after timeout_s or EOF."""
         return self.child.read_line(waiting_for, patient(timeout_s))
 
-    def _answer(self, line: bytes, method: str) -> dict[str, Any]:
+    def _answer(self, line: bytes, method: str, asked: bytes = b"") -> dict[str, Any]:
         try:
             response = parsed(line)
         except ValueError as error:
             raise Lost(f"the answer to {method} is not JSON: {line[:200]!r}") from error
-        if not isinstance(response, dict) or response.get("id") != self._next_id:
+        if not isinstance(response, dict) or not (response.get("id") == self._next_id or _was_no_json(response, asked)):
             raise Lost(f"the answer to {method} has not the request's id {self._next_id}: {line[:200]!r}")
         refusal = response.get("error")
         if refusal is not None:
@@ -90,3 +92,15 @@ class StdioDoor:
     def close(self) -> None:
         """EOF on stdin, two seconds' grace, then kill."""
         self.child.close()
+
+
+def _was_no_json(response: dict[str, Any], asked: bytes) -> bool:
+    """Is it the answer to a line that is no JSON (it holds NaN, or half a surrogate), whose id a strict parser lost?"""
+    refusal = response.get("error")
+    if response.get("id") is not None or not isinstance(refusal, dict) or refusal.get("code") != PARSE_ERROR:
+        return False
+    try:
+        json.dumps(parsed(asked), ensure_ascii=False).encode()
+    except ValueError:
+        return True
+    return False

@@ -89,7 +89,8 @@ EDGES = (
         "not open",
         "claimed",
     ),
-    *("rewritten", "reused name", "file gone", "twin", "empty", "symlink", "not_regular", "hard_link", "bad file name"),
+    *("rewritten", "reused name", "file gone", "twin", "empty"),
+    *("symlink", "not_regular", "hard_link", "one name again", "bad file name"),
     *("other file", "bad agent name", "linked agent", "late agent", "half file", "linked half file", "bad file"),
     *("to *", "to #", "to Lead", "to __orchestrator__", "to nobody", "to oneself", "bad address", "misdirected"),
     *("subscribe", "bad channel", "save", "load", "bad action", "spawn", "denied", "bad request", "agent exists"),
@@ -366,6 +367,10 @@ class RelayGenerator(Drawing):
         if what < 0.3:
             name = self._tag("other file", self.r.choice(OTHER_FILES))
             return self._written(sender, name, f"TO: {self.names[0]}\n\nhi", mtime_ns)
+        for name, one in sorted(self.model.folders[sender].outbox.items()) if sender in self.model.folders else ():
+            if one.odd == "hard_link" and self.r.random() < 0.5:
+                tagged = self._tag("one name again", name)
+                return self._written(sender, tagged, one.data.decode(), one.mtime_ns, odd="one_name")
         odd = self._tag(*[self.r.choice(("symlink", "not_regular", "hard_link"))] * 2)
         there = sorted(self.model.folders[sender].outbox) if sender in self.model.folders else []
         name = self.r.choice(there) if there and self.r.random() < 0.3 else self._file()

@@ -1022,6 +1022,9 @@ class RelayModel(Model):
         if odd == "in_place":
             files[file] = replace(files[file], data=content, mtime_ns=mtime_ns)
             return {"inode": files[file].inode}
+        if odd == "one_name":  # of two
+            files[file] = replace(files[file], odd="")
+            return {"inode": files[file].inode}
         inode = self.born(Number, "inode")
         files[file] = File(content, mtime_ns, inode, odd)
         return {"inode": inode}

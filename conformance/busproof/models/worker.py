@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 from busproof.models.parts import ANYTHING
@@ -28,7 +29,8 @@ from busproof.models.spec import (
     plain,
     same_json,
 )
-from busproof.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
+from busproof.models.worker_parts import AtLeast, JsonText, announces
+from busproof.models.worker_state import LEASE_MS, LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.models.worker_values import holds, is_json, ref_of, tokens, whole_numbers, words_of
 
 INLINE_BYTES_MAX = 4096
@@ -52,7 +54,8 @@ WAYS: dict[str | None, frozenset[str]] = {
     "CANCELLED": frozenset(),
 }
 
-QUERY_SYNTAX = re.compile(r"[^\w\s]|\b(?:AND|OR|NOT|NEAR)\b")  # a search engine may read this as more than words
+# A search engine may read this as more than words, or as none.
+QUERY_SYNTAX = re.compile(r"[^\w\s]|_|\b(?:AND|OR|NOT|NEAR|null|true|false)\b")
 NO_TIME = "a heartbeat without a whole number for its time"
 ANY_MESSAGES = Fits("what the query syntax of the bus finds", lambda seen: type(seen) is list)
 FIRST_SEARCH, EACH_SEARCH = "made by the first search", "made by each search"  # of a search's index
@@ -68,6 +71,8 @@ class WorkerModel(WorkerState):
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session on the store. One that was open on this process is closed."""
         opened = Options(**options)
+        if opened.lease_ms != LEASE_MS and self.choice("options: lease_ms", "is known", "is not known") != "is known":
+            opened = replace(opened, lease_ms=LEASE_MS)  # on another bus
         self.whole(opened.lease_ms, 1, NOW_MS_MAX)
         for bound in (opened.unread_max, opened.deliveries_max):
             if bound is not None:
@@ -307,7 +312,8 @@ class WorkerModel(WorkerState):
             return {**shown, "payload": Cited(withheld, rows), "payload_error": Cited(error, rows)}
         if row.text is not None:
             rows = ("worker.log.19",) if row.ref is None else ("worker.blob.03",)
-            shown["payload"] = Cited(self.value(row.text), rows)
+            value = self.value(row.text)
+            shown["payload"] = Cited(AtLeast(value.value) if announces(row.type, value.value) else value, rows)
         return shown
 
     def payload_error(self, row: Row) -> tuple[str | None, tuple[str, ...]]:
@@ -621,10 +627,11 @@ class WorkerModel(WorkerState):
     def transition(self, worker: Any, to_state: Any, from_state: Any = None) -> dict[str, Any]:
         """Compare and set (W15). A repeat changes nothing; a change is announced to all."""
         self.name(worker)
-        if type(to_state) is not str or to_state not in WAYS:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if from_state is not None and (type(from_state) is not str or from_state not in WAYS):
-            self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+        for state in (to_state, *([] if from_state is None else [from_state])):
+            if type(state) is not str:
+                self.refuse("INVALID_ARGUMENT", "worker.limit.01")
+            if state not in WAYS:  # no sentence says whether that is a bad value, or a way that does not lead there
+                self.refuse(ANY_CODE, "worker.limit.01")
         if not self.leads(from_state, to_state):
             self.refuse("STATE_CONFLICT", "worker.presence.14")
         present = self.workers.get(worker)
@@ -698,7 +705,8 @@ class WorkerModel(WorkerState):
             and self.choice("worker.search.06", "bounds the answer", "is passed over") != "bounds the answer"
         ):
             limit = len(found)  # on another bus
-        return {"messages": [self.delivered(row) for row in found[:limit]]}
+        shown = [self.delivered(row) for row in found[:limit]]
+        return {"messages": shown if len(found) > limit else AnyOrder(shown, ("seq",))}
 
     def counts_deleted(self) -> bool:
         """Does a search still find messages that another program deleted?"""
@@ -744,10 +752,18 @@ class WorkerModel(WorkerState):
         self.log = [row for row in self.log if row not in going]
         return {"archived": len(going), "below_seq": Told(below)}
 
+    def dumped(self, row: Row) -> dict[str, Any]:
+        """The row, its payload as any language may write it."""
+        columns = row.columns()
+        if type(text := columns["payload"]) is str:
+            columns["payload"] = JsonText(text, row.type, self.dialects.get("numbers") == "doubles")
+        return columns
+
     def dump(self) -> dict[str, Any]:
         """Every table that says what happened."""
         position = [
-            {"agent_id": agent, "last_acked_seq": seq, "updated_at_ms": at} for agent, (seq, at) in self.cursors.items()
+            {"agent_id": agent, "last_acked_seq": seq, "updated_at_ms": Told(at)}
+            for agent, (seq, at) in self.cursors.items()
         ]
         claims = [{"task_id": task, **vars(claim)} for task, claim in self.claims.items()]
         dead = [
@@ -756,8 +772,8 @@ class WorkerModel(WorkerState):
         ]
         tokens_of = [{"task_id": task, "token": token} for task, token in self.tokens.items()]
         return {
-            "messages": Cited([row.columns() for row in self.log], ("worker.log.06", "worker.limit.09")),
-            "archived": self.told("archive", Cited([row.columns() for row in self.archived], ("worker.log.42",))),
+            "messages": Cited([self.dumped(row) for row in self.log], ("worker.log.06", "worker.limit.09")),
+            "archived": self.told("archive", Cited([self.dumped(row) for row in self.archived], ("worker.log.42",))),
             "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
             "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24",)),
             "heartbeats": Cited(

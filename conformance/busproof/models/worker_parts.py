@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from busproof.models.spec import Difference, Part, differs, plain
+from busproof.models.spec import Difference, Part, differs, plain, same_json
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,50 @@ class Lines(Part):
 
     def __repr__(self) -> str:
         return repr(self.lines)
+
+
+def announces(kind: str, value: Any) -> bool:
+    """Is it the content of a change of state? Its sender may say more than from where and to where."""
+    return kind == "state_change" and isinstance(value, dict) and value.keys() == {"from", "to"}
+
+
+@dataclass(frozen=True)
+class AtLeast(Part):
+    """A JSON object with these members; it may have others."""
+
+    value: dict[str, Any]
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Member by member."""
+        if isinstance(actual, dict) and same_json(self.value, {n: one for n, one in actual.items() if n in self.value}):
+            return None
+        return Difference(path, repr(self.value), repr(actual), rows)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class JsonText(Part):
+    """A payload's JSON text, spaced and escaped as any language may write it. `kind` is its message's type."""
+
+    text: str
+    kind: str
+    are_doubles: bool = False
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """By value, where both are JSON."""
+        if actual == self.text:
+            return None
+        try:
+            wanted, seen = json.loads(self.text), json.loads(actual)
+        except (TypeError, ValueError, RecursionError):
+            return Difference(path, repr(self.text), repr(actual), rows)
+        if announces(self.kind, wanted):
+            return AtLeast(wanted).differs(seen, path, rows)
+        if same_json(wanted, seen, are_doubles=self.are_doubles):
+            return None
+        return Difference(path, repr(self.text), repr(actual), rows)
+
+    def __repr__(self) -> str:
+        return repr(self.text)

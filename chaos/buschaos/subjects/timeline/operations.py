@@ -33,6 +33,11 @@ def request(service: str, operation: str = "o", **said: Any) -> dict[str, Any]:
     return {**key, "backend": "b", "operation": operation, "sequence": 1, **said}
 
 
+def _said(key: dict[str, Any]) -> dict[str, Any]:
+    """The key as the parameters of a call."""
+    return {name: value for name, value in key.items() if name != "type"}
+
+
 def subject(key: dict[str, Any]) -> str:
     """The form of the key on the wire."""
     token, rest = _WIRE[key["type"]]
@@ -181,6 +186,25 @@ WAITS = (
             lambda _: {"key": request("awaited"), "payload": 1},
             ("fetch that waits",),
             ends_a_wait=True,
+        ),
+    ),
+    (
+        Operation(
+            "call_service that waits",
+            "retry",
+            "call_service",
+            lambda _: {**_said(request("asked")), "payload": 1, "timeout_ms": 1000 * WAITS_S},
+            ("calls",),
+        ),
+        # Where its question comes first, that is the one that is answered.
+        PeerCall(
+            "another question under its key, and an answer",
+            "send",
+            lambda _: {"key": request("asked"), "payload": 2},
+            ("call_service that waits",),
+            then=("reply", lambda _: {"key": request("asked"), "payload": "it is"}),
+            ends_a_wait=True,
+            goes_on=True,
         ),
     ),
 )

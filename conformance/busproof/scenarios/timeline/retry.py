@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
+from busproof.protocol import CONTRACTS
 from busproof.scenarios.common import Row, at_once, said
 from busproof.scenarios.timeline.common import (
     ANY_INVOKE,
@@ -162,6 +163,32 @@ def answered_while_away(ctx: Ctx) -> None:
         got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
     ok = not isinstance(got, DoorError) and got["payload"] == "own"
     ctx.expect("timeline.retry.11", ok, f"answered while its connection was away, the call ended in {got!s:.300}")
+
+
+@scenario("retry.gone_while_it_waits", needs=("sqlite", "calls"))
+def gone_while_it_waits(ctx: Ctx) -> None:
+    """The database is moved away while a call waits for its answer: its question is in there, and may be answered."""
+    caller, other, key = ctx.agent("caller"), ctx.agent("other"), request()
+    path = ctx.store / CONTRACTS["timeline"].store
+    away = path.with_name(f"{path.name}.away")
+
+    def move_away() -> Row:
+        _until(lambda: len(_asked(other)) > 0)
+        time.sleep(0.5)  # it waits by now
+        path.replace(away)
+        return {}
+
+    try:
+        got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=3_000), move_away)
+    finally:
+        if away.exists():
+            away.replace(path)
+    with record(ctx) as db:
+        asked = [payload for (payload,) in db.execute("SELECT payload FROM messages")]
+    says = "definite" if isinstance(got, Refused) and got.definite else "not definite"
+    ok = isinstance(got, DoorError) and says == "not definite" and asked == ['"ask"']
+    told = f"it ended in {got!s:.300} ({says}), and {asked} is recorded"
+    ctx.expect("timeline.retry.14", ok, f"the database was moved away while a call waited: {told}")
 
 
 def _asked(session: Session) -> list[Row]:

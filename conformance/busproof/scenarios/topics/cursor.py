@@ -512,14 +512,15 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
             f"what was sent {sent} did not come to a wait of {WAIT_S} s, which gave {bodies(reply)} in {took_s:.1f} s",
         )
         sync(reader, topic_id)  # or it ends the next wait
-    lanes = [topic(reader) for _ in range(WAITS)]
-    for one in lanes:
+    *lanes, free = [topic(reader) for _ in range(WAITS + 1)]
+    for one in (*lanes, free):
         join(reader, one)
         join(writer, one)
 
     def look_and_end_them() -> Row:
         time.sleep(PAUSE_S)
         reader.call("topic_list")
+        sync(reader, free, "one that waits for nothing")
         for one in lanes:
             send(writer, one, "after the look")
         return {}
@@ -527,7 +528,7 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
     waits = [partial(sync, reader, one, wait_seconds=WAIT_S) for one in lanes]
     *ended, _ = at_once(*waits, look_and_end_them)
     got = [ended_one if isinstance(ended_one, DoorError) else bodies(ended_one) for ended_one in ended]
-    told = f"{WAITS} syncs of a session waited while it listed topics, then each topic got a message: {got}"
+    told = f"{WAITS} syncs of a session waited while it listed topics and sent, then each topic got a message: {got}"
     ctx.expect("topics.cursor.31", got == [["after the look"]] * WAITS, told)
 
 
