@@ -314,7 +314,21 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         lines = list(scan(path))
     verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(lines)}
     events = [line for line in lines if isinstance(line, Event)]
-    return [told for row in rows for told in _from_verdict(row, verdicts[row.check or ""], events)]
+    told = [one for row in rows for one in _from_verdict(row, verdicts[row.check or ""], events)]
+    if broke := _broke(events):
+        shaky = {"outcome": "inconclusive", "why": broke}
+        return [one.model_copy(update=shaky) if one.outcome in ("pass", "inconclusive") else one for one in told]
+    return told
+
+
+def _broke(events: list[Event]) -> str:
+    """How often, and where first, the bus says that it broke. Nobody struck it: such a history shows nothing sound."""
+    answers = [event for event in events if event.type in ("ok", "fail", "info")]
+    broken = [event for event in answers if event.code == "INTERNAL"]
+    if not broken:
+        return ""
+    first, many = broken[0], f"{len(broken)} of {len(answers)} answers"
+    return f"{many} were INTERNAL, though nothing struck; the first to {first.op}: {first.value!s:.200}"
 
 
 def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> Iterator[RowResult]:

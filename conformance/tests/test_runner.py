@@ -1,6 +1,8 @@
 """A row passes only where its script ran to its end."""
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +188,27 @@ def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch
     outcomes = {result.requirement: result.outcome for result in run_item(fleet, "history")}
     assert outcomes["worker.log.06"] == "inconclusive"
     assert set(outcomes.values()) <= {"inconclusive", "not-applicable"}
+
+
+BREAKS = """
+from refbus.driver import serve
+from refbus.worker.bus import WorkerBus
+
+
+class Breaks(WorkerBus):
+    def release_claim(self, task_id, agent_id):
+        raise ZeroDivisionError("a bug of the bus")
+
+
+serve({"worker": Breaks})
+"""
+
+
+def test_a_history_in_which_the_bus_breaks_by_itself_passes_no_row(tmp_path: Path) -> None:
+    """Nothing struck it: the calls that it did answer show nothing sound, and the first that it did not is quoted."""
+    bus = tmp_path / "bus.py"
+    bus.write_text(BREAKS)
+    with closing(Fleet([f"exec:{sys.executable} {bus}"], system="worker")) as fleet:
+        results = run_item(fleet, "history")
+    assert {result.outcome for result in results} <= {"inconclusive", "not-applicable"}
+    assert any("answers were INTERNAL, though nothing struck; the first to release_claim" in one.why for one in results)
