@@ -61,7 +61,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
     counts = ", ".join(f"{count} {outcome}" for outcome, count in footer["counts"].items())
     verdict = paint(report.verdict.upper(), report.verdict)
-    lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus: {counts}"]
+    lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus{_part(header)}: {counts}"]
     if footer["known_failed"]:
         lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
     left_out, calls = header.get("left_out", (0, 0))
@@ -75,6 +75,12 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
+
+
+def _part(header: dict[str, Any]) -> str:
+    """A verdict on a part is none on the whole; a noun or a check alone plays no script of the corpus."""
+    only, (_, calls) = header.get("only", []), header.get("left_out", (0, 0))
+    return f" (in part: {', '.join(only)}{'' if calls else '; no corpus'})" if only else ""
 
 
 def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
