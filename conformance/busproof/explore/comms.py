@@ -92,6 +92,7 @@ EDGES = (
         "no expiry",
         "ttl 0",
         "own ttl",
+        "newcomer",
         "urgent",
     ),
     *(
@@ -819,7 +820,18 @@ class CommsGenerator(Drawing):
             payload["vote_id"] = self._tag("no vote", r.choice(self.ids))
         if r.random() < 0.3:
             payload["reasoning"] = r.choice(("because", ""))
-        return "send_message", self._said(who, r.choice((None, *self.agents)), "vote.cast", payload)
+        to = self._newcomer() if r.random() < 0.15 else r.choice((None, *self.agents))
+        return "send_message", self._said(who, to, "vote.cast", payload)
+
+    def _newcomer(self) -> str:
+        """An agent that nobody has named: of a call that is refused, nothing may stay that the next calls show."""
+        self.serial += 1
+        name = f"new {self.serial}"
+        self._tag("newcomer")
+        self.queue += [call(number, "get_agent_health", agent_id=name) for number in (0, 1)]
+        self.queue += [call(number, "send_message", **self._said(self.agents[0], name)) for number in (0, 1)]
+        self.queue += [call(number, "get_agent_health", agent_id=name) for number in (0, 1)]
+        return name
 
     def _artifact(self) -> Drawn:
         """Write, replace, read, and read an artifact that is not there."""
