@@ -54,6 +54,7 @@ NOW_MS_MAX = 2**53
 AN_HOUR_MS = 60 * 60 * 1000
 # Things that a bus may take or refuse, or do either way.
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
+NO_HASH = "a head that is no hash"
 STATELESS, NAK_OF_OVER = "a state with a response", "the nak of a delivery whose time is over"
 NAK_EFFECTS = "gives it back", "has no effect"
 # A server that gives back by the nak of any delivery must know that nobody else has the message.
@@ -708,6 +709,8 @@ class TimelineModel(Model):
         """A hash that somebody remembered."""
         if value is not None and type(value) is not str:
             self.refuse("INVALID_ARGUMENT", "timeline.log.23")
+        if value is not None and not re.fullmatch("[0-9a-f]{64}", value):
+            self.may_refuse(NO_HASH, "timeline.log.23")
 
     def tamper(self, table: str, timeline: str, column: str, value: Any, number: Any = None) -> dict[str, Any]:
         """Somebody changes a row of the file, of a message or of a timeline.

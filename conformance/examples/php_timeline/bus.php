@@ -261,11 +261,16 @@ final class Bus {
         if ($timeline !== null) $this->timelineRow($timeline);
         if ($head !== null && (!is_string($head) || !preg_match('/^[0-9a-f]{64}$/D', $head))) Keys::bad('head is no hash');
         return $this->read(function () use ($timeline, $head) {
-            if ($timeline !== null) $path = array_reverse($this->path($timeline));
+            $round = false;
+            if ($timeline !== null) try {
+                $path = array_reverse($this->path($timeline));
+            } catch (Refused) {
+                [$path, $round] = [[[$timeline]], true];
+            }
             else $path = array_map(fn($row) => [$row['timeline']],
                 $this->rows('SELECT timeline FROM timelines UNION SELECT timeline FROM messages ORDER BY timeline'));
             $checked = 0;
-            $faults = [];
+            $faults = $round ? [['timeline' => $timeline, 'number' => 0, 'fault' => 'its parents are gone, or go round in a circle']] : [];
             foreach ($path as [$token]) $checked += $this->verifyOne($token, $faults);      // ancestors as a whole
             if ($head !== null && $this->timelineRow($timeline)['hash'] !== $head)
                 $faults[] = ['timeline' => $token, 'number' => $this->timelineRow($timeline)['number'], 'fault' => 'the head is another one'];
@@ -277,6 +282,8 @@ final class Bus {
         $fault = function (int $number, string $words) use ($token, &$faults) { $faults[] = ['timeline' => $token, 'number' => $number, 'fault' => $words]; };
         $row = $this->row('SELECT * FROM timelines WHERE timeline = ?', [$token]);
         if ($row === null) $fault(0, 'messages of a timeline that has no row');
+        $forked = ($row['parent'] ?? null) !== null;
+        if ($forked !== (($row['at'] ?? null) !== null)) $fault(0, 'half a fork point');
         [$number, $hash] = [$row['at'] ?? 0, self::ZEROS];
         if (($row['parent'] ?? null) !== null) {
             try {
@@ -292,11 +299,13 @@ final class Bus {
             if ($m['previous'] !== $hash) $fault($m['number'], 'it does not follow the message before');
             if ($m['hash'] !== self::hash($m['previous'], (int)$m['number'], $m['subject'], $m['nonce'], $m['state'], $m['payload'], (int)$m['time_us']))
                 $fault($m['number'], 'it has another hash');
+            if ($m['nonce'] === '' || $m['state'] === '') $fault($m['number'], 'an empty text stands where nothing belongs');
             try {
                 $key = Keys::parse($m['subject']);
                 if (Keys::token($key['timeline']) !== $m['timeline'] || Keys::token($key['submission']) !== $m['submission'] || Keys::WORDS[$key['type']] !== $m['type'])
                     $fault($m['number'], 'its columns say something else than its subject');
                 $began = ($row['parent'] ?? null) === null ? null : Json::write(['parent' => Keys::untoken($row['parent']), 'at' => $row['at']]);
+                if ($checked === 1 && ($key['type'] === 'fork') !== $forked) $fault($m['number'], 'the first message is not how it began');
                 if ($key['type'] === 'fork' && $m['payload'] !== $began) $fault($m['number'], 'the timeline began elsewhere');
             } catch (Refused) {
                 $fault($m['number'], 'its subject is none');

@@ -124,6 +124,6 @@ final class Json {
     private static function quote(string $s): string {
         $t = json_encode($s, JSON_UNESCAPED_SLASHES);
         if ($t === false) throw new NoJson('half a surrogate');
-        return $t;
+        return str_replace("\x7f", '\u007f', $t);
     }
 }
