@@ -309,3 +309,25 @@ print(len(input()), flush=True)
     finally:
         child.close()
     assert child.unread_bytes == 0
+
+
+LOSES_THE_ID = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}), flush=True)
+"""
+
+
+def test_only_a_line_that_is_no_json_may_be_answered_without_its_id(tmp_path: Path) -> None:
+    """A strict parser cannot read the id of a line with NaN or half a surrogate; that of any other it can."""
+    path = tmp_path / "strict.py"
+    path.write_text(LOSES_THE_ID)
+    door = StdioDoor([sys.executable, str(path)])
+    for odd in (float("nan"), [float("inf")], "\ud800"):
+        with pytest.raises(Refused) as refused:
+            door.call("publish", {"payload": odd})
+        assert refused.value.definite
+    for good in (1.5, "NaN", "\U0001f600"):
+        with pytest.raises(Lost):
+            door.call("publish", {"payload": good})
+    door.kill()

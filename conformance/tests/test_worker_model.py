@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
 from busproof.models.worker import LOST, WorkerModel
-from busproof.models.worker_parts import Lines
+from busproof.models.worker_parts import JsonText, Lines
 from busproof.models.worker_values import depth, holds, tokens
 
 T0_MS = 1_768_053_600_000
@@ -255,3 +256,60 @@ def test_what_is_wrong_with_the_lines_of_an_export_says_whose_sentence_is_broken
     rows = {name: name.replace("_", " ") for name in ("no_line", "missing", "doubled", "order", "content")}
     found = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], **rows).differs(seen, "lines", ())
     assert (found and found.rows) == (broken and (broken,))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON)
+def test_a_stored_payload_may_be_spaced_and_escaped_in_any_way_and_must_be_that_value(value: Any, other: Any) -> None:
+    """Compact or wide, in ASCII or not; another value is a difference, however it is written."""
+    stored = JsonText(json.dumps(value), "note")
+    for how in ({"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}):
+        assert differs(stored, json.dumps(value, **how)) is None
+    assert (differs(stored, json.dumps(other)) is None) is same_json(value, other)
+
+
+def test_only_an_announcement_may_say_more_than_its_two_states() -> None:
+    """A message of that type with other members, which anybody may publish, is that value."""
+    moved, more = '{"from": null, "to": "ASSIGNED"}', '{"from": null, "to": "ASSIGNED", "worker": "w"}'
+    assert differs(JsonText(moved, "state_change"), more) is None
+    assert differs(JsonText(moved, "state_change"), more.replace("ASSIGNED", "WORKING"))
+    assert differs(JsonText(moved, "note"), more)
+    assert differs(JsonText('{"n": 1}', "state_change"), '{"n": 1, "m": 2}')
+
+
+def test_search_results_may_come_in_any_order_unless_some_are_left_out() -> None:
+    """No sentence orders them; a limit keeps the oldest."""
+    store = Store()
+    for n in range(3):
+        store.published(f"word {n}")
+    both = store.said("search", query="word")["messages"]
+    answer = store.answer("search", query="word")
+    assert answer.differs({"messages": both[::-1]}) is None
+    assert answer.differs({"messages": both[:2]})
+    limited = store.answer("search", query="word", limit=2)
+    assert limited.differs({"messages": both[:2]}) is None
+    assert limited.differs({"messages": both[1:]})
+
+
+def test_a_state_of_another_name_is_refused_with_either_code_and_definitely() -> None:
+    for state in ("working", ""):
+        answer = Store().answer("transition", worker="w", to_state=state)
+        for code in ("INVALID_ARGUMENT", "STATE_CONFLICT"):
+            assert answer.differs(Refusal(code, definite=True)) is None
+        assert answer.differs(Refusal("INTERNAL", definite=True))
+        assert answer.differs(Refusal("STATE_CONFLICT", definite=False))
+
+
+def test_a_bus_may_not_know_lease_ms() -> None:
+    """Then its leases last as long as without it, and no value of it is refused."""
+    model = WorkerModel(WorkerModel.EVERYTHING, LIMITS, {"options: lease_ms": "is not known"})
+    model.call("1", 0, "open", {"options": {"lease_ms": 0}}, T0_MS)
+    claimed = model.call("2", 0, "try_claim_task", {"task_id": "t", "agent_id": "a"}, T0_MS)
+    assert claimed.differs({"claimed": True, "token": 1, "lease_until_ms": T0_MS + 60_000}) is None
+    assert claimed.differs({"claimed": True, "token": 1, "lease_until_ms": T0_MS})

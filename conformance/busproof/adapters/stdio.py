@@ -60,7 +60,7 @@ class StdioDoor:
         """The next line, or Lost after timeout_s or EOF."""
         return self.child.read_line(waiting_for, patient(timeout_s))
 
-    def _answer(self, line: bytes, method: str, asked: bytes = b"") -> dict[str, Any]:
+    def _answer(self, line: bytes, method: str, asked: bytes) -> dict[str, Any]:
         try:
             response = parsed(line)
         except ValueError as error:

@@ -679,7 +679,7 @@ class WorkerModel(WorkerState):
         return {"content": self.value(self.blobs[ref])}
 
     def search(self, query: Any, limit: Any = 100) -> dict[str, Any]:
-        """Messages that hold every word, in type or payload, archived ones too, in seq order (0005, 0009)."""
+        """Messages with every word, in type or payload, also archived ones (0005, 0009). The limit keeps the oldest."""
         words = [tokens(word) for word in self.text(query).split()]
         self.limit(limit)
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
