@@ -61,6 +61,13 @@ def test_where_time_is_short_each_kind_has_its_turn_first() -> None:
     assert Time().ordered(range(9), "s", lambda number: number % 7) == list(range(9))
 
 
+def test_where_time_is_short_the_acts_that_never_end_come_last(tmp_path: Path) -> None:
+    """They have what the others leave; without a limit nobody waits for anybody."""
+    asked = settings(tmp_path, kills=1, damage=1, disk_full=True, time=Time(0))
+    told = [act.name for act in run(asked).acts]
+    assert told == ["chaos.damage", "chaos.kill_points", "chaos.disk_full", "chaos.random_kills", "chaos.holds"]
+
+
 def test_no_time_leaves_all_out_and_no_row_is_green(tmp_path: Path) -> None:
     """Every act says so."""
     result = run(settings(tmp_path, time=Time(0)))

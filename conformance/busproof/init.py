@@ -90,7 +90,7 @@ def _write_session(system: str, folder: Path) -> int:
     """A bus's requests and answers, line by line."""
     from busproof import wire_example
 
-    path = folder / "wire.jsonl"
+    path = folder / "wire.txt"
     if not _written({path: "".join(f"{line}\n" for line in wire_example.of(system))}):
         return 2
     print(

@@ -17,13 +17,14 @@ from busproof.fleet import Fleet, reference
 from busproof.protocol import CONTRACTS
 from busproof.report import lines
 from busproof.report.terminal import replay_command
+from busproof.runner import item_names, run_item
 from busproof.words import one_line, say
 
 AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")
 
 
 def replay(report_path: Path, row_id: str, bus: str | None) -> int:
-    """Exit 0 when the script was played to its end; the reader judges the answers. 2 if it cannot be."""
+    """Send the calls, then let the row's check judge the bus anew. Exit 0 if both came to their end; 2 if not."""
     try:
         report = lines.load(report_path)
     except lines.ReportError as error:
@@ -52,10 +53,24 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         say(f"nothing. This forces the race as the check did:\n  {forced}\n")
     try:
         _send(fleet, folder / "store", scripts[0]["script"])
+        _judge(fleet, scripts[0], report.header)
     finally:
         fleet.close()
         shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _judge(fleet: Fleet, row: dict[str, Any], header: dict[str, Any]) -> None:
+    """The calls alone do not say what is wrong with their answers: the check that decided the row does."""
+    item = row["check"]
+    if item not in item_names(fleet.system) or row["fleet"] == "mixed":
+        say(f"\nTo judge it anew:  {one_line(replay_command(row, header))}")
+        return
+    profile = "nightly" if header.get("nightly") else "pr"
+    found = run_item(fleet, item, seed=header.get("seed"), profile=profile)
+    for one in found:
+        if one.requirement == row["requirement"]:
+            say(f"\n{item}, played anew: {one.outcome}{' ' * bool(one.why)}{one_line(one.why)}")
 
 
 def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:

@@ -58,6 +58,7 @@ class RowResult(BaseModel):
     check: str
     fleet: str  # "bus", or "mixed"
     why: str = ""
+    cause: str = ""  # what rows of one fault have in common, if that is less than `why`
     events: list[dict[str, Any]] = []
     script: list[dict[str, Any]] = []
     left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
@@ -275,7 +276,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     rows = catalogue(fleet.system)
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
-    results = [_result(rows[name], _broken(rows[name]), why) for name, why in broken.items()]
+    results = [_result(rows[name], _broken(rows[name]), one.why, cause=one.cause) for name, one in broken.items()]
     results += [_result(row, "pass") for row in held]
     results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
     told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}

@@ -6,6 +6,7 @@ verdict of their own, or characters that turn the direction of a line. They are 
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 from typing import IO, TYPE_CHECKING
@@ -44,6 +45,27 @@ def shortened(value: object, text_chars_max: int = 80, members_max: int = 40) ->
         more = [f"… ({len(value):,} members)"] if len(value) > members_max else []
         return [shortened(one) for one in value[:members_max]] + more
     return value
+
+
+def as_json(value: object) -> str:
+    """A value as it stands on the wire. If anything in it is no JSON, that says itself what it is."""
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{as_json(key)}: {as_json(inner)}' for key, inner in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(as_json, value))}]"
+        case str() | int() | float() | None:
+            return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def is_strict_json(value: object) -> bool:
+    """Can any parser read it? One with NaN or half a surrogate is no JSON to most."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        return False
+    return True
 
 
 def say(text: object = "", out: IO[str] | None = None) -> None:

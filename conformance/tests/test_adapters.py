@@ -16,12 +16,14 @@ from busproof.adapters.mcp import McpDoor
 from busproof.adapters.python import PythonDoor
 from busproof.adapters.sqlite import SqliteDoor
 from busproof.adapters.stdio import StdioDoor
+from busproof.explore import corpus
 from busproof.explore.script import resolve
 from busproof.fleet import BusSpecError, Fleet, open_door, reference
 from busproof.history import Recorder, read
 from busproof.models.spec import same_json
 from busproof.protocol import HelloReply
 from busproof.session import Session
+from busproof.systems import SYSTEMS
 
 
 def program(tmp_path: Path, body: str) -> StdioDoor:
@@ -331,3 +333,33 @@ def test_only_a_line_that_is_no_json_may_be_answered_without_its_id(tmp_path: Pa
         with pytest.raises(Lost):
             door.call("publish", {"payload": good})
     door.kill()
+
+
+STRICT = """
+import json, subprocess, sys
+bus = subprocess.Popen([sys.executable, "-m", "refbus.driver"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for line in sys.stdin.buffer:
+    if b"NaN" in line or b"Infinity" in line:
+        data = {"code": "PARSE_ERROR", "definite": True}
+        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON", "data": data}}
+        print(json.dumps(answer), flush=True)
+        continue
+    bus.stdin.write(line)
+    bus.stdin.flush()
+    sys.stdout.buffer.write(bus.stdout.readline())
+    sys.stdout.flush()
+"""
+
+
+def test_a_strict_parsers_refusal_of_nan_is_the_one_that_the_model_wants(tmp_path: Path) -> None:
+    """Whatever code it has of its own: the line never came as far as the bus."""
+    path = tmp_path / "strict.py"
+    path.write_text(STRICT)
+    fleet = Fleet([f"exec:{sys.executable} {path}"], system="worker")
+    try:
+        specification = SYSTEMS["worker"].model
+        assert specification is not None
+        found = corpus.replay(fleet, specification, corpus.scripts("worker", only=["values"]))
+    finally:
+        fleet.close()
+    assert {name: str(one.mismatch) for name, one in found.broken.items()} == {}

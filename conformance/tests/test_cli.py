@@ -247,7 +247,7 @@ def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, syst
 def test_init_any_writes_a_session_that_the_reference_answers_so(tmp_path: Path, system: str) -> None:
     """An author of any language can hold a program against it, line by line."""
     assert write_template(system, "any", tmp_path) == 0
-    said = (tmp_path / "wire.jsonl").read_text().splitlines()
+    said = (tmp_path / "wire.txt").read_text().splitlines()
     asked = [json.loads(line[2:]) for line in said if line.startswith("→ ")]
     answers = [json.loads(line[2:]) for line in said if line.startswith("← ")]
     assert [one["id"] for one in asked] == [one["id"] for one in answers]

@@ -13,7 +13,7 @@ from busproof.models.spec import Above, Free, FreshId, Told, differs
 def test_members_that_are_missing_are_named_with_their_places(wanted: list[int], data: st.DataObject) -> None:
     places = data.draw(st.sets(st.sampled_from(range(len(wanted))), min_size=1, max_size=3))
     seen = [one for place, one in enumerate(wanted) if place not in places]
-    named = ", ".join(f"[{place}] {{'n': {wanted[place]}}}" for place in sorted(places))
+    named = ", ".join(f'[{place}] {{"n": {wanted[place]}}}' for place in sorted(places))
     found = differs({"messages": [{"n": one} for one in wanted]}, {"messages": [{"n": one} for one in seen]})
     assert found is not None
     assert found.path == "reply.messages"
@@ -26,7 +26,7 @@ def test_a_member_too_much_is_named() -> None:
 
 
 def test_of_many_the_first_three_are_shown() -> None:
-    assert str(differs([], list("abcde"))).endswith("[0] 'a', [1] 'b', [2] 'c' and 2 more too")
+    assert str(differs([], list("abcde"))).endswith('[0] "a", [1] "b", [2] "c" and 2 more too')
 
 
 def test_where_more_is_wrong_both_lists_are_shown() -> None:
@@ -41,10 +41,10 @@ def test_a_look_for_what_is_missing_binds_no_free_value() -> None:
 
 def test_a_part_that_need_not_be_told_makes_no_member_another_one() -> None:
     wanted = [{"n": 1, "text": Told("a")}, {"n": 2, "text": Told("b")}]
-    assert str(differs(wanted, [{"n": 2}])).startswith("reply: 2 of them, with [0] {'n': 1")
+    assert str(differs(wanted, [{"n": 2}])).startswith('reply: 2 of them, with [0] {"n": 1')
 
 
 @pytest.mark.parametrize("seen", [[{"id": "x"}, {"id": None}], [{"id": None}, {"id": "x"}]])
 def test_a_free_value_that_nothing_may_be_is_the_one_too_much(seen: list[dict[str, object]]) -> None:
     place = [one["id"] for one in seen].index(None)
-    assert str(differs([{"id": Free("step 1")}], seen)).endswith(f"[{place}] {{'id': None}} too")
+    assert str(differs([{"id": Free("step 1")}], seen)).endswith(f'[{place}] {{"id": null}} too')

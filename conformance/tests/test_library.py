@@ -62,6 +62,12 @@ def test_a_file_of_a_faulty_version_is_warned_of(tmp_path: Path) -> None:
     assert not any("3.51.3," in text for text in told)
 
 
+def test_where_nothing_is_kept_in_sqlite_nobody_is_warned(tmp_path: Path) -> None:
+    """Nor of the SQLite of this Python, which nobody uses there."""
+    (tmp_path / "bus.log").write_bytes(b"a line\n")
+    assert list(library.warnings([tmp_path / "bus.log", written(tmp_path / "rolled.db", 3_051_002, "DELETE")])) == []
+
+
 def test_doctor_warns_of_what_an_adapter_writes_with(capsys: pytest.CaptureFixture[str]) -> None:
     """The reference writes with the SQLite of this Python."""
     assert examine(reference("worker"), "worker") == 0

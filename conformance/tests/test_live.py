@@ -17,7 +17,6 @@ from busproof.mutant import mutants
 from busproof.report import lines
 from busproof.report import live as live_view
 from busproof.report.live import Live
-from busproof.report.terminal import causes
 from busproof.systems import SYSTEMS
 
 
@@ -96,14 +95,6 @@ def test_a_budget_is_a_number_and_a_unit(text: str, seconds: float) -> None:
 def test_what_is_no_budget_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         check.budget(text)
-
-
-def test_rows_with_the_same_evidence_are_one_cause() -> None:
-    """And what shows on the bus alone is not told again for the mixed fleet."""
-    told = [("a", "fail", "x", "bus"), ("b", "fail", "x", "bus"), ("c", "fail", "y", "bus"), ("d", "pass", "", "bus")]
-    told += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
-    rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in told]
-    assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "b"], ["c", "e"]]
 
 
 def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ def test_long_texts_are_cut_inside_the_values() -> None:
     params = {"payload": {"text": "x" * 1000, "list": list(range(100))}, "ttl_seconds": 2**31}
     called = Called("1", 0, "send_message", params, NOW_MS, seen={})
     told = Mismatch(call(0, "send_message", params), [called], Difference("reply", "a", "b"), ["a refusal"]).told()
-    assert "'ttl_seconds': 2147483648" in told and "(1,000 characters)" in told and "(100 members)" in told
+    assert '"ttl_seconds": 2147483648' in told and "(1,000 characters)" in told and "(100 members)" in told
     assert shortened({"short": ["x" * 80, 1]}) == {"short": ["x" * 80, 1]}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from busproof import cli
+from busproof.fleet import reference
 from busproof.mutant import mutants
 from busproof.report.terminal import replay_command
 
@@ -105,3 +106,19 @@ def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
     capsys.readouterr()
     assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12"]) == 0
     assert "∥" not in capsys.readouterr().out
+
+
+def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the faulty one as before; on another bus than the report's, that one's outcome."""
+    bus = mutants("worker")["anyone_releases"].spec()
+    argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
+    assert cli.main([*argv, "--out", str(tmp_path)]) == 1
+    told = []
+    for again in ([], ["--bus", reference("worker")]):
+        capsys.readouterr()
+        assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", *again]) == 0
+        told.append(capsys.readouterr().out.splitlines()[-1])
+    assert told[0].startswith("lease.renew_after_retake, played anew: fail ")
+    assert told[1] == "lease.renew_after_retake, played anew: pass"

@@ -57,7 +57,7 @@ def _follow(args: argparse.Namespace) -> int:
     for one in verdicts:
         telling.tell_verdict(one)
     verdict = overall(verdicts)
-    print(f"{verdict.upper()}  {args.paths[0]}")
+    print(f"{verdict.upper()}  {args.paths[0]}{telling.not_judged(verdicts)}")
     return EXIT_CODES[verdict]
 
 
@@ -102,12 +102,13 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
             print("The engines DISAGREE: a fault of busproof. Please report it with this history.")
             return 2
         print("Spark and Python agree: the same verdicts, the same witnesses.")
-    verdict = overall([one for verdicts in judged.values() for one in verdicts])
+    verdicts = [one for some in judged.values() for one in some]
+    verdict = overall(verdicts)
     if args.out:
         telling.write(args.out, args.paths, verdict, judged, args.states)
     if args.violations:
         telling.write_violations(args.violations, judged)
-    print(f"{verdict.upper()}  {' '.join(args.paths)}")
+    print(f"{verdict.upper()}  {' '.join(args.paths)}{telling.not_judged(verdicts)}")
     if verdict == "invalid" and told:
         print("Next: look at the events above in their history; the plan of a run stands in its first line.")
     return EXIT_CODES[verdict]

@@ -52,6 +52,13 @@ def tell_verdict(one: Verdict) -> None:
     say(f"{one.verdict:<8} {one.check:<18} {one.counted} operations{one_line(reason)}")
 
 
+def not_judged(verdicts: list[Verdict]) -> str:
+    """The checks of which no history had anything to look at: no verdict speaks of them."""
+    looked = {one.check for one in verdicts if one.counted}
+    names = dict.fromkeys(one.check for one in verdicts if one.check not in looked)
+    return f" (not judged: {', '.join(names)})" if names else ""
+
+
 def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
     tell_verdict(one)
     for witness in one.witnesses[:SHOWN]:

@@ -14,6 +14,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark.sql import SparkSession
 
+from busproof.checks import Verdict
 from busproof.fleet import Fleet, reference
 from busproof.history import scan
 from busproof.systems import play, run_checks
@@ -22,7 +23,7 @@ from busspark.errors import EngineError
 from busspark.generate.stage import generate
 from busspark.generate.worker import Worker
 from busspark.session import told_in_a_sentence
-from busspark.telling import WRITTEN
+from busspark.telling import WRITTEN, not_judged
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,14 @@ def audit(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     command = [sys.executable, "-m", "busproof", "audit", *argv]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+
+
+def test_a_check_that_had_nothing_to_look_at_is_told_beside_the_verdict() -> None:
+    """Unless another run had something; a check that could not judge what it saw has a verdict of its own."""
+    nothing, valid = Verdict("export", "unknown"), Verdict("export", "valid", counted=9)
+    unknown = Verdict("lease", "unknown", counted=7)
+    assert not_judged([nothing, unknown]) == " (not judged: export)"
+    assert not_judged([nothing, valid, unknown]) == ""
 
 
 def test_spark_runs_on_the_packaged_jvm_where_there_is_no_java(history: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
 from busproof.protocol import PARSE_ERROR
+from busproof.words import is_strict_json
 
 
 class StdioDoor:
@@ -100,7 +101,6 @@ def _was_no_json(response: dict[str, Any], asked: bytes) -> bool:
     if response.get("id") is not None or not isinstance(refusal, dict) or refusal.get("code") != PARSE_ERROR:
         return False
     try:
-        json.dumps(parsed(asked), ensure_ascii=False).encode()
+        return not is_strict_json(parsed(asked))
     except ValueError:
         return True
-    return False

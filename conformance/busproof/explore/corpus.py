@@ -122,22 +122,32 @@ def certain(
     return program
 
 
-def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, str]:
-    """Each row that a script broke, or that is a dialect, and why: both answers, and how to see them again."""
+@dataclass(frozen=True)
+class Broken:
+    """Why a row is broken: both answers, and how to see them again."""
+
+    why: str
+    cause: str = ""  # the difference without its values
+
+
+def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
+    """Each row that a script broke, or that is a dialect. The shortest scripts come first."""
     rows = catalogue(system)
-    why = {}
+    broken: dict[str, Broken] = {}
     for name, option in found.dialects.items():
         if (row := name.partition(":")[0]) in rows:
-            why[row] = f"the bus chose otherwise: {name}: {option}"
+            why = f"the bus chose otherwise: {name}: {option}"
             if rows[row].level == "MUST" and name in found.learnt:
                 script, program = found.learnt[name]
-                why[row] += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
-    for script, program in found.broken.items():
-        assert program.mismatch is not None
-        for row in program.mismatch.rows:
-            if row in rows:
-                why.setdefault(row, _seen_again(system, script, program, program.mismatch, bus))
-    return why
+                why += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
+            broken[row] = Broken(why)
+    for script, program in sorted(found.broken.items(), key=lambda one: len(one[1].steps)):
+        mismatch = program.mismatch
+        assert mismatch is not None
+        for row in mismatch.rows:
+            if row in rows and row not in broken:
+                broken[row] = Broken(_seen_again(system, script, program, mismatch, bus), mismatch.cause)
+    return broken
 
 
 def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -39,15 +40,16 @@ from busproof.explore.pulse import Pulse
 from busproof.explore.script import Step, Unresolved, numbered, resolve
 from busproof.fleet import NOW_MS_MAX, Fleet
 from busproof.models.spec import Difference, DoesNotApply, Model, Refusal
-from busproof.protocol import CONTRACTS
+from busproof.protocol import CONTRACTS, PARSE_ERROR
 from busproof.scratch import scratch
-from busproof.words import one_line, shortened
+from busproof.words import as_json, is_strict_json, one_line, shortened
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at a lock or in a wait, at the least
 AT_LOCK_S_MAX = 0.25  # and at the most, if a process never sleeps; then a race is only less likely
 LOOKED_S = 2.0  # a waiter of so long, on a machine that gives it time, has looked again, at its end at the latest
 T0_MS = 1_768_053_600_000
 
+_VALUES = re.compile(r"""\d+|"[^"]*"|'[^']*'|(?<=: )[\[{].*|^[\[{].*""", re.DOTALL)
 _BAD_REQUEST = (-32600, -32602)
 _EYES = {"clock", "sqlite", "dump"}  # a row needs them to be seen by a script of its own; no answer depends on them
 
@@ -114,15 +116,25 @@ class Mismatch(Exception):
         """The identity of a mismatch: the calls, and where they differ."""
         return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
 
+    @property
+    def cause(self) -> str:
+        """The difference without its values. One that is a refusal may come from anything that many calls have."""
+        refused = next((one.seen for one in self.called if isinstance(one.seen, Refusal)), None)
+        if refused is not None:
+            return _form(str(refused))
+        differs = self.difference
+        forms = f"{_form(differs.path)}: {_form(differs.expected)}, not {_form(differs.actual)}"
+        return f"{' '.join(sorted(one.method for one in self.called))} {forms}"
+
     def told(self) -> str:
         """Where they differ, then both answers, for a reader."""
         lines = [one_line(self.difference)]
         for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
             assert isinstance(one, Called)
             lines += [
-                f"process {one.at}: {one.method} {shortened(one.params)!a:.2000} at {one.now_ms} ms",
+                f"process {one.at}: {one.method} {one_line(as_json(shortened(one.params))):.2000} at {one.now_ms} ms",
                 f"  model: {one_line(expected)}",
-                f"  bus:   {one_line(shortened(one.seen)):.900}",
+                f"  bus:   {one_line(as_json(shortened(one.seen))):.900}",
             ]
         return "\n".join(lines)
 
@@ -143,6 +155,11 @@ class Seen:
     def skipped(self) -> int:
         """How many calls were left out."""
         return self.left_out.total()
+
+
+def _form(text: str) -> str:
+    """A text without the values in it."""
+    return _VALUES.sub("*", text)
 
 
 class Stage:
@@ -366,7 +383,8 @@ class Stage:
                 called.took_s = time.monotonic() - began
                 called.text = getattr(door, "text", "")
         except Refused as error:
-            code = "INVALID_ARGUMENT" if error.rpc in _BAD_REQUEST else error.code
+            is_bad = error.rpc in _BAD_REQUEST or (error.rpc == PARSE_ERROR and not is_strict_json(called.params))
+            code = "INVALID_ARGUMENT" if is_bad else error.code
             return Refusal(code, error.definite, error.message)
         except Lost as error:
             self._leave(called.at, kill=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from busproof.models.comms_state import Delivery, Due, Event, Message
 from busproof.models.parts import bare, text_of, us_of
 from busproof.models.spec import Difference, Part, differs, plain, same_json
+from busproof.words import as_json
 
 if TYPE_CHECKING:
     from busproof.models.comms import CommsModel
@@ -75,7 +76,7 @@ class Shown(Part):
         return rows.get(message.deliveries.get(self.agent, Delivery()).status, there)
 
     def __repr__(self) -> str:
-        return repr([plain(m.id) for m, there in self.found if there][: self.limit])
+        return as_json([plain(m.id) for m, there in self.found if there][: self.limit])
 
 
 class Either(Part):
@@ -87,7 +88,7 @@ class Either(Part):
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Follow it."""
         if type(actual) is not bool:
-            return Difference(path, "true or false", repr(actual), rows)
+            return Difference(path, "true or false", as_json(actual), rows)
         self.message.of(self.agent).shows(actual, self.model.now_us)
         if actual:
             self.model.grant(self.message, self.agent)
@@ -168,7 +169,7 @@ class Trail(Part):
         return about
 
     def __repr__(self) -> str:
-        return repr(self.events)
+        return as_json(self.events)
 
 
 def _repeats_last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from busproof.models.spec import Cited, Difference, Fits, Part, Told, differs, plain
+from busproof.words import as_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES_KEPT = 20_000  # as text and as a number: each look reads those of all rows again
@@ -164,7 +165,7 @@ class Rows(Part):
         if self.may_lack and not actual:
             return None
         if not isinstance(actual, list) or not all(isinstance(row, dict) for row in actual):
-            return Difference(path, "a list of rows", repr(actual)[:200], rows)
+            return Difference(path, "a list of rows", as_json(actual)[:200], rows)
         by_key: dict[Any, list[dict[str, Any]]] = {}
         for row in actual:
             by_key.setdefault(self.key(row), []).append(row)
@@ -189,7 +190,7 @@ class Rows(Part):
     def _short(self, some: list[dict[str, Any]]) -> str:
         """The keys before the rows themselves, because the text is cut."""
         keys = [self.key(_Bare(row)) for row in some]
-        return f"{keys!r:.300}: {some!r:.300}"
+        return f"{as_json(keys):.300}: {as_json(some):.300}"
 
     def __repr__(self) -> str:
-        return f"<in any order {self.expected!r}>"
+        return f"<in any order {as_json(self.expected)}>"

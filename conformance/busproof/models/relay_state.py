@@ -13,6 +13,7 @@ from typing import Any
 
 from busproof.models.relay_text import FILE_NAME
 from busproof.models.spec import Cited, Difference, Fits, Free, Part, Told, differs, plain
+from busproof.words import as_json
 
 
 class Number(Free):
@@ -55,7 +56,7 @@ class Around(Part):
         if begins and self.name.takes(name):
             return None
         is_low = begins and FILE_NAME.fullmatch(name) is not None and plain(self.name) is None
-        return Difference(path, repr(self), repr(actual), ("relay.route.18",) if is_low else rows)
+        return Difference(path, str(self), as_json(actual), ("relay.route.18",) if is_low else rows)
 
     def __repr__(self) -> str:
         return f"{self.before!r}, then {self.name!r}" + (f" without {self.cut!r}" if self.cut else "")
@@ -259,10 +260,10 @@ class Below(Part):
         if actual == self.path:
             return None
         is_absolute = type(actual) is str and actual.startswith("/") and actual.endswith(f"/{self.path}")
-        return Difference(path, repr(self.path), repr(actual), ("relay.log.31",) if is_absolute else rows)
+        return Difference(path, as_json(self.path), as_json(actual), ("relay.log.31",) if is_absolute else rows)
 
     def __repr__(self) -> str:
-        return repr(self.path)
+        return as_json(self.path)
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class Listed(Part):
         try:
             seen = [self.name_of(one) for one in actual]
         except (AttributeError, KeyError, TypeError):
-            return Difference(path, "a list with names", repr(actual)[:300], rows)
+            return Difference(path, "a list with names", as_json(actual)[:300], rows)
         wanted = [name for name, _ in self.members]
         if wanted == seen:
             pairs = [*zip(self.members, actual, strict=True)]
@@ -292,10 +293,14 @@ class Listed(Part):
         for name in sorted({*missing, *added}):
             said = "is missing" if name in missing else "is too many"
             return Difference(path, f"{len(wanted)} of them", f"{len(seen)}: {name} {said}", self.rows_of(name))
-        return None if wanted == seen else Difference(path, repr(wanted)[:600], repr(seen)[:600], self.in_order or rows)
+        return (
+            None
+            if wanted == seen
+            else Difference(path, as_json(wanted)[:600], as_json(seen)[:600], self.in_order or rows)
+        )
 
     def __repr__(self) -> str:
-        return repr([one for _, one in self.members])
+        return as_json([one for _, one in self.members])
 
 
 UNTOLD = "a day that nobody has told"
@@ -321,7 +326,7 @@ class Kept(Part):
                 why = ("relay.export.03",) if one[1] == other[1] else ("relay.export.07", *why)
             else:
                 why = ("relay.log.07", "relay.export.05", "relay.export.07", *why)
-            return Difference(f"{path}.{name}", repr(one), repr(other), why)
+            return Difference(f"{path}.{name}", as_json(one), as_json(other), why)
         return None
 
 
@@ -334,10 +339,10 @@ class Reason(Part):
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         if type(actual) is str and re.fullmatch(re.escape(self.word) + "(:.*)?", actual, re.DOTALL):
             return None
-        return Difference(path, repr(self.word), repr(actual), rows)
+        return Difference(path, as_json(self.word), as_json(actual), rows)
 
     def __repr__(self) -> str:
-        return repr(self.word)
+        return as_json(self.word)
 
 
 @dataclass(frozen=True)
@@ -360,7 +365,7 @@ class Records(Part):
         try:
             seen = [Refused(one["at_ms"], one["event"], one["path"]) for one in actual]
         except (KeyError, TypeError):
-            return Difference(path, repr(self), repr(actual), rows)
+            return Difference(path, str(self), as_json(actual), rows)
         seen = self._in_text(seen)
         missing, added = Counter(self.records) - Counter(seen), Counter(seen) - Counter(self.records)
         if not added and missing:
@@ -368,7 +373,7 @@ class Records(Part):
             said = f"{len(seen)}: {_sorted(missing)[0]} is missing"
             return Difference(path, f"{len(self.records)} of them", said, rows)
         for one, other in itertools.zip_longest(_sorted(missing), _sorted(added)):
-            return Difference(path, repr(one), repr(other), self._rows(one, other))
+            return Difference(path, as_json(one), as_json(other), self._rows(one, other))
         return None
 
     def _in_text(self, seen: list[Refused]) -> list[Refused]:
@@ -401,7 +406,7 @@ class Records(Part):
         )
 
     def __repr__(self) -> str:
-        return repr(list(self.records))
+        return as_json(list(self.records))
 
 
 def _sorted(records: Iterable[Refused]) -> list[Refused]:

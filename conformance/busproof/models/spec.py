@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
+from busproof.words import as_json
+
 Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -43,7 +45,7 @@ class Free:
         return type(value) is type(self.value) and bool(value == self.value)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()} of the bus's choice>" if self.value is None else repr(self.value)
+        return f"<{type(self).__name__.lower()} of the bus's choice>" if self.value is None else as_json(self.value)
 
 
 class FreshId(Free):
@@ -87,7 +89,7 @@ class Cited:
     rows: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return as_json(self.value)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Told:
     value: Any
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return as_json(self.value)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Json:
     are_doubles: bool = False
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return as_json(self.value)
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class All(Part):
         return next((one for one in found if one), None)
 
     def __repr__(self) -> str:
-        return repr(self.parts[-1])
+        return as_json(self.parts[-1])
 
 
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -266,7 +268,7 @@ def _is_same(expected: Any, actual: Any) -> bool:
 
 
 def _told(value: Any) -> str:
-    text = repr(value.value if isinstance(value, Json) else value)
+    text = as_json(value)
     return text if len(text) <= 600 else f"{text[:400]} … {text[-190:]}"
 
 

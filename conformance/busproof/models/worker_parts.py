@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.models.spec import Difference, Part, differs, plain, same_json
+from busproof.words import as_json
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Lines(Part):
         return self.content if seqs == wanted else self.order
 
     def __repr__(self) -> str:
-        return repr(self.lines)
+        return as_json(self.lines)
 
 
 def announces(kind: str, value: Any) -> bool:
@@ -54,10 +55,10 @@ class AtLeast(Part):
         """Member by member."""
         if isinstance(actual, dict) and same_json(self.value, {n: one for n, one in actual.items() if n in self.value}):
             return None
-        return Difference(path, repr(self.value), repr(actual), rows)
+        return Difference(path, as_json(self.value), as_json(actual), rows)
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return as_json(self.value)
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ class JsonText(Part):
         try:
             wanted, seen = json.loads(self.text), json.loads(actual)
         except (TypeError, ValueError, RecursionError):
-            return Difference(path, repr(self.text), repr(actual), rows)
+            return Difference(path, as_json(self.text), as_json(actual), rows)
         if announces(self.kind, wanted):
             return AtLeast(wanted).differs(seen, path, rows)
         if same_json(wanted, seen, are_doubles=self.are_doubles):
             return None
-        return Difference(path, repr(self.text), repr(actual), rows)
+        return Difference(path, as_json(self.text), as_json(actual), rows)
 
     def __repr__(self) -> str:
-        return repr(self.text)
+        return as_json(self.text)

@@ -57,8 +57,13 @@ def writer(path: Path) -> Version | None:
 
 
 def warnings(paths: Iterable[Path]) -> Iterator[str]:
-    """One for each version with the fault among the writers of these files and the library of this Python."""
+    """One for each version with the fault among the writers of these files and the library of this Python.
+
+    None where no file has a write-ahead log: there the fault has nothing to lose.
+    """
     found = {version: f"{path.name} was last written by" for path in paths if (version := writer(path))}
+    if not found:
+        return
     found.setdefault(sqlite3.sqlite_version_info[:3], "this Python has")
     for version, who in found.items():
         if resets_wrongly(version):

@@ -9,9 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from busproof.catalogue import catalogue
+from busproof.report.causes import causes, others
 from busproof.report.lines import Report
 from busproof.report.swimlane import picture
-from busproof.report.terminal import causes, not_asked, replay_command
+from busproof.report.terminal import not_asked, replay_command
 from busproof.runner import WORST_FIRST
 
 
@@ -20,7 +21,7 @@ def write(report: Report, path: Path) -> None:
     rows = sorted(
         map(_shown(report), report.rows), key=lambda row: (WORST_FIRST.index(row["outcome"]), row["requirement"])
     )
-    by_cause = [[_shown(report)(row) for row in cause] for cause in causes(report.rows)]
+    by_cause = sorted(causes(report.rows), key=lambda cause: WORST_FIRST.index(cause[0]["outcome"]))
     environment = Environment(loader=PackageLoader("busproof", "report"), autoescape=True, trim_blocks=True)
     page = environment.get_template("report.html.j2").render(
         header=report.header,
@@ -28,10 +29,7 @@ def write(report: Report, path: Path) -> None:
         not_asked=not_asked(report.header),
         verdict=report.verdict,
         matrix=_matrix(rows),
-        causes=[
-            {"first": first, "others": list(dict.fromkeys(row["requirement"] for row in others))}
-            for first, *others in sorted(by_cause, key=lambda cause: WORST_FIRST.index(cause[0]["outcome"]))
-        ],
+        causes=[{"first": _shown(report)(cause[0]), "others": others(cause)} for cause in by_cause],
         rows=_by_row(rows),
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )

@@ -12,8 +12,8 @@ from typing import Any
 from busproof.catalogue import catalogue
 from busproof.protocol import CONTRACTS
 from busproof.report import badge
+from busproof.report.causes import causes
 from busproof.report.lines import Report, load
-from busproof.report.terminal import causes
 
 WHY_CHARS = 240
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from typing import IO, Any
 
 from busproof.catalogue import CORPUS, catalogue
 from busproof.protocol import CONTRACTS
+from busproof.report.causes import causes, others, script_of
 from busproof.report.lines import Report
 from busproof.words import one_line, printable
 
@@ -28,8 +28,6 @@ _COLOURS = {
     "warn": "33",
     "could-not-run": "33",
 }
-
-SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
 
 
 def render(report: Report, out: IO[str] | None = None, *, report_path: str = "", brief: bool = False) -> None:
@@ -50,7 +48,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if not brief:
         for cause in causes(report.rows):
             lines += _broken(cause[0], header, paint)
-            lines += _same_cause(cause[1:])
+            lines += _same_cause(cause)
     warnings = [row for row in report.rows if row["outcome"] == "warn" and row["fleet"] == "bus"]
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
@@ -83,24 +81,10 @@ def _part(header: dict[str, Any]) -> str:
     return f" (in part: {', '.join(only)}{'' if calls else '; no corpus'})" if only else ""
 
 
-def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows that did not hold, those with the same evidence together: one fault of a bus breaks many rows.
-
-    A row that already shows on the bus alone is not told again for the mixed fleet.
-    """
-    alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows:
-        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
-        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
-            found.setdefault((row["outcome"], row["why"]), []).append(row)
-    return list(found.values())
-
-
-def _same_cause(rows: list[dict[str, Any]]) -> list[str]:
-    if not rows:
+def _same_cause(cause: list[dict[str, Any]]) -> list[str]:
+    ids = others(cause)
+    if not ids:
         return []
-    ids = list(dict.fromkeys(row["requirement"] for row in rows))
     told = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
     return [f"     the same of {len(ids)} more:", *(f"       {line}" for line in textwrap.wrap(told, WIDTH)), ""]
 
@@ -146,8 +130,8 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
         return str(again)  # another run than `check` wrote this report
     item = catalogue(header["system"])[row["requirement"]].item
     if row["check"] == CORPUS:
-        script = SCRIPT.search(row["why"])
-        item = f"{CORPUS}:{script[1]}" if script else CORPUS
+        script = script_of(row)
+        item = f"{CORPUS}:{script}" if script else CORPUS
     said = f"busproof check {header['system']}{_bus(header)} --only {item}"
     if row["fleet"] == "mixed":
         said += f" --mixed-with {shlex.quote(header['mixed_with'])}"

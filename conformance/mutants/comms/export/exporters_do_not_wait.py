@@ -7,7 +7,7 @@ from refbus.comms import bus
 from refbus.comms.export import Audit
 from refbus.driver import serve
 
-KILLED_BY = ("comms.export.06",)
+KILLED_BY = ("comms.export.06", "comms.export.09")
 
 
 def to_the_end(audit: Audit, last_seq: int) -> tuple[list[str], int]:

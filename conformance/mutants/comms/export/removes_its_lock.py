@@ -7,7 +7,8 @@ from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 from refbus.kernel.jsonl import JsonlFile
 
-KILLED_BY = ("comms.export.09",)
+KILLED_BY = ("comms.export.11",)
+CHAOS = {"holds": True, "twice": 24, "only": "export_audit_trail"}
 
 locked = JsonlFile.locked
 

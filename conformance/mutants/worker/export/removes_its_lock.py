@@ -7,7 +7,8 @@ from refbus.driver import serve
 from refbus.kernel.jsonl import JsonlFile
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.export.16",)
+KILLED_BY = ("worker.log.66",)
+CHAOS = {"holds": True, "twice": 24, "only": "export_to_jsonl"}
 
 locked = JsonlFile.locked
 

@@ -1,0 +1,38 @@
+"""Causes, not rows: one fault of a bus breaks many rows, and is told once."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
+
+
+def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows that did not hold, those of one cause together: the same evidence, or the same difference elsewhere.
+
+    A row that already shows on the bus alone is not told again for the mixed fleet.
+    """
+    alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
+        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
+            found.setdefault((row["outcome"], row.get("cause") or row["why"]), []).append(row)
+    return list(found.values())
+
+
+def script_of(row: dict[str, Any]) -> str | None:
+    """The script of the corpus that shows by itself that the row is broken."""
+    script = _SCRIPT.search(row["why"])
+    return script[1] if script else None
+
+
+def others(cause: list[dict[str, Any]]) -> list[str]:
+    """The rows that are told under the first one's evidence; with its script where one has its own."""
+    first, *rest = cause
+    told: dict[str, str | None] = {}
+    for row in rest:
+        if row["requirement"] != first["requirement"]:
+            told.setdefault(row["requirement"], script_of(row))
+    return [f"{name} (script {one})" if one and one != script_of(first) else name for name, one in told.items()]

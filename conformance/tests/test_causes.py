@@ -1,0 +1,71 @@
+"""One fault of a bus breaks many rows, in many scripts: it is told once, and every row with its own evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from busproof.explore.orders import Called
+from busproof.explore.script import call
+from busproof.explore.stage import Mismatch
+from busproof.fleet import Fleet
+from busproof.models.spec import Refusal, differs
+from busproof.mutant import mutants
+from busproof.report.causes import causes, others
+from busproof.runner import run_item
+from busproof.warm import Warm
+
+
+def test_rows_with_the_same_evidence_are_one_cause() -> None:
+    """And what shows on the bus alone is not told again for the mixed fleet."""
+    told = [("a", "fail", "x", "bus"), ("b", "fail", "x", "bus"), ("c", "fail", "y", "bus"), ("d", "pass", "", "bus")]
+    told += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
+    rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in told]
+    assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "b"], ["c", "e"]]
+
+
+def test_a_row_that_is_told_under_anothers_evidence_names_the_script_that_has_its_own() -> None:
+    """Once; the first one's row and script are there already."""
+    told = [("a", "1"), ("b", "1"), ("a", "2"), ("c", "2"), ("c", "3")]
+    rows: list[dict[str, Any]] = [
+        {"requirement": name, "why": f"x\nscript {script} of the corpus; play it again: y"} for name, script in told
+    ]
+    assert others(rows) == ["b", "c (script 2)"]
+
+
+def mismatch(method: str, expected: Any, seen: Any) -> Mismatch:
+    """Of a call that ended so."""
+    different = differs(expected, seen)
+    assert different is not None
+    return Mismatch(call(0, method, {}), [Called("1", 0, method, {}, 0, seen=seen)], different, [])
+
+
+def test_a_cause_is_a_difference_without_its_values() -> None:
+    """The same member of another row, of another number: one cause. Another member, or another method: another one."""
+    first = mismatch("dump", {"cursors": [{"at": 1, "seq": 2}]}, {"cursors": [{"at": None, "seq": 2}]})
+    again = mismatch("dump", {"cursors": [{}, {"at": 7}]}, {"cursors": [{}, {"at": None}]})
+    member = mismatch("dump", {"cursors": [{"at": 1, "seq": 2}]}, {"cursors": [{"at": 1, "seq": 3}]})
+    method = mismatch("poll", {"cursors": [{"at": 1}]}, {"cursors": [{"at": None}]})
+    assert first.cause == again.cause
+    assert len({first.cause, member.cause, method.cause}) == 3
+
+
+def test_one_refusal_of_many_methods_is_one_cause() -> None:
+    """A value that a bus does not take anywhere."""
+    refused = [
+        mismatch(name, {"done": True}, Refusal("BAD", definite=True, message="no 7")) for name in ("ack", "poll")
+    ]
+    other = mismatch("ack", {"done": True}, Refusal("BUSY", definite=True, message="no 7"))
+    assert refused[0].cause == refused[1].cause != other.cause
+
+
+def test_a_mutant_has_fewer_causes_than_scripts_that_it_breaks(warm: Warm) -> None:
+    """Each row that is broken stands under one of them."""
+    fleet = Fleet([mutants("worker")["ack_goes_back"].spec(warm)], system="worker")
+    try:
+        rows = [result.model_dump() for result in run_item(fleet, "corpus", seed=1)]
+    finally:
+        fleet.close()
+    failed = {row["requirement"] for row in rows if row["outcome"] == "fail"}
+    told = [cause for cause in causes(rows) if cause[0]["outcome"] == "fail"]
+    assert {row["requirement"] for cause in told for row in cause} == failed
+    assert len(told) < len({row["why"] for row in rows if row["outcome"] == "fail"})
