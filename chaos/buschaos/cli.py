@@ -18,6 +18,7 @@ from buschaos.limits import Time
 from buschaos.live import Live
 from buschaos.nemeses.syscalls import Fail, Others, Short
 from buschaos.operations import Operation
+from buschaos.plan import CALLS_PER_KILL, CALLS_PER_KILL_SLOW
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS
 from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
 from buschaos.state import Problem
@@ -45,6 +46,7 @@ examples:
   busproof chaos worker --bus 'exec:./my-bus' --quick          something of everything, in half a minute
   busproof chaos worker --bus 'exec:./my-bus' --stop-after 1   until the first problem
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
+  busproof chaos worker --bus 'exec:./my-bus' --kills 100 --calls 5000    a history of a million events
   busproof chaos worker --bus 'exec:./my-bus' --points         every write point of every operation
   busproof chaos worker --only 'publish with blob' --at 7:torn:512   one point again
   busproof chaos worker --only save_blob --against 'another blob' --at 3:hold:2
@@ -73,6 +75,12 @@ def parser() -> argparse.ArgumentParser:
         help="the bus; again for a mixed fleet; default: the reference",
     )
     made.add_argument("--kills", type=int, metavar="N", help="kill N sessions while agents work side by side")
+    made.add_argument(
+        "--calls",
+        type=int,
+        metavar="N",
+        help=f"with N calls for each of these kills: a long history ({CALLS_PER_KILL}; MCP: {CALLS_PER_KILL_SLOW})",
+    )
     made.add_argument(
         "--points", action="store_true", help="kill every operation before each change it makes, and in each write"
     )
@@ -177,6 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         system=args.system,
         seed=random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
         kills=(QUICK_KILLS if args.quick else kills) if "chaos.random_kills" in acts else args.kills,
+        calls=args.calls,
         points=args.points or "chaos.kill_points" in acts,
         power=0 if "chaos.power_loss" in acts else args.power,
         deaths=args.deaths,

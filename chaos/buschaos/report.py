@@ -127,7 +127,7 @@ def in_part(settings: Settings) -> str:
 def again(settings: Settings, act: str) -> str:
     """The command that plays an act again: all that was asked of it, and no more of the system."""
     flag = {
-        "chaos.random_kills": f"--kills {settings.kills} --seed {settings.seed}",
+        "chaos.random_kills": f"--kills {settings.kills}{_calls(settings)} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
         "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}{_against(settings)}",
@@ -145,6 +145,10 @@ def unhurried(settings: Settings) -> str:
     """The command without a limit of time."""
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in settings.specs if spec != reference(settings.system))
     return f"busproof chaos {settings.system}{buses}"
+
+
+def _calls(settings: Settings) -> str:
+    return "" if settings.calls is None else f" --calls {settings.calls}"
 
 
 def _against(settings: Settings) -> str:

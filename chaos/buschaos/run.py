@@ -107,6 +107,7 @@ class Settings:
     system: str
     seed: int = 0
     kills: int | None = None
+    calls: int | None = None  # for each of these kills
     points: bool = False
     power: int | None = None  # distinct images to check
     deaths: int | None = None  # places of an operation at which somebody dies before the power goes
@@ -265,7 +266,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         [*hello.nouns, *hello.features],
         subject.roles,
         supervised=not unsupervised,
-        calls_per_kill=plan.CALLS_PER_KILL_SLOW if subject.is_slow_to_start else plan.CALLS_PER_KILL,
+        calls_per_kill=settings.calls
+        or (plan.CALLS_PER_KILL_SLOW if subject.is_slow_to_start else plan.CALLS_PER_KILL),
     )
     if on_a_server:
         drawn = plan.with_server_deaths(drawn)

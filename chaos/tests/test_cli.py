@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,18 @@ def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "plan.json").exists()
     report = lines.load(tmp_path / "report.jsonl")
     assert {row["requirement"] for row in report.rows} == {"worker.log.54"}
+
+
+def test_a_history_is_as_long_as_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So many calls for each kill, and the printed line asks for them again."""
+    assert cli.main(["worker", "--kills", "4", "--calls", "200", "--seed", "5", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "again: busproof chaos worker --kills 4 --calls 200 --seed 5" in said
+    planned = json.loads((tmp_path / "plan.json").read_text())
+    rounds = [agent["rounds"] for agent in planned["agents"]]
+    deaths = [sum(bool(call.get("death")) for calls in agent for call in calls) for agent in rounds]
+    lengths = [sum(map(len, agent)) for agent in rounds]
+    assert [length for length, died in zip(lengths, deaths, strict=True) if died] == [200] * 4
 
 
 def test_out_may_be_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
