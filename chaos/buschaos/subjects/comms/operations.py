@@ -304,6 +304,14 @@ PEERS = (
         then=("send_message", lambda _: _send("peer")),
         later=(("export_audit_trail", lambda _: {}),),
     ),
+    PeerCall(
+        "a send and an export",
+        "send_message",
+        lambda _: _send("peer"),
+        ("export_audit_trail",),
+        needs=("audit", *_SEND),
+        then=("export_audit_trail", lambda _: {}),
+    ),
     PeerCall("an export", "export_audit_trail", lambda _: {}, ("export_audit_trail", "send_message"), needs=("audit",)),
 )
 

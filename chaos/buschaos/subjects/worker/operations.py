@@ -343,6 +343,14 @@ PEERS = (
         then=("publish", lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})}),
         later=(("export_to_jsonl", lambda _: {}),),
     ),
+    PeerCall(
+        "a publish and an export",
+        "publish",
+        lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
+        ("export_to_jsonl",),
+        needs=("export",),
+        then=("export_to_jsonl", lambda _: {}),
+    ),
     PeerCall("the same blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("save_blob",), needs=("blob",)),
     PeerCall("another blob", "save_blob", lambda _: {"content": {"big": BIG, "n": 2}}, ("save_blob",), needs=("blob",)),
     PeerCall(

@@ -9,6 +9,12 @@ from contextlib import closing
 from busproof.scenarios.relay.common import bodies, hand, row_of, scenario, write
 from busproof.suite import Ctx
 
+_SEND = ("send", None)
+BACK_AND_FORTH: tuple[tuple[str, int | None], ...] = (
+    *(_SEND, ("backup", 0), ("restore", 0), _SEND, ("backup", 1), _SEND, _SEND, ("restore", 1), _SEND),
+    *(("restore", 0), _SEND, ("backup", 2), ("restore", 2), ("restore", 1), _SEND, _SEND, ("restore", 2), _SEND),
+)
+
 
 @scenario("export.backup", needs=("backup",))
 def backup(ctx: Ctx) -> None:
@@ -36,6 +42,29 @@ def backup(ctx: Ctx) -> None:
             all(known) and there == ["0", "1", "2", "3", "4", "late"],
             f"bob has {there}; rows of the copy: {known}, of what came after it: {row_of(ctx, late)}",
         )
+
+
+@scenario("export.back_and_forth", needs=("backup",))
+def back_and_forth(ctx: Ctx) -> None:
+    """Copies are made and put back in any turn, with messages between: the inbox has them in their order.
+
+    The clock stands. A copy does not know the files that were delivered since, and a copy of a ledger that was put back
+    knows of an older one's.
+    """
+    bus, sent, done, there = ctx.agent("orchestrator"), list[str](), list[str](), list[str]()
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        for turn, (step, number) in enumerate(BACK_AND_FORTH):
+            done.append(step if number is None else f"{step} {number}")
+            if step == "send":
+                write(ctx, agents, "ann", f"TO: bob\n\n{turn}")
+                sent.append(str(turn))
+                bus.call("scan")
+            else:
+                bus.call(step, path=str(ctx.store.parent / f"copy-{number}.db"))
+            if (there := bodies(agents, "bob")) != sent:
+                break
+    ctx.expect("relay.export.17", there == sent, f"{', '.join(done)}: bob has {there}, by name; sent were {sent}")
 
 
 @scenario("export.metrics", needs=("metrics",))
