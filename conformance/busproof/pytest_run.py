@@ -39,6 +39,21 @@ PARTS = {
 
 
 @dataclass
+class _Corpus:
+    """How much of the corpus a bus was asked, over its parts."""
+
+    left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
+    calls: int = 0  # of so many
+    not_played: int = 0  # scripts
+
+    def add(self, result: RowResult) -> None:
+        """Any result of a part has that part's numbers."""
+        self.left_out += Counter(result.left_out)
+        self.calls += result.calls
+        self.not_played += result.not_played
+
+
+@dataclass
 class Run:
     """The run that `busproof check` was asked for. Every xdist worker has one; the controller finishes."""
 
@@ -150,7 +165,7 @@ class Run:
 
     def finish(self) -> lines.Report:
         """All parts → the report in every form. An item without its part did not run, and is said so."""
-        results, left_out, calls = self._results()
+        results, corpus = self._results()
         hello = self._hello()
         entries = known.load(Path(self.known_file)) if self.known_file else []
         results += self._demanded_but_undeclared(hello)
@@ -170,8 +185,9 @@ class Run:
             "known": [entry.id for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
             "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
-            "left_out": (left_out.total(), calls),
-            "not_asked": dict(left_out.most_common()),
+            "left_out": (corpus.left_out.total(), corpus.calls),
+            "not_asked": dict(corpus.left_out.most_common()),
+            "not_played": corpus.not_played,
         }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
@@ -179,17 +195,15 @@ class Run:
         badge.write(report, self.out)
         return report
 
-    def _results(self) -> tuple[list[RowResult], Counter[str], int]:
-        """The results of all parts; the corpus calls that were not sent to the bus alone, by method; of how many."""
-        results: list[RowResult] = []
-        left_out: Counter[str] = Counter()
-        calls = 0
+    def _results(self) -> tuple[list[RowResult], _Corpus]:
+        """The results of all parts, and how much of the corpus the bus alone was asked."""
+        results, corpus = list[RowResult](), _Corpus()
         for label, item in self.items():
             part = self.out / "parts" / f"{label}-{item}.json"
             if part.exists():
                 found = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
                 if found and label == "bus":
-                    left_out, calls = left_out + Counter(found[0].left_out), calls + found[0].calls
+                    corpus.add(found[0])
                 results += found
                 continue
             results += [
@@ -202,7 +216,7 @@ class Run:
                 )
                 for row in rows_of(self.system, item)
             ]
-        return _joined(results), left_out, calls
+        return _joined(results), corpus
 
     def _hello(self) -> dict[str, Any]:
         try:

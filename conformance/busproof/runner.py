@@ -63,6 +63,7 @@ class RowResult(BaseModel):
     script: list[dict[str, Any]] = []
     left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
     calls: int = 0  # and of how many in all
+    not_played: int = 0  # scripts of the corpus, as enough had broken
 
 
 def item_names(system: str) -> list[str]:
@@ -280,7 +281,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     results += [_result(row, "pass") for row in held]
     results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
     told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}
-    return [result.model_copy(update=told) for result in results]
+    return [result.model_copy(update={**told, "not_played": found.not_played}) for result in results]
 
 
 def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:

@@ -13,6 +13,7 @@ import pytest
 from busproof.catalogue import CORPUS, EXPLORE
 from busproof.explore import corpus
 from busproof.fleet import Fleet, reference
+from busproof.mutant import mutants
 from busproof.pytest_run import PARTS, _joined
 from busproof.report import terminal
 from busproof.report.lines import Report
@@ -47,6 +48,19 @@ def test_each_script_is_in_one_part(system: str) -> None:
 def test_a_part_that_did_not_run_leaves_the_rows_of_the_corpus_undecided(system: str) -> None:
     for part in PARTS[CORPUS]:
         assert rows_of(system, part) == rows_of(system, "corpus")
+
+
+def test_a_part_that_ends_early_says_how_many_scripts_it_did_not_play(
+    monkeypatch: pytest.MonkeyPatch, warm: Warm
+) -> None:
+    """Enough had broken: the next faults come to light when these are mended."""
+    monkeypatch.setattr(corpus, "ENOUGH", 1)
+    told = []
+    for bus in (mutants("worker")["ack_goes_back"].spec(warm), reference("worker")):
+        with contextlib.closing(Fleet([bus], system="worker")) as fleet:
+            told.append(run_item(fleet, "corpus:1of9")[0].not_played)
+    assert 0 < told[0] < len(_scripts_of("worker", "corpus:1of9"))
+    assert told[1] == 0
 
 
 def test_what_one_part_does_not_reach_another_decides() -> None:

@@ -56,6 +56,7 @@ class Replay:
     rows: set[str] = field(default_factory=set)  # reached, and held
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
+    not_played: int = 0  # scripts, as enough had broken
 
 
 def replay(
@@ -63,7 +64,7 @@ def replay(
 ) -> Replay:
     """Play every script. The bus's choices where the seed is silent are learnt on the way (or known), and followed."""
     found = Replay(dialects=dict(dialects or {}))
-    for name, steps in corpus.items():
+    for number, (name, steps) in enumerate(corpus.items(), 1):
         program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
         if program.mismatch is not None and found.learnt:
             program = _revised(fleet, specification, program, steps, found)
@@ -74,6 +75,7 @@ def replay(
         if program.mismatch is not None:
             found.broken[name] = program
         if len(found.broken) >= ENOUGH:
+            found.not_played = len(corpus) - number
             break
     return found
 

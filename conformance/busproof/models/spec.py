@@ -45,7 +45,10 @@ class Free:
         return type(value) is type(self.value) and bool(value == self.value)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()} of the bus's choice>" if self.value is None else as_json(self.value)
+        return f"<{type(self).__name__.lower()} of the bus's choice>" if self.value is None else repr(self.value)
+
+    def __str__(self) -> str:  # for a reader; the other one tells states apart, and often
+        return repr(self) if self.value is None else as_json(self.value)
 
 
 class FreshId(Free):
