@@ -21,6 +21,7 @@ ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s
 OFFSETS_MS = (-3_600_000, 120_000, -ROUND_MS)
 CALLS_PER_KILL = 20  # starting a process takes as long as fifty calls: with fewer, agents would seldom meet
 CALLS_PER_KILL_SLOW = 80  # as long as three hundred
+CALLS_OF_ROUND_MAX = 1000  # of an agent: time stands still in a round, and a driver that does not end one has hung
 CALLS_MIN = 24  # for each agent
 AFTER_MS, DOWN_MS = 1_000, 400  # at most, of a server: a round takes seconds, a client's patience is longer
 
@@ -105,7 +106,8 @@ def draw(
     dice = random.Random(f"busproof chaos {seed}")
     has = frozenset(declared)
     roles = [role for role in all_roles if role.needs <= has and role.lacks.isdisjoint(has)]
-    round_count = max(3, min(25, kills // 20))
+    longest = kills // max(len(roles), 1) * calls_per_kill
+    round_count = max(3, min(25, kills // 20), longest // CALLS_OF_ROUND_MAX)
     agents = []
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))

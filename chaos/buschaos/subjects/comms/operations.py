@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,10 +29,11 @@ class Prepared:
     ids: dict[str, str]  # the ids of the messages, by their state
     envelope: dict[str, Any]  # of the one that awaits a response
     letter: str | None = None  # the dead letter
+    old_letter: str | None = None  # of a broadcast that has expired
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
-    """Messages to bob in every state: waiting, in hand, failed twice and in hand, claimed and abandoned, shared."""
+    """Messages to bob in every state: waiting, in hand, failed twice and in hand, abandoned, shared, dead, expired."""
     for session in (alice, bob):
         tell_time(session, hello, T0_MS)
     sent = {
@@ -44,8 +46,11 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
     bob.call("claim_message", message_id=sent["abandoned"])
     if applicable(Operation("", "", "", lambda _: {}, ("retry", "clock")), hello):
         sent["dead"] = alice.call("send_message", to_agent="bob", message_type="note", payload={})["message_id"]
+        for name, to in (("expired", "bob"), ("expired for all", None)):
+            old: dict[str, Any] = {"message_type": "note", "payload": {"of": name}, "ttl_seconds": LATER_MS // 1000}
+            sent[name] = alice.call("send_message", to_agent=to, **old)["message_id"]
         for turn in range(3):
-            for name in ("failing", "dead") if turn < 2 else ("dead",):
+            for name in ("failing", "dead", "expired for all") if turn < 2 else ("dead", "expired for all"):
                 bob.call("claim_message", message_id=sent[name])
                 bob.call("complete_message", message_id=sent[name], error=f"error {turn}")
             tell_time(bob, hello, T0_MS + (turn + 1) * 10_000)
@@ -64,9 +69,11 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         # Its event tells why, and is the last line of the trail: longer than the part of a file that is read at a time.
         bob.call("claim_message", message_id=sent["long"])
         bob.call("complete_message", message_id=sent["long"], error=_LONG)
-    letter = None
+    letters: dict[str, str | None] = {}
     if "dead" in sent and "redrive" in hello.features:
-        letter = alice.call("dead_letters")["dead_letters"][0]["id"]
+        told = alice.call("dead_letters")["dead_letters"]
+        for name in ("dead", "expired for all"):
+            letters[name] = next((letter["id"] for letter in told if sent[name] in json.dumps(letter)), None)
     envelope = {
         "id": sent["asked"],
         "type": "context.query",
@@ -79,7 +86,7 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         "priority": 5,
         "payload": {"query": "q"},
     }
-    return Prepared(sent, envelope, letter)
+    return Prepared(sent, envelope, letters.get("dead"), letters.get("expired for all"))
 
 
 def _new(name: str) -> str:
@@ -138,6 +145,13 @@ _OPERATIONS = (
         ("retry", "clock"),
     ),
     Operation("redrive", "retry", "redrive", lambda p: {"id": p.letter}, ("redrive", "retry", "clock")),
+    Operation(
+        "redrive of an expired broadcast",
+        "retry",
+        "redrive",
+        lambda p: {"id": p.old_letter},
+        ("redrive", "retry", "clock"),
+    ),
     Operation(
         "send_with_retry",
         "retry",
@@ -260,6 +274,13 @@ PEERS = (
         lambda p: _of(p, "abandoned"),
         ("claim_message, abandoned", "get_agent_health", "cleanup_expired_messages"),
         needs=("clock",),
+    ),
+    PeerCall(
+        "a redrive of the same expired broadcast",
+        "redrive",
+        lambda p: {"id": p.old_letter},
+        ("cleanup_expired_messages", "redrive of an expired broadcast"),
+        needs=("redrive", "retry", "clock"),
     ),
     PeerCall(
         "a claim after the time-out",

@@ -74,11 +74,13 @@ def problems(evidence: Evidence) -> list[Problem]:
 
 
 def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Problem]:
-    """Nothing expires in a run, so a message is in its table or among the dead letters."""
+    """A message is in its table or among the dead letters, unless it was sent to expire soon."""
     stored = {row["id"]: row["payload"] for row in dump["messages"]}
     letters = Counter(row["id"] for row in dump.get("dead_letter_queue") or [])
     for promise in kept:
         if promise.id not in stored and promise.id not in letters:
+            if promise.message.get("ttl_seconds") is not None:
+                continue
             yield Problem("log", f"lost: {promise.id} was acknowledged, and is neither a message nor a dead letter")
         elif promise.id in stored and promise.id in letters:
             yield Problem("retry", f"doubled: {promise.id} is a message and a dead letter")
