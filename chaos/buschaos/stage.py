@@ -371,6 +371,7 @@ class Stage:
                 return [self._problem(f"again {wrong}")]
             self.go_on()
             exported = self._export()
+            self._let_survivor_go()  # what it wrote behind something torn it knows itself, and perhaps nobody else
             dump = self._dump()
         except DoorError as error:
             return [self._problem(f"again: {error}")]

@@ -14,6 +14,9 @@ ROWS_TOLD = 5  # of each table that differs
 _NAMES = re.compile(r"(id|name|path|file|subject|agent|task)$")  # columns by which a reader knows a row
 
 
+_IDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
+
+
 @dataclass(frozen=True)
 class Problem:
     """Something that must not be, under the noun whose rows it breaks."""
@@ -26,8 +29,8 @@ class Problem:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """The same problem at another point, or with other numbers, is of the same kind."""
-        return self.noun, re.sub(r"[0-9]+", "", self.why)[:60]
+        """The same problem at another point, or with other ids or numbers, is of the same kind."""
+        return self.noun, _IDS.sub("", self.why)[:60]
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ def test_a_correct_log_of_lines_passes(tmp_path: Path, how: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "how"), [("joined", POINTS), ("reset", POINTS), ("unsynced", POWER), ("counter", HOLDS)]
+    ("fault", "how"),
+    [("joined", POINTS), ("memory", POINTS), ("reset", POINTS), ("unsynced", POWER), ("counter", HOLDS)],
 )
 def test_its_faults_are_found(tmp_path: Path, fault: str, how: dict[str, Any]) -> None:
     """Each by the act that should."""

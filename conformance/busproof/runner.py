@@ -16,6 +16,7 @@ import math
 import re
 import shlex
 import tempfile
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -47,6 +48,7 @@ WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 CHOSEN = {"token_not_rising"}  # kinds of witnesses of RESOLVED choices: a row of a scenario tells them
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
+PLAYS_OF_LUCK, LUCK_S = 12, 6.0  # of a race that is not forced: two in three show a wide window, each time anew
 NOT_REACHED = "no script of the corpus reached it"
 
 
@@ -126,6 +128,16 @@ def _broken(row: Requirement) -> Outcome:
 
 
 def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> list[RowResult]:
+    """One play decides, unless a race in it could not be forced: then as many good ones as there is time for."""
+    until = time.monotonic() + LUCK_S
+    for _ in range(PLAYS_OF_LUCK):
+        found, is_by_luck = _played(fleet, scenario, rows)
+        if not is_by_luck or any(one.outcome != "pass" for one in found) or time.monotonic() > until:
+            break
+    return found
+
+
+def _played(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> tuple[list[RowResult], bool]:
     ended: tuple[Outcome, str] | None = None
     try:
         with stage(fleet, run=scenario.name, options=scenario.options, alone=scenario.alone) as ctx:
@@ -135,10 +147,10 @@ def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> 
                 raise
             except Exception as error:
                 ended = _what_ended_it(error)
-            return _decide(rows, ctx, ended)
+            return _decide(rows, ctx, ended), ctx.is_by_luck
     except DoorError as error:
         outcome, why = _what_ended_it(error)
-        return [_result(row, outcome, f"the bus could not be opened: {why}") for row in rows]
+        return [_result(row, outcome, f"the bus could not be opened: {why}") for row in rows], False
 
 
 def _what_ended_it(error: Exception) -> tuple[Outcome, str]:

@@ -54,6 +54,7 @@ class Ctx:
         self.fleet, self.store, self.recorder = fleet, store, recorder
         self.hello = fleet.hello
         self.findings: list[Finding] = []
+        self.is_by_luck = False  # a race in it was not forced: another play may show what this one did not
         self._options = options
         self.opened_with: dict[int, dict[str, Any]] = {}  # process → options of its open
         self._sessions: list[Session] = []

@@ -3,18 +3,20 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from busproof import systems
+from busproof import runner, systems
 from busproof.adapters.base import Lost, Refused
 from busproof.catalogue import catalogue
 from busproof.checks import Verdict, Witness
 from busproof.fleet import Fleet
 from busproof.runner import run_item
-from busproof.suite import SCENARIOS, Ctx, Scenario
+from busproof.scenarios.common import raced
+from busproof.suite import SCENARIOS, Ctx, Scenario, stage
 from busproof.systems import SYSTEMS, play
 
 assert SYSTEMS  # all scripts are known
@@ -54,6 +56,41 @@ def test_a_script_that_breaks_after_its_only_row_held_once_is_a_failure(decide, 
     outcome, why = decide(ALONE, play)[OF_ONE]
     assert outcome == "fail"
     assert str(error) in why
+
+
+@pytest.mark.parametrize(
+    ("shows_at", "is_by_luck", "outcome", "plays"),
+    [
+        (3, True, "fail", 3),  # the third play shows what the first two did not
+        (3, False, "pass", 1),  # a race that was forced, or none: one play decides
+        (99, True, "pass", runner.PLAYS_OF_LUCK),
+    ],
+)
+def test_a_race_that_could_not_be_forced_is_played_until_it_shows_something(
+    decide, monkeypatch: pytest.MonkeyPatch, shows_at: int, is_by_luck: bool, outcome: str, plays: int
+) -> None:
+    """Each time on a new store."""
+    monkeypatch.setattr(runner, "LUCK_S", 3_600.0)
+    stores = []
+
+    def play(ctx: Ctx) -> None:
+        stores.append(ctx.store)
+        ctx.is_by_luck = is_by_luck
+        ctx.expect(OF_ONE, len(stores) < shows_at, "two got it")
+
+    assert decide(ALONE, play)[OF_ONE][0] == outcome
+    assert len(set(stores)) == len(stores) == plays
+
+
+@pytest.mark.parametrize(("has_tables", "is_by_luck"), [(True, False), (False, True)])
+def test_a_race_without_a_lock_that_the_kit_can_hold_is_left_to_luck(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, has_tables: bool, is_by_luck: bool
+) -> None:
+    """And says so; with the seed's tables it is forced."""
+    monkeypatch.setattr(Ctx, "has", lambda _, name: has_tables)
+    with stage(fleet, run="race") as ctx:
+        raced(ctx, *[partial(ctx.agent(name).call, "publish", message={"type": "note"}) for name in "ab"])
+        assert ctx.is_by_luck == is_by_luck
 
 
 def test_the_row_that_was_not_reached_takes_the_blame_and_the_other_is_not_green(decide) -> None:

@@ -32,7 +32,7 @@ from busproof.words import one_line
 FOLDER = Path(__file__).parent.parent / "corpus"
 PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
 ENOUGH = 8  # scripts that broke; the rest would say the same
-STEPS_SHOWN, STEP_CHARS = 6, 200  # of those before a difference
+STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
 def names(system: str, folder: Path = FOLDER) -> list[str]:
@@ -139,7 +139,7 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
     for name, option in found.dialects.items():
         if (row := name.partition(":")[0]) in rows:
             why = f"the bus chose otherwise: {name}: {option}"
-            if rows[row].level == "MUST" and name in found.learnt:
+            if name in found.learnt:
                 script, program = found.learnt[name]
                 why += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
             broken[row] = Broken(why)
@@ -158,11 +158,15 @@ def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, 
     again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
     steps = [step.name for step in program.steps]
     before = program.steps[: steps.index(mismatch.step.name)] if mismatch.step.name in steps else program.steps
-    led = [f"  {one_line(to_line(step)):.{STEP_CHARS}}" for step in before[-STEPS_SHOWN:]]
+    led = [f"  {_cut(one_line(to_line(step)))}" for step in before[-STEPS_SHOWN:]]
     told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
     # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
     where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
     return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= STEP_CHARS else f"{text[:STEP_CHARS]}… ({len(text):,} characters)"
 
 
 # -- coverage

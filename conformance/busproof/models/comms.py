@@ -299,7 +299,8 @@ class CommsModel(Model):
 
     def tokens(self, agent: str) -> Fraction:
         """In the bucket now: a hundred at first, ten more a second, none for a clock set back (C22)."""
-        self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
+        if "limit" in self.features:  # a bus that does not declare it can send all the same
+            self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
         shared, own = self.buckets.get(agent), self.own_buckets.get((agent, self.at))
         if shared != own and self.choice("comms.limit.06", "of all processes", "of one each") == "of one each":
             shared = own
@@ -353,11 +354,12 @@ class CommsModel(Model):
         """Valid, or every fault by the name of its member."""
         faults = self.faults_of(message)
         rows = tuple(row for row in ("comms.log.63", *faults.values()) if row)
-        names = "errors that name " + ", ".join(faults)
+        members = faults if type(message) is dict else {}  # what is no object has no member to be named
+        names = f"errors{' that name ' * bool(members)}{', '.join(members)}"
 
         def tells(errors: Any) -> bool:
             texts = [str(one) for one in errors] if isinstance(errors, list) else []
-            return bool(texts) == bool(faults) and all(any(name in text for text in texts) for name in faults)
+            return bool(texts) == bool(faults) and all(any(name in text for text in texts) for name in members)
 
         return {
             "valid": Cited(not faults, tuple(faults.values()) or ("comms.log.52",)),

@@ -60,6 +60,9 @@ NAK_EFFECTS = "gives it back", "has no effect"
 # A server that gives back by the nak of any delivery must know that nobody else has the message.
 NAK_OF_ANOTHER = "the nak of what another session fetched"
 NAKS = "comes at once", "comes at once where surely nobody else has it"
+# By which clock ack_wait_ms ends, on a bus that keeps no file that the kit knows.
+TIME_OF_WORK = "the time of which ack_wait_ms is"
+TIMES_OF_WORK = "its own", "the session's"
 # A row's second choice.
 MEMBERS, UNASKED = "timeline.log.26: the members of a state", "timeline.log.28: where no limit is given"
 BELOW_0 = "timeline.retry.10: below 0"
@@ -174,7 +177,7 @@ class TimelineModel(Model):
     # -- valid values
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
-        """ack_wait_ms by the kit's clock is for a file. A server has its own: nothing comes back while it is played."""
+        """ack_wait_ms of a script is for a file. A server may have its own time: nothing is back in an hour of it."""
         return options if "sqlite" in self.features else {"ack_wait_ms": AN_HOUR_MS}
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -388,8 +391,11 @@ class TimelineModel(Model):
         if self.choice("timeline.log.19", "the hash of the page", "of another form") == "of another form":
             message.hash = self.born(Digest, "hash", [one.hash for one in self.record])
         self.row(row_of(key["type"]), "timeline.log.08", "timeline.log.09", "timeline.log.14")
-        self.row("timeline.log.16", "timeline.log.17", "timeline.log.18", "timeline.log.19", "timeline.log.30")
-        self.row("timeline.log.10", "timeline.log.31", "timeline.fork.04")
+        self.row("timeline.log.16", "timeline.log.17", "timeline.log.19", "timeline.log.30")
+        self.row("timeline.log.10", "timeline.log.31")
+        # Sentences of parts that a bus need not have: without them it can send all the same.
+        self.row(*(["timeline.log.18"] if "verify" in self.features else []))
+        self.row(*(["timeline.fork.04"] if "fork" in self.features else []))
         self.record.append(message)
         self.by_identity[subject(key), nonce] = message
         return message, True
@@ -449,9 +455,11 @@ class TimelineModel(Model):
         return self.choice("timeline.cursor.08", "all of the record", "what comes later", "they share it")
 
     def is_back(self, held: Held) -> bool:
-        """Given back, or not acknowledged in time. A server keeps its own time."""
-        if held.back_at or "sqlite" not in self.features:
-            return held.back_at > 0
+        """Given back, or not acknowledged in time. Who has no file that we know may keep a server's time."""
+        if held.back_at:
+            return True
+        if "sqlite" not in self.features and self.choice(TIME_OF_WORK, *TIMES_OF_WORK) == TIMES_OF_WORK[0]:
+            return False
         if self.now_ms == held.until_ms:
             return self.choice("timeline.cursor.06", "at that time", "after it") == "at that time"
         return self.now_ms > held.until_ms

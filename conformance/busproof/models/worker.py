@@ -172,7 +172,8 @@ class WorkerModel(WorkerState):
         self.spent = 0
         seq = self.highest = self.born(Above, "seq", self.highest)
         message_id = self.born(FreshId, "id") if draft.id is None else draft.id
-        self.row("worker.log.05", "worker.log.08" if draft.id is None else "worker.log.07")
+        numbered = ["worker.log.05"] if "seq" in self.features else []  # one without numbers can publish all the same
+        self.row(*numbered, "worker.log.08" if draft.id is None else "worker.log.07")
         if draft.ref is not None and draft.text is not None:
             self.row("worker.blob.01", "worker.blob.02")
             self.blobs[draft.ref] = draft.text

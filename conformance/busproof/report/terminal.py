@@ -18,6 +18,7 @@ from busproof.words import one_line, printable
 WIDTH = 100
 IDS_SHOWN = 24
 WARN_LINES = 5  # of a warning; the report has all of it
+EVIDENCE_LINES = 4  # of it: the difference, the call, both answers
 IN_LINES = (CORPUS, "explore")  # their words of a difference are lines of ours, with the bus's words escaped
 _COLOURS = {
     "invalid": "31",
@@ -53,7 +54,8 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         for row in warnings:
-            first, *more = _wrapped(row["why"])
+            said, *evidence = row["why"].split("\n")
+            first, *more = [*_wrapped(said), *map(_cut, evidence[:EVIDENCE_LINES])]
             lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {first}", *(f"       {line}" for line in more)]
         lines += [""]
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
@@ -94,7 +96,7 @@ def _same_cause(cause: list[dict[str, Any]]) -> list[str]:
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """A row with its texts fit for a terminal; only texts that the kit itself wrote in lines have lines."""
     told: dict[str, Any] = _told(row)
-    if row["check"] in IN_LINES and row["outcome"] != "warn":
+    if row["check"] in IN_LINES:
         told["why"] = printable(row["why"])
     return told
 

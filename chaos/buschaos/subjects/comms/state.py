@@ -12,7 +12,7 @@ from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decode
 from buschaos.subjects.comms.files import ARTIFACTS
 from busproof.history import Event
 
-DELAY_S_MIN = 0.5  # after which a failed message may be due again
+DELAY_S_MIN = 0.5  # after which a claimed message may be due again
 TIMES = (
     "timestamp",
     "created_at",
@@ -93,7 +93,10 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
 
 
 def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
-    """messages_pending equals the rows that are pending (C12) and those due again, however a bus tells them."""
+    """messages_pending equals the rows that are pending (C12) and those due again, however a bus tells them.
+
+    A failed one may be due: no dump tells what time it is for a bus, and a delay is shorter than the shortest step.
+    """
     rows = [row for row in dump["messages"] if row["to_agent"]]
     pending = Counter(row["to_agent"] for row in rows if row["status"] == "pending")
     times = [_seconds(row.get(name)) for row in rows for name in ("created_at", "last_delivered_at")]
@@ -101,7 +104,8 @@ def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
     due = Counter(
         row["to_agent"]
         for row in rows
-        if row["status"] in ("failed", "processing") and now - _seconds(row.get("last_delivered_at")) >= DELAY_S_MIN
+        if row["status"] == "failed"
+        or (row["status"] == "processing" and now - _seconds(row.get("last_delivered_at")) >= DELAY_S_MIN)
     )
     for row in dump.get("agent_status") or []:
         least = pending[row["agent_id"]]
