@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from busproof.adapters import child as child_module
 from busproof.adapters.base import NESTED_MAX, Lost, Malformed, Refused, parsed
 from busproof.adapters.child import Child, Household
 from busproof.adapters.mcp import McpDoor
@@ -311,6 +312,17 @@ print(len(input()), flush=True)
     finally:
         child.close()
     assert child.unread_bytes == 0
+
+
+def test_an_answer_that_is_too_long_is_no_end_of_the_bus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told for what it is."""
+    monkeypatch.setattr(child_module, "LINE_BYTES_MAX", 1 << 20)
+    child = Child([sys.executable, "-c", "print('x' * (3 << 20))"])
+    try:
+        with pytest.raises(Lost, match="the answer to dump is longer than 1 MiB"):
+            child.read_line("dump")
+    finally:
+        child.close()
 
 
 LOSES_THE_ID = """

@@ -143,6 +143,8 @@ class Child:
                     continue
             if not line.endswith(b"\n"):
                 self._lines.put(b"")  # the end stays the end for the next caller
+                if len(line) > LINE_BYTES_MAX:
+                    raise Lost(f"the answer to {waiting_for} is longer than {LINE_BYTES_MAX >> 20} MiB")
                 raise Lost(f"the bus ended before it answered {waiting_for}: {self.last_words()}")
             return line
 

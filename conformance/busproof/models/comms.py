@@ -299,8 +299,9 @@ class CommsModel(Model):
 
     def tokens(self, agent: str) -> Fraction:
         """In the bucket now: a hundred at first, ten more a second, none for a clock set back (C22)."""
-        if "limit" in self.features:  # a bus that does not declare it can send all the same
-            self.row("comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05")
+        # A bus that does not declare the noun can send all the same.
+        rows = "comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05"
+        self.row(*(rows if "limit" in self.features else ()))
         shared, own = self.buckets.get(agent), self.own_buckets.get((agent, self.at))
         if shared != own and self.choice("comms.limit.06", "of all processes", "of one each") == "of one each":
             shared = own

@@ -459,7 +459,7 @@ CONTRACT = Contract(
     reference="refbus.driver",
     types=(InvokeKey, CompleteKey, RequestKey, ResponseKey, DelegateKey, DelegateReplyKey, ForkKey),
     options={
-        "ack_wait_ms": "a fetched message is another's after this long without ack or nak; 30 s unless told",
+        "ack_wait_ms": "a fetched message is another's after this long without ack or nak; 1 or more, 30 s unless told",
         "backend": "feature nats: `nats`, and nats_url says where the server is",
         "nats_url": "of the JetStream server",
     },
