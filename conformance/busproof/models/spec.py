@@ -123,6 +123,9 @@ class AnyOrder:
     value: list[dict[str, Any]]
     key: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return as_json(self.value)
+
 
 @dataclass(frozen=True)
 class Fits:
