@@ -371,7 +371,7 @@ class Stage:
                 return [self._problem(f"again {wrong}")]
             self.go_on()
             exported = self._export()
-            self._let_survivor_go()  # what it wrote behind something torn it knows itself, and perhaps nobody else
+            self._another_comes()
             dump = self._dump()
         except DoorError as error:
             return [self._problem(f"again: {error}")]
@@ -455,6 +455,16 @@ class Stage:
             self._survivor = Session(door, self._recorder, process=_SURVIVOR, agent=agent)
             self._tell_time(self._survivor)
         return self._survivor
+
+    def _another_comes(self) -> None:
+        """What the survivor wrote behind something torn it knows itself, and perhaps nobody else."""
+        survivor, subject = self._survivor, self._ground.subject
+        if survivor is not None and not subject.is_alone and subject.read is None:
+            self._survivor = None
+            self._come()  # before the other one is given back: it would be the same process
+            self._ground.fleet.give_back(survivor.door, retired=survivor.retired)
+        else:
+            self._let_survivor_go()
 
     def _enter(self, session: Session) -> None:
         enter = self._ground.subject.enter

@@ -101,10 +101,13 @@ def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
     assert "no message was acknowledged" in played.acts[0].undecided[0]
 
 
-@pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, False), (0, False)])
+@pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, True), (4, False), (0, False)])
 def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> None:
-    """docs/spec/comms.md, on dump: the count has it or not. A message that was claimed just now is in hands."""
-    said = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"))
+    """docs/spec/comms.md, on dump: the count has it or not. A message that was claimed just now is in hands.
+
+    One that failed just now may be due as well: its delay is over before the next call.
+    """
+    said = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"), ("failed", "10:05:00"))
     rows = [
         {
             "id": f"m{number}",
@@ -118,7 +121,7 @@ def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> N
     ]
     dump = {"messages": rows, "agent_status": [{"agent_id": "bob", "messages_pending": told}], "integrity": "ok"}
     found = problems(Evidence(dump, {"integrity": "ok", "torn_artifacts": []}, [], exported=False))
-    assert [problem.noun for problem in found] == [] if is_right else ["presence"]
+    assert [problem.noun for problem in found] == ([] if is_right else ["presence"])
 
 
 def test_whose_claim_was_refused_is_no_late_holder() -> None:

@@ -32,6 +32,14 @@ def test_a_row_that_is_told_under_anothers_evidence_names_the_script_that_has_it
     assert others(rows) == ["b", "c (script 2)"]
 
 
+def test_of_scripts_that_show_one_cause_the_shortest_is_shown() -> None:
+    rows = [
+        {"requirement": name, "outcome": "fail", "fleet": "bus", "why": name, "cause": "one", "steps": steps}
+        for name, steps in (("a", 57), ("b", 7), ("c", 30))
+    ]
+    assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["b", "c", "a"]]
+
+
 def mismatch(method: str, expected: Any, seen: Any) -> Mismatch:
     """Of a call that ended so."""
     different = differs(expected, seen)

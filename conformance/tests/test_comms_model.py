@@ -208,3 +208,16 @@ def test_values_are_judged_as_the_seed_and_c10_say() -> None:
     assert json_fault("x" * (4 * 1024 * 1024 - 1)) == "PAYLOAD_TOO_LARGE"
     assert breaks_standard("task.update", {"task_id": "t", "status": "s", "progress": True})
     assert not breaks_standard("task.update", {"task_id": "t", "status": "s", "more": None})
+
+
+@pytest.mark.parametrize(
+    ("message", "errors", "is_right"),
+    [
+        (5, ["no object"], True),  # it has no member to be named
+        (5, [], False),
+        ({}, ["no object"], False),
+    ],
+)
+def test_the_faults_of_an_envelope_are_named_by_its_members(message: Any, errors: list[str], is_right: bool) -> None:
+    answer = Project().answer("validate_message", message=message)
+    assert (answer.differs({"valid": False, "errors": errors}) is None) is is_right

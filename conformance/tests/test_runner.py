@@ -13,7 +13,7 @@ from busproof import runner, systems
 from busproof.adapters.base import Lost, Refused
 from busproof.catalogue import catalogue
 from busproof.checks import Verdict, Witness
-from busproof.fleet import Fleet
+from busproof.fleet import BudgetSpent, Fleet
 from busproof.runner import run_item
 from busproof.scenarios.common import raced
 from busproof.suite import SCENARIOS, Ctx, Scenario, stage
@@ -80,6 +80,21 @@ def test_a_race_that_could_not_be_forced_is_played_until_it_shows_something(
 
     assert decide(ALONE, play)[OF_ONE][0] == outcome
     assert len(set(stores)) == len(stores) == plays
+
+
+def test_what_one_play_decided_stands_if_there_is_no_time_for_another(decide) -> None:
+    """The budget may be over between two plays of a race that is left to luck."""
+    plays = []
+
+    def play(ctx: Ctx) -> None:
+        plays.append(ctx)
+        ctx.is_by_luck = True
+        if len(plays) == 2:
+            raise BudgetSpent
+        ctx.expect(OF_ONE, True, "")
+
+    assert decide(ALONE, play)[OF_ONE][0] == "pass"
+    assert len(plays) == 2
 
 
 @pytest.mark.parametrize(("has_tables", "is_by_luck"), [(True, False), (False, True)])

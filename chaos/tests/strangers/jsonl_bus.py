@@ -3,7 +3,7 @@
 `jsonl_bus.py` is correct and survives power cuts. With a word it has one fault:
 
     joined   appends behind a torn line, so that two half lines become one broken line
-    memory   the same, but knows its own lines until it opens a store again
+    memory   the same, but a process knows its own lines as long as it lives
     reset    begins anew if the log does not end with a whole line
     counter  numbers by this process's own count
     unsynced does not sync
@@ -27,7 +27,9 @@ class Bus:
 
     store = None
     counted = None
-    mine = ()  # rows of this process, in case its memory is believed
+
+    def __init__(self):
+        self.mine = {}  # store → rows of this process, in case its memory is believed
 
     def hello(self, protocol, system):
         names = {"protocol": "1", "name": "jsonl", "version": "1", "language": "python", "systems": ["worker"]}
@@ -35,7 +37,7 @@ class Bus:
 
     def open(self, store, options):
         self.store, self.log, self.cursors = store, f"{store}/log.jsonl", f"{store}/cursors.json"
-        self.counted, self.mine = None, ()
+        self.counted = None
         with open(self.log, "ab") as file:
             os.fsync(file.fileno())
         self.sync_folder()
@@ -60,7 +62,7 @@ class Bus:
             row |= {name: message[name] for name in ("correlation_id", "payload") if name in message}
             self.append(whole, json.dumps(row).encode() + b"\n")
             if FAULT == "memory":
-                self.mine = (*self.mine, row)
+                self.mine.setdefault(self.store, []).append(row)
             return {"id": row["id"], "seq": seq}
 
     def append(self, whole, line):
@@ -92,7 +94,7 @@ class Bus:
             with contextlib.suppress(ValueError):
                 rows.append(json.loads(line))
         known = {row["id"] for row in rows}
-        return [*rows, *(row for row in self.mine if row["id"] not in known)], whole
+        return [*rows, *(row for row in self.mine.get(self.store, ()) if row["id"] not in known)], whole
 
     def acked(self):
         try:

@@ -130,10 +130,11 @@ class Broken:
 
     why: str
     cause: str = ""  # the difference without its values
+    steps: int = 0  # of the script
 
 
 def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
-    """Each row that a script broke, or that is a dialect. The shortest scripts come first."""
+    """Each row that a script broke, by the shortest that did, or that is a dialect."""
     rows = catalogue(system)
     broken: dict[str, Broken] = {}
     for name, option in found.dialects.items():
@@ -148,7 +149,8 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
         assert mismatch is not None
         for row in mismatch.rows:
             if row in rows and row not in broken:
-                broken[row] = Broken(_seen_again(system, script, program, mismatch, bus), mismatch.cause)
+                why = _seen_again(system, script, program, mismatch, bus)
+                broken[row] = Broken(why, mismatch.cause, len(program.steps))
     return broken
 
 

@@ -49,6 +49,7 @@ AT_LOCK_S_MAX = 0.25  # and at the most, if a process never sleeps; then a race 
 LOOKED_S = 2.0  # a waiter of so long, on a machine that gives it time, has looked again, at its end at the latest
 T0_MS = 1_768_053_600_000
 
+# Numbers, texts in quotation marks, and all from the beginning of a list or an object on.
 _VALUES = re.compile(r"""\d+|"[^"]*"|'[^']*'|(?<=: )[\[{].*|^[\[{].*""", re.DOTALL)
 _BAD_REQUEST = (-32600, -32602)
 _EYES = {"clock", "sqlite", "dump"}  # a row needs them to be seen by a script of its own; no answer depends on them
@@ -90,6 +91,11 @@ class Specification:
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
     programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
+
+
+def _form(text: str) -> str:
+    """A text without the values in it."""
+    return _VALUES.sub("*", text)
 
 
 class Mismatch(Exception):
@@ -155,11 +161,6 @@ class Seen:
     def skipped(self) -> int:
         """How many calls were left out."""
         return self.left_out.total()
-
-
-def _form(text: str) -> str:
-    """A text without the values in it."""
-    return _VALUES.sub("*", text)
 
 
 class Stage:

@@ -50,7 +50,7 @@ from busproof.models.relay_text import (
     request,
     subscriptions,
 )
-from busproof.models.spec import ANY_CODE, Cited, Fits, Model, plain
+from busproof.models.spec import ANY_CODE, Cited, DoesNotApply, Fits, Model, plain
 from busproof.protocol import CONTRACTS
 
 RATE_WINDOW_MS = 60_000
@@ -193,7 +193,7 @@ class RelayModel(Model):
             if self.choice("relay.lease.13: close", "does nothing", "is refused") == "is refused":
                 self.refuse("NOT_OPEN", "relay.lease.13")
         else:
-            self.row("relay.presence.32")
+            self.row(*(["relay.presence.32"] if "spawn" in self.features else []))
             self.opened_by = None
             for agent in self.agents.values():
                 if agent.pid is not None:
@@ -1019,6 +1019,8 @@ class RelayModel(Model):
         """A whole file at once, or another thing under its name. `end` is hexadecimal, for bytes that are not UTF-8."""
         folder = self.folders.setdefault(agent, Folder())
         files, content = folder.pending if place == "pending" else folder.outbox, data.encode() + bytes.fromhex(end)
+        if odd in ("in_place", "one_name") and file not in files:  # on another bus: what put it there was left out
+            raise DoesNotApply
         if odd == "in_place":
             files[file] = replace(files[file], data=content, mtime_ns=mtime_ns)
             return {"inode": files[file].inode}

@@ -468,7 +468,8 @@ class TimelineModel(Model):
         """Hand it to the caller."""
         before = consumer.held.get(at)
         if before is not None:
-            self.row("timeline.cursor.12" if before.back_at else "timeline.cursor.06", "timeline.cursor.04")
+            self.row("timeline.cursor.12" if before.back_at else "timeline.cursor.06")
+            self.row(*(["timeline.cursor.04"] if "nak" in self.features else []))
         until_ms, by = self.now_ms + self.ack_wait_ms[self.at], (self.at, self.sessions[self.at])
         held = Held(self.born(Ticket, "delivery"), before.count + 1 if before else 1, until_ms, by)
         consumer.held[at], consumer.newest = held, held.ticket

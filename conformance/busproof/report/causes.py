@@ -11,6 +11,7 @@ _SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that
 def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The rows that did not hold, those of one cause together: the same evidence, or the same difference elsewhere.
 
+    Of scripts that show one cause the shortest is the first.
     A row that already shows on the bus alone is not told again for the mixed fleet.
     """
     alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
@@ -19,7 +20,7 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
         if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
             found.setdefault((row["outcome"], row.get("cause") or row["why"]), []).append(row)
-    return list(found.values())
+    return [sorted(cause, key=lambda row: row.get("steps", 0)) for cause in found.values()]
 
 
 def script_of(row: dict[str, Any]) -> str | None:

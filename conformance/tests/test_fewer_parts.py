@@ -1,0 +1,103 @@
+"""A bus that declares less is asked all that it declares, and is blamed for nothing else (0037)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from busproof.explore import corpus
+from busproof.explore.script import Step, call
+from busproof.fleet import Fleet
+from busproof.protocol import CONTRACTS
+from busproof.runner import run_item
+from busproof.systems import SYSTEMS
+
+BUSES = {"worker": "WorkerBus", "comms": "CommsBus", "relay": "RelayBus", "timeline": "TimelineBus"}
+
+PROGRAM = """
+from refbus.driver import METHOD_NOT_FOUND, Rejected, serve
+from refbus.{system}.bus import {bus} as Bus
+
+def gone(self, **_):
+    raise Rejected(METHOD_NOT_FOUND, "no such method")
+
+Bus.NOUNS, Bus.FEATURES = {nouns!r}, {features!r}
+for name in {gone!r}:
+    setattr(Bus, name, gone)
+serve({{"{system}": Bus}})
+"""
+
+
+@contextmanager
+def declaring(folder: Path, system: str, nouns: tuple[str, ...], features: tuple[str, ...]) -> Iterator[Fleet]:
+    """The reference with these alone; a method of another feature is not there."""
+    contract = CONTRACTS[system]
+    gone = [name for name, method in contract.methods.items() if method.feature not in (None, *features)]
+    path = folder / "fewer.py"
+    path.write_text(PROGRAM.format(system=system, bus=BUSES[system], nouns=nouns, features=features, gone=gone))
+    fleet = Fleet([f"exec:{sys.executable} {path}"], system=system)
+    try:
+        yield fleet
+    finally:
+        fleet.close()
+
+
+def replayed(fleet: Fleet, scripts: dict[str, list[Step]]) -> corpus.Replay:
+    """What the scripts found, and that no answer was wrong."""
+    specification = SYSTEMS[fleet.system].model
+    assert specification is not None
+    found = corpus.replay(fleet, specification, scripts)
+    assert {name: str(one.mismatch) for name, one in found.broken.items()} == {}
+    return found
+
+
+KEY = {"type": "request", "timeline": "main", "submission": "s", "agent": "a", "service": "s", "backend": "b"}
+PLAIN = {
+    "worker": call(0, "publish", agent_id="ann", message={"type": "note", "payload": 1}),
+    "comms": call(0, "send_message", from_agent="ann", message_type="note", payload={}),
+    "timeline": call(0, "send", key={**KEY, "operation": "o", "sequence": 1}),
+}
+
+
+@pytest.mark.parametrize("system", PLAIN)
+def test_a_plain_call_is_asked_of_a_bus_of_the_core_nouns(tmp_path: Path, system: str) -> None:
+    """A model also names sentences in passing, on parts that a bus need not have."""
+    steps = [Step("open", 0, name="0"), replace(PLAIN[system], name="1")]
+    with declaring(tmp_path, system, CONTRACTS[system].profiles["core"], ()) as fleet:
+        found = replayed(fleet, {"plain": steps})
+    assert not found.left_out
+    assert found.calls == 1
+
+
+def test_the_time_of_work_may_be_the_sessions_where_nobody_knows_the_tables(tmp_path: Path) -> None:
+    """As the page says; or the bus's own, as a server's is."""
+    scripts = corpus.scripts("timeline", only=["given_back_before_the_clock_went_back"])
+    contract = CONTRACTS["timeline"]
+    features = tuple(name for name in contract.features if name not in ("sqlite", "nats"))
+    with declaring(tmp_path, "timeline", contract.profiles["full"], features) as fleet:
+        found = replayed(fleet, scripts)
+    assert found.dialects["the time of which ack_wait_ms is"] == "the session's"
+
+
+def test_a_bus_without_redrive_is_not_asked_for_it(tmp_path: Path) -> None:
+    """A script that goes on with it decides the rows before."""
+    nouns = (*CONTRACTS["comms"].profiles["core"], "retry")
+    with declaring(tmp_path, "comms", nouns, ("delivery_count", "idempotent_send", "dump")) as fleet:
+        told = {result.requirement: result.outcome for result in run_item(fleet, "retry.broadcast", seed=1)}
+    assert told == {"comms.retry.16": "pass", "comms.retry.17": "pass", "comms.retry.18": "not-applicable"}
+
+
+def test_a_hand_leaves_alone_a_file_whose_making_was_left_out(tmp_path: Path) -> None:
+    """`relay`: a program that writes over it, or takes one of its names away, goes on without."""
+    steps = [Step("open", 0, name="0")]
+    for number, odd in enumerate(("in_place", "one_name"), 1):
+        one = call("hand", "write", agent="ann", file="1-00000001.msg", data="", mtime_ns=1, odd=odd)
+        steps.append(replace(one, name=f"{number}"))
+    with declaring(tmp_path, "relay", CONTRACTS["relay"].profiles["full"], ("scan", "dump")) as fleet:
+        found = replayed(fleet, {"odd": steps})
+    assert found.left_out == {"write": 2}
