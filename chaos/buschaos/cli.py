@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import random
 import shlex
 import sys
@@ -163,6 +164,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, report, and return the exit code."""
     args = parser().parse_args(argv)
+    importlib.import_module("multiprocess")  # raises here, not in the middle of a run
     counted = (args.kills, args.power, args.damage)
     asked = (args.points, args.holds, args.waits, args.disk_full, args.gone)
     everything = set(counted) == {None} and not any(asked)
@@ -276,7 +278,7 @@ def _tell_problems(act: Act) -> None:
     for problem, history in act.problems:
         alike.setdefault(problem.kind, []).append((problem, history))
     for found in list(alike.values())[:PROBLEMS_SHOWN]:
-        problem, history = found[0]
+        problem, history = min(found, key=lambda one: one[0].is_by_luck)  # one that shows again
         say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(problem.why)}")
         if len(found) > 1 or problem.point:
             times = [f"{len(found)} times, this one first"] if len(found) > 1 else []

@@ -51,6 +51,7 @@ from busproof.protocol import HelloReply
 from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
 
 POINTS_OF_PAIR = 40  # of one operation and one peer's call; if there are more, the seed draws
+PLAYS_OF_ONE = 12  # of a place that is played alone, if the peer waits there: luck says which of them goes on first
 SHARES = 4  # of the time left for each pair that one may take, as most take less than theirs
 DEATHS = 3  # stores per operation, each left by a process that died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
@@ -225,7 +226,10 @@ class Holds:
     def _all_places(self, two: _Two, result: PairResult, time: Time) -> None:
         serial, changes = self._orders(two)
         if self._only is not None:
-            self._places(two, [self._only], serial, result, time)
+            for _ in range(PLAYS_OF_ONE):
+                self._places(two, [self._only], serial, result, time)
+                if result.problems or not result.waited:  # where the peer did not wait, each play is the same
+                    break
             return
         seed = f"{self._seed} {two.operation.name} {two.peer.name}"
         count = min(self._points, POINTS_OF_CROSSED) if two.peer.is_crossed else self._points
@@ -324,7 +328,8 @@ class Holds:
             return []
         where = f"{duet.schedule()} ({two.again(place)})"
         kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, where)
-        return [(replace(problem, point=where), kept / "history.jsonl") for problem in problems]
+        told = [replace(problem, point=where, is_by_luck=duet.peer_waited) for problem in problems]
+        return [(problem, kept / "history.jsonl") for problem in told]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
         return result("not-applicable", "the bus does not declare it")
     against = [(problem, history) for problem, history in act.problems if is_against(problem, row, nouns)]
     if against:
-        problem, history = against[0]
+        problem, history = min(against, key=lambda one: one[0].is_by_luck)  # one that shows again
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""

@@ -26,6 +26,7 @@ class Problem:
     events: tuple[int, ...] = ()  # of the history, if some show it
     point: str = ""  # where the nemesis struck
     is_dialect: bool = False  # another choice than the reference's, which only RESOLVED rows tell
+    is_by_luck: bool = False  # the machine chose which of two that both could go on went first
 
     @property
     def kind(self) -> tuple[str, str]:

@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import multiprocess
-
 from buschaos.bus import RunFailed
 from buschaos.limits import Time
 from buschaos.nemeses.server import is_on_a_server
@@ -142,6 +140,8 @@ def play(
 
 def must_not_be_importing_main() -> None:
     """Ends a driver whose script begins a run of its own when it is imported: each would begin another one."""
+    import multiprocess
+
     if getattr(multiprocess.current_process(), "_inheriting", False):
         print(
             "busproof chaos: its drivers are processes that import your script again, and the script begins a run when "
@@ -155,6 +155,8 @@ def must_not_be_importing_main() -> None:
 @contextlib.contextmanager
 def _drivers(jobs: list[Job]) -> Iterator[list[Any]]:
     """Start them all, and let none outlive the block."""
+    import multiprocess  # of the extra: `busproof chaos --help` does without
+
     context = multiprocess.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     started = []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import busproof.cli
 from buschaos import cli
 from buschaos.nemeses import disk, syscalls
 from busproof.report import lines
@@ -84,3 +86,15 @@ def test_help_is_enough_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for option in ("--bus", "--kills", "--points", "--disk-full", "--disk", "--seed", "--out", "examples:"):
         assert option in said
+
+
+def test_help_does_without_the_packages_that_a_run_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run without them ends before it has begun, with the way to get them."""
+    monkeypatch.setitem(sys.modules, "multiprocess", None)
+    with pytest.raises(SystemExit) as ended:
+        busproof.cli.main(["chaos", "--help"])
+    assert ended.value.code == 0
+    assert busproof.cli.main(["chaos", "worker"]) == 2
+    assert "pip install '.[chaos]'" in capsys.readouterr().err

@@ -94,3 +94,14 @@ def test_a_row_of_a_noun_of_which_no_operation_was_asked_for_does_not_pass() -> 
     for row in report.rows(Run(_hello("comms"), [act]), "comms"):
         is_shown = catalogue("comms")[row.requirement].noun in ("lease", "log")
         assert row.outcome == ("pass" if is_shown else "inconclusive")
+
+
+def test_a_place_that_shows_a_problem_again_is_told_before_one_that_showed_it_by_luck() -> None:
+    """Where the peer waited, the machine chose which of the two went on first: a replay may end otherwise."""
+    act = Act("chaos.holds")
+    act.counts.update({WITH_OTHERS: 1})
+    for place, is_by_luck in (("2:hold", True), ("3:hold", False)):
+        act.problems.append((Problem("lease", "two hold it", point=place, is_by_luck=is_by_luck), Path("/nowhere")))
+    failed = [row for row in report.rows(Run(_hello("worker"), [act]), "worker") if row.outcome == "fail"]
+    assert failed
+    assert all(row.why.startswith("3:hold: two hold it") for row in failed)
