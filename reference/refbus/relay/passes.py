@@ -118,7 +118,7 @@ class Passes:
                 self._archive.move(entry.agent, entry.name, entry.stat)
             self._archive.settle()
         counts = self._processing.process(scanned.held)
-        self._scanner.doubtful = counts.changed
+        self._scanner.doubtful |= counts.changed
         failed = counts.failed + len(scanned.rejected)
         return {
             "discovered": scanned.new,

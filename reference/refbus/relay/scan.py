@@ -80,7 +80,7 @@ class Scanner:
         self._forbidden: set[str] = set()  # and in this one
         self._now_ns = self._monotonic_ns = 0
         self.next_ms: int | None = None  # when the first file that waits will be old enough
-        # Paths of pending files that are not those that were read, though their size and time say so.
+        # Paths of pending files that are not those that were read, though their size and time say so: until they are.
         self.doubtful: set[str] = set()
 
     def scan(self, agents: Iterable[str]) -> Scanned:
@@ -216,6 +216,7 @@ class Scanner:
                 if judged is None:
                     news.held.add(row.id)
                 else:
+                    self.doubtful.discard(file.path)
                     news.changed.append((row.id, judged[1]))
 
     def _entered(self, agent: str) -> contextlib.AbstractContextManager[int]:

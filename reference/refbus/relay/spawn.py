@@ -151,14 +151,15 @@ class Spawns:
     def _program(self, said: dict[str, str]) -> Program:
         config = self._store.config
         name = _name(said)
-        if "CLI" not in said:
+        if not said.get("CLI"):
             raise Failure("bad_request", "CLI is missing")
+        variables = _variables(said.get("ENV", ""))
         argv = config.clis.get(said["CLI"])
         if argv is None:
             raise Failure("denied", f"CLI {said['CLI']!a:.80}")
         environment = {
             **os.environ,
-            **self._environment(said.get("ENV", "")),
+            **self._environment(variables),
             "AGENT_RELAY_NAME": name,
             "AGENT_RELAY_DIR": str(self._store.root),
         }
@@ -167,18 +168,11 @@ class Spawns:
             raise Failure("bad_request", "PROMPT holds a NUL")
         return Program(name, [*argv, *prompt], self._folder(name, said.get("WORKING_DIR")), environment)
 
-    def _environment(self, said: str) -> dict[str, str]:
-        found = {}
-        for item in said.split(",") if said else []:
-            key, equals, value = item.partition("=")
-            if not equals:
-                raise Failure("bad_request", f"ENV {item!a:.80}")
-            if key.strip() not in self._store.config.env:
+    def _environment(self, variables: list[tuple[str, str]]) -> dict[str, str]:
+        for key, _ in variables:
+            if key not in self._store.config.env:
                 raise Failure("denied", f"ENV {key!a:.80}")
-            if "\0" in value:
-                raise Failure("bad_request", "ENV holds a NUL")
-            found[key.strip()] = value
-        return found
+        return dict(variables)
 
     def _folder(self, name: str, said: str | None) -> Path:
         """WORKING_DIR, if it lies in one of the roots wherever links lead; the agent's own folder if it is not said."""
@@ -252,6 +246,19 @@ def _fields(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str
     """The fields of the body; and headers of the same names, where it has none (R6)."""
     headers = {key: value for key, value in message.others if key in keys}
     return headers | fields.read(message.body, keys, long=long)
+
+
+def _variables(said: str) -> list[tuple[str, str]]:
+    """The items of ENV. A request of a bad form is that, whatever config.json allows."""
+    found = []
+    for item in said.split(",") if said else []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise Failure("bad_request", f"ENV {item!a:.80}")
+        if "\0" in value:
+            raise Failure("bad_request", "ENV holds a NUL")
+        found.append((key.strip(), value))
+    return found
 
 
 def _name(said: dict[str, str]) -> str:

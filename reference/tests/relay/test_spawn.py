@@ -127,6 +127,7 @@ def test_a_release_ends_all_that_was_started(relay: RelayBus, agents: Agents, mo
         ("NAME: lead\nCLI: prog", "bad_request: NAME 'lead'"),
         ("NAME: ../w\nCLI: prog", "bad_request: NAME '../w'"),
         ("NAME: w", "bad_request: CLI is missing"),
+        ("NAME: w\nCLI:", "bad_request: CLI is missing"),
         ("NAME: w\nCLI: prog\nCLI: prog", "bad_request: CLI stands twice"),
         ("NAME: w\nCLI: prog\nsurprise", "bad_request: no field: 'surprise'"),
         ("NAME: w\nCLI: prog\nENV: MODE", "bad_request: ENV 'MODE'"),
