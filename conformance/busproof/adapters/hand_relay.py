@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
 from busproof.adapters.hand import Hand
 
 MODE = 0o600
+LONG_S = 20.0  # for a process to say a word, or to be gone; no wait is longer than it takes
 
 
 class RelayHand(Hand):
@@ -19,7 +22,10 @@ class RelayHand(Hand):
 
     DATABASE = "ledger.db"
     LOOK = "folder"
-    ON_FILES = ("config", "agent", "link_agent", "write", "remove", "attach", "take", "folder")
+    ON_FILES = (
+        *("config", "agent", "link_agent", "write", "remove", "attach", "detach", "take", "block", "unblock", "place"),
+        "folder",
+    )
 
     def __init__(self, store: Path, name: str = "hand") -> None:
         super().__init__(store)
@@ -98,19 +104,32 @@ class RelayHand(Hand):
         self._clear(self._outbox(agent, place) / file)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
+    def attach(
+        self, name: str, data: str, odd: bool | str = False, times: int = 1, in_place: bool = False
+    ) -> dict[str, Any]:
         """Put an attachment under this hash, even if its own differs; it has the data so many times.
 
-        `in_place`: into the file that is there, which keeps its inode.
+        `in_place`: into the file that is there, which keeps its inode. `odd`: a folder (True, not_regular), or the same
+        content behind a link (symlink), or with a second name (hard_link).
         """
         path = self.store / "attachments" / name[:2] / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not in_place:
             self._clear(path)
-        if odd:
+        if odd is True or odd == "not_regular":
             path.mkdir()
-        else:
-            path.write_text(data * times, encoding="utf-8", newline="")
+            return {}
+        whole = self._new("attached") if odd else path
+        whole.write_text(data * times, encoding="utf-8", newline="")
+        if odd == "symlink":
+            path.symlink_to(whole)
+        elif odd == "hard_link":
+            path.hardlink_to(whole)
+        return {}
+
+    def detach(self, name: str) -> dict[str, Any]:
+        """Take an attachment away again."""
+        self._clear(self.store / "attachments" / name[:2] / name)
         return {}
 
     def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:
@@ -124,11 +143,74 @@ class RelayHand(Hand):
             self._clear(inbox / one["name"])
         return {"inbox": taken}
 
+    def block(self, agent: str, odd: str) -> dict[str, Any]:
+        """Something else in the inbox's place: a link to an empty folder, or a file. Its content goes, too."""
+        inbox = self.store / "agents" / agent / "inbox"
+        inbox.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._clear(inbox)
+        if odd == "symlink":
+            (elsewhere := self._new("elsewhere")).mkdir()
+            inbox.symlink_to(elsewhere)
+        else:
+            inbox.write_bytes(b"")
+        return {}
+
+    def unblock(self, agent: str) -> dict[str, Any]:
+        """Take it away: there is no inbox."""
+        self._clear(self.store / "agents" / agent / "inbox")
+        return {}
+
+    def place(self) -> dict[str, Any]:
+        """A path beside the folder, for a copy of the ledger."""
+        return {"path": str(self._new("copy"))}
+
+    def said(self, agent: str) -> dict[str, Any]:
+        """The things that the program SAYER was started with as this agent; None if no process of the agent runs."""
+        pid, path = self._pid(agent), self.store.parent / f"said-{agent}"
+        until = time.monotonic() + LONG_S
+        while pid and self._runs(pid) and time.monotonic() < until:
+            told = path.read_bytes().decode(errors="replace").split("\0") if path.exists() else [""]
+            if told[0] == str(pid):
+                _, name, root, folder, colour, size, *prompt = told[:-1]
+                is_ours = root == os.path.realpath(self.store)
+                return {
+                    "said": {"name": name, "root": is_ours, "folder": folder, "env": [colour, size], "args": prompt}
+                }
+            time.sleep(0.01)
+        return {"said": None}
+
+    def kill(self, agent: str) -> dict[str, Any]:
+        """The process of an agent ends, by no request; returns when it has."""
+        pid = self._pid(agent)
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            until = time.monotonic() + LONG_S
+            while self._runs(pid) and time.monotonic() < until:
+                time.sleep(0.001)
+        return {}
+
+    def _pid(self, agent: str) -> int | None:
+        found = self.db.execute("SELECT pid FROM agents WHERE name = ?", (agent,)).fetchone()
+        return found[0] if found and type(found[0]) is int and found[0] > 1 else None
+
+    def _runs(self, pid: int) -> bool:
+        """A zombie does not: only its parent has not looked yet."""
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def _new(self, what: str) -> Path:
+        """A path beside the folder that nothing has yet."""
+        return self.store.parent / f"{self._name}-{what}-{next(self._numbers)}"
+
     def claim(self, message_id: str) -> dict[str, Any]:
         """Set a message to processing, like an orchestrator that dies after it."""
+        end = f"/agents/{message_id.replace('/', '/outbox/')}.msg"  # to the letter: LIKE takes Ann for ann
         self.db.execute(
-            "UPDATE messages SET status = 'processing' WHERE file_path LIKE ? AND status = 'pending'",
-            (f"%{message_id.replace('/', '/outbox/')}.msg",),
+            "UPDATE messages SET status = 'processing' "
+            "WHERE substr('/' || file_path, -length(?1)) = ?1 AND status = 'pending'",
+            (end,),
         )
         return {}
 

@@ -14,11 +14,14 @@ from typing import Any
 
 from busproof.adapters.hand_relay import RelayHand
 from busproof.explore.drawing import Drawing
-from busproof.explore.relay_texts import bad_files, body_of, headers_of
+from busproof.explore.orders import Called
+from busproof.explore.relay_texts import CHANNELS, GOOD, bad_files, body_of, headers_of
 from busproof.explore.script import Step, call
 from busproof.explore.stage import T0_MS, Specification
-from busproof.models.relay import MS, RATE_WINDOW_MS, RelayModel
-from busproof.models.relay_state import Row
+from busproof.models.relay import DEFAULTS, MS, RATE_WINDOW_MS, RelayModel
+from busproof.models.relay_state import CopyRow, Place, Row
+from busproof.models.relay_text import SAYER
+from busproof.models.spec import plain
 
 NAMES = ("ann", "Ann", "bob", "b-1", "a_b", "lead2", "Systems", "x", "z" * 63)
 BAD_NAMES = (
@@ -50,25 +53,51 @@ NEAR = (-1, 0, 1)
 MANY_TIMES = 1_000_000  # makes an attachment larger than any message
 VOLUME, VOLUMES = 2_500, 0.0005  # messages, and how often
 OF_SEVERAL = 300  # rounds of four senders' messages: more than a thousand in one scan
+CROWD = 101  # due messages: more than a pass takes at once
 STEPS_MS = (1, 50, 99, 100, 101, 1000, 5000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
-OPTIONS: tuple[dict[str, Any], ...] = (
-    {},
-    {},
-    {"rate_per_min": 3},
-    {"message_bytes_max": 120},
-    {"retries_max": 0},
-    {"retries_max": 1, "retry_ms": 500},
-    {"archive": False},
-    {"retention_days": 1},
-    {"retention_days": 0},
-    {"agent_timeout_ms": 10_000},
-    {"settle_ms": 0, "malformed_ms": 200, "orphan_ms": 1_000},
-)
-CONFIG = {
-    "clis": {"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"], "missing": ["/nonexistent/program"]},
-    "roots": ["/usr"],
-    "env": ["COLOUR", "SIZE"],
+BACK_MS = (1, 500, 5_000, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000)
+OPTIONS: dict[str, tuple[Any, ...]] = {  # the usual values come by themselves
+    "settle_ms": (0, 1, 250, 6_000),
+    "malformed_ms": (0, 50, 200, 20_000),
+    "orphan_ms": (0, 1, 1_000, 90_000),
+    "message_bytes_max": (60, 120, 300),
+    "retries_max": (0, 1, 2, 7),
+    "retry_ms": (0, 1, 500, 70_000),
+    "rate_per_min": (1, 3, 3, 12),
+    "retention_days": (0, 1, 2, 400),
+    "agent_timeout_ms": (1, 10_000, 100_000_000),
+    "archive": (False, False, True),
 }
+CONFIG = {"clis": {"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"], "a sayer: 2": list(SAYER)}}
+# How often each is drawn; every program has its own mind about it, so that two rare ones meet in some of them.
+LOVED = (0.2, 1, 1, 4)
+STEPS = {
+    "_write": 30,
+    "_scan": 28,
+    "_clock": 16,
+    "_look": 10,
+    "_again": 6,
+    "_odd": 5,
+    "_half": 3,
+    "_agent": 2,
+    "_attach": 2,
+    "_life": 4,
+    "_inbox": 2,
+    "_copy": 3,
+    "_process": 3,
+}
+ADDRESSES = {
+    "to *": 12,
+    "to #": 10,
+    "to Lead": 6,
+    "to __orchestrator__": 22,
+    "bad address": 5,
+    "to nobody": 7,
+    "to oneself": 4,
+    "to somebody": 34,
+}
+ASKED = {"status": 2, "continuity": 2, "spawn": 1, "release": 1, "message": 1, "ack": 1, "nack": 1}
+BAD_ADDRESSES = ("lead", "#", "a b", "a.b", "system", "**", "@ann", "#1", "z" * 64, f"#{'z' * 64}", "-a", "caf\u00e9")
 
 EDGES = (
     *(
@@ -97,6 +126,25 @@ EDGES = (
     *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
     *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
     *(f"later limit{at:+}" for at in NEAR),
+    *(
+        "another's name",
+        "name of any length",
+        "name of the inbox",
+        "same looks",
+        "in place",
+        "nanosecond",
+        "first times",
+    ),
+    *(
+        "crowd",
+        "inbox gone",
+        "inbox blocked",
+        "inbox free again",
+        "attachment gone",
+        "later config",
+        "other orchestrator",
+    ),
+    *("backup", "restore", "said", "ended by itself", "half file gone"),
     *("volume", "volume of several", "litter", "large attachment"),
 )
 
@@ -107,22 +155,47 @@ class RelayGenerator(Drawing):
     def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         super().__init__(rng, features)
         self.names = rng.sample(NAMES, 4)
-        self.options = rng.choice(OPTIONS)
+        self.options = self._options()
+        self.steps, self.addresses, self.asked = (self._loved(one) for one in (STEPS, ADDRESSES, ASKED))
+
+    def _loved(self, weights: dict[str, int]) -> dict[str, float]:
+        return {name: weight * self.r.choice(LOVED) for name, weight in weights.items()}
+
+    def _one_of(self, weights: dict[str, float]) -> str:
+        return self.r.choices(list(weights), list(weights.values()))[0]
+
+    @property
+    def at(self) -> int:
+        """The place of the orchestrator that has the folder, or may have it next."""
+        return self.model.opened_by if isinstance(self.model.opened_by, int) else 0
 
     def start(self) -> Iterator[Step]:
         """Two agents that know each other, one that joins later, and an orchestrator."""
-        lead = {"lead": self.names[0]} if self.r.random() < 0.7 else {}
-        yield call("hand", "config", **CONFIG, **lead)
+        yield self._config()
         yield Step("open", 0, params={"options": self.options})
         for name in self.names[:2]:
             yield call("hand", "agent", name=name)
         yield call(0, "scan")
 
+    def _options(self) -> dict[str, Any]:
+        """Some at unusual values: often none, seldom many."""
+        rate = self.r.choice((0.0, 0.1, 0.1, 0.3))
+        return {name: self.r.choice(values) for name, values in OPTIONS.items() if self.r.random() < rate}
+
+    def _config(self, tags: tuple[str, ...] = ()) -> Step:
+        """The owner's settings, options among them; those that an orchestrator is opened with win."""
+        lead = {"lead": self.r.choice(self.names[:3])} if self.r.random() < 0.7 else {}
+        roots = self.r.choice((["/usr"], ["/usr"], ["/usr/share", "/nowhere"], []))
+        env = self.r.choice((["COLOUR", "SIZE"], ["COLOUR", "SIZE"], ["SIZE"], []))
+        options = self._options() if self.r.random() < 0.3 else {}
+        return call("hand", "config", tags, **CONFIG, roots=roots, env=env, **lead, **options)
+
     def end(self) -> Iterator[Step]:
         """A last look at everything; agents that were started end."""
+        at = self.at
         for method in ("scan", "audit", "status"):
-            yield call(0, method)
-        yield from (call("hand", "ledger"), call("hand", "folder"), call(0, "close"), call("hand", "ledger"))
+            yield call(at, method)
+        yield from (call("hand", "ledger"), call("hand", "folder"), call(at, "close"), call("hand", "ledger"))
 
     def draw(self, model: Any, now_ms: int) -> Step:
         """The next step."""
@@ -130,19 +203,8 @@ class RelayGenerator(Drawing):
         self.now_ms, self.tags = now_ms, []
         if self.queue:
             return self.queue.pop(0)
-        kinds = {
-            self._write: 30,
-            self._scan: 28,
-            self._clock: 16,
-            self._look: 10,
-            self._again: 6,
-            self._odd: 5,
-            self._half: 3,
-            self._agent: 2,
-            self._attach: 2,
-            self._life: 4,
-        }
-        return self.r.choices(list(kinds), list(kinds.values()))[0]()
+        step: Step = getattr(self, self._one_of(self.steps))()
+        return step
 
     # -- time
 
@@ -151,14 +213,12 @@ class RelayGenerator(Drawing):
         deadlines = self._deadlines()
         what = self.r.random()
         if what < 0.08:
-            step = Step(
-                "clock", params={"now_ms": self.now_ms - self.r.choice((1, 500, 86_400_000))}, tags=("clock back",)
-            )
+            step = Step("clock", params={"now_ms": max(0, self.now_ms - self.r.choice(BACK_MS))}, tags=("clock back",))
         elif deadlines and what < 0.8:
             kind, at_ms = self.r.choice(deadlines)
             near = self.r.choice(NEAR)
             step = Step("clock", params={"now_ms": at_ms + near}, tags=("clock forward", f"{kind}{near:+}"))
-            self.queue.append(call(0, "scan"))
+            self.queue.append(self._scan())
         else:
             step = Step("clock", params={"now_ms": self.now_ms + self.r.choice(STEPS_MS)}, tags=("clock forward",))
         return step
@@ -184,14 +244,20 @@ class RelayGenerator(Drawing):
         """Old enough, or at an age that decides."""
         what = self.r.random()
         if what < 0.6:
-            return (self.now_ms - 200) * MS - self.serial
-        if what < 0.68:
+            return (self.now_ms - max(200, int(self.model.settings["settle_ms"]))) * MS - self.serial
+        if what < 0.63:
+            return int(self._tag("first times", self.r.choice((0, 1, MS - 1, -1))))
+        if what < 0.7:
             self.tags.append("future")
-            return (self.now_ms + self.r.choice((1, 50, 10_000))) * MS
+            return self.now_ms * MS + self.r.choice((1, MS, 50 * MS, 10_000 * MS))
         kind = self.r.choice(("settle", "malformed"))
+        at_ns = (self.now_ms - int(self.model.settings[f"{kind}_ms"])) * MS
+        if what < 0.8:
+            self.tags.append("nanosecond")
+            return at_ns + self.r.choice((-1, 1))
         near = self.r.choice(NEAR)
         self.tags.append(f"{kind}{-near:+}")
-        return (self.now_ms - int(self.model.settings[f"{kind}_ms"]) + near) * MS
+        return at_ns + near * MS
 
     # -- files
 
@@ -203,6 +269,11 @@ class RelayGenerator(Drawing):
             time_ns = self._tag("earlier name", self.r.choice((self.r.randrange(1, T0_MS * MS), self.r.randrange(100))))
         elif what < 0.2:
             time_ns = self._tag("same time", T0_MS * MS)
+        elif what < 0.25:
+            digits = self.r.choice(("0", "00", "7", "0000000000000000007", "9" * 18, "9" * 19, f"{2**63}"))
+            return f"{self._tag('name of any length', digits)}-{self.serial:08x}.msg"
+        elif what < 0.3 and (others := sorted({file for one in self.model.folders.values() for file in one.outbox})):
+            return str(self._tag("another's name", self.r.choice(others)))
         return f"{time_ns}-{self.serial:08x}.msg"
 
     def _sender(self) -> str:
@@ -225,6 +296,8 @@ class RelayGenerator(Drawing):
             return self._written(sender, self.r.choice(inbox).name, self._text(sender), mtime_ns)  # type: ignore[arg-type]
         if what < VOLUMES:
             return self._volume(sender)
+        if what < 0.005:
+            return self._crowd()
         if what < 0.02:
             return self._many(sender)
         if what < 0.05:
@@ -246,6 +319,19 @@ class RelayGenerator(Drawing):
         ]
         self.queue += steps[1:]
         return steps[0]
+
+    def _crowd(self) -> Step:
+        """More messages at once than a pass takes in one go, of any kinds. "#" is the number of each."""
+        drawn = [self._text(self._sender()) for _ in range(9)]
+        texts = [text for text in drawn if "#" not in text and "spawn" not in text][: self.r.choice((1, 2, 3))]
+        self.serial, self.tags = self.serial + 1, ["crowd"]
+        steps = [
+            self._written(
+                self._sender(), f"1{T0_MS}#-{self.serial:07x}{at}.msg", f"{text}#", (self.now_ms - 6_000) * MS
+            )
+            for at, text in enumerate(texts or [GOOD])
+        ]
+        return Step("many", calls=steps, tags=("crowd",), times=CROWD // len(steps) + 1)
 
     def _volume(self, sender: str) -> Step:
         """More than any batch of a pass. "#" is the number of each."""
@@ -278,49 +364,47 @@ class RelayGenerator(Drawing):
         if missing <= 0 or "KIND: spawn" in data or (most > 1000 and self.r.random() < 0.6):
             return data
         self.tags.append(f"size{near:+}")
-        return data + "x" * missing
+        letters = self.r.choice((0, missing // 2))  # of two bytes each
+        return data + "\u00e9" * letters + "x" * (missing - 2 * letters)
 
     def _text(self, sender: str) -> str:
         """A whole message, mostly a good one."""
         to, kind = self._to(sender), "message"
         if to == "__orchestrator__":
-            kind = self.r.choice(
-                ("status", "status", "continuity", "continuity", "spawn", "release", "message", "ack", "nack")
-            )
+            kind = self._one_of(self.asked)
         elif self.r.random() < 0.3:
             kind = self.r.choice(("ack", "nack", "status"))
         elif self.r.random() < 0.03:
             kind = self._tag("misdirected", self.r.choice(("spawn", "release", "continuity")))
         names = [*self.names, "nobody"]
         alive = [name for name in names if self.model.is_there(name)]
-        body, tags = body_of(self.r, kind if to == "__orchestrator__" else "message", names, alive)
+        body, fields, tags = body_of(self.r, kind if to == "__orchestrator__" else "message", names, alive)
         self.tags += tags
-        head, tags = headers_of(self.r, kind, body, sorted(self.model.attachments))
+        head, tags = headers_of(self.r, to, kind, body, fields, sorted(self.model.attachments))
         self.tags += tags
-        return f"TO: {to}\n{head}\n{body}"
+        return f"{head}\n{body}"
 
     def _to(self, sender: str) -> str:
-        what = self.r.random()
-        if what < 0.12:
-            return str(self._tag("to *", "*"))
-        if what < 0.22:
-            return str(self._tag("to #", self.r.choice(("#dev", "#dev", "#Dev"))))
-        if what < 0.28:
-            if self.model.is_there(self.model.settings.get("lead")):
-                self.tags.append("lead is known")
-            return str(self._tag("to Lead", "Lead"))
-        if what < 0.5:
-            return str(self._tag("to __orchestrator__", "__orchestrator__"))
-        if what < 0.55:
-            return str(
-                self._tag(
-                    "bad address", self.r.choice(("lead", "#", "a b", "a.b", "system", "**", "@ann", "#1", "z" * 64))
-                )
-            )
-        if what < 0.62:
-            return str(self._tag("to nobody", self.r.choice(("nobody", *self.names[2:]))))
-        if what < 0.66:
-            return str(self._tag("to oneself", sender))
+        what = self._one_of(self.addresses)
+        if what != "to somebody":
+            self.tags.append(what)
+        match what:
+            case "to *":
+                return "*"
+            case "to #":
+                return self.r.choice(("#dev", "#dev", *CHANNELS))
+            case "to Lead":
+                if self.model.is_there(self.model.settings.get("lead")):
+                    self.tags.append("lead is known")
+                return "Lead"
+            case "to __orchestrator__":
+                return "__orchestrator__"
+            case "bad address":
+                return self.r.choice(BAD_ADDRESSES)
+            case "to nobody":
+                return self.r.choice(("nobody", *self.names[2:]))
+            case "to oneself":
+                return sender
         to = self.r.choice(self.names)
         if to in self.model.agents and self.model.agents[to].status == "terminated":
             self.tags.append("to a terminated agent")
@@ -337,13 +421,12 @@ class RelayGenerator(Drawing):
             if isinstance(row, Row) and row.status not in ("pending", "processing")
         ]
         what = self.r.random()
+        if what < 0.15:
+            return self._alike()
         if what < 0.35 and gone:
             agent, file = self.r.choice(gone)
-            return (
-                self._written(agent, file, self._text(agent), self._mtime_ns())
-                if self._new("reused name")
-                else self._scan()
-            )
+            self.tags.append("reused name")
+            return self._written(agent, file, self._text(agent), self._mtime_ns())
         if not there:
             return self._write()
         agent, file = self.r.choice(there)
@@ -351,11 +434,35 @@ class RelayGenerator(Drawing):
             return call("hand", "remove", ("file gone",), agent=agent, file=file)
         self.serial += 1
         data = self._text(agent) if self.r.random() < 0.8 else self._tag("bad file", "TO bob\n\n")
-        return self._written(agent, file, data, self._mtime_ns()) if self._new("rewritten") else self._scan()
+        self.tags.append("rewritten")
+        return self._written(agent, file, data, self._mtime_ns(), **self._over(agent, file))
 
-    def _new(self, tag: str) -> bool:
-        self.tags.append(tag)
-        return True
+    def _over(self, agent: str, file: str) -> dict[str, str]:
+        """A file may come in the place of one, or be written over it; then it keeps its inode."""
+        before = self.model.folders[agent].outbox.get(file)
+        if before is None or before.odd or self.r.random() < 0.5:
+            return {}
+        return {"odd": self._tag("in place", "in_place")}
+
+    def _alike(self) -> Step:
+        """Another content of the same length and time: in the place of a file, or of one that was archived."""
+        self.tags.append("same looks")
+        alike = [
+            (name, file, one.data.decode(errors="replace"), one.mtime_ns)
+            for name, folder in self.model.folders.items()
+            for file, one in folder.outbox.items()
+            if one.data[-1:].isalnum() and not one.odd
+        ]
+        alike += [
+            (row.agent, row.file, "x" * row.size, row.mtime_ns)
+            for row in self.model.rows
+            if isinstance(row, Row) and row.status == "archived" and 0 < row.size < VOLUME
+        ]
+        if not alike:
+            return self._write()
+        agent, file, data, mtime_ns = self.r.choice(alike)
+        data = data[:-1] + ("y" if data[-1] != "y" else "z")
+        return self._written(agent, file, data, mtime_ns, **self._over(agent, file))
 
     def _odd(self) -> Step:
         """A file that no agent should put into its outbox."""
@@ -381,11 +488,16 @@ class RelayGenerator(Drawing):
         """A file that is being written, or was."""
         sender = self._sender()
         there = sorted(self.model.folders[sender].outbox) if sender in self.model.folders else []
+        halves = sorted(self.model.folders[sender].pending) if sender in self.model.folders else []
+        if halves and self.r.random() < 0.15:
+            return call(
+                "hand", "remove", ("half file gone",), agent=sender, file=self.r.choice(halves), place="pending"
+            )
         near = self.r.choice((*NEAR, -20_000))
         age_ms = self.model.settings["orphan_ms"] + near
         if near in NEAR:
             self.tags.append(f"orphan{near:+}")
-        mtime_ns = (self.now_ms - age_ms) * MS
+        mtime_ns = (self.now_ms - age_ms) * MS + self.r.choice((0, 0, 0, -1, 1))
         if self.r.random() < 0.15:
             mtime_ns = (self.now_ms + self.r.choice((10_000, 3_600_000))) * MS
             self.tags.append("future")
@@ -430,29 +542,79 @@ class RelayGenerator(Drawing):
         if what < 0.2:
             return call("hand", "attach", ("corrupt attachment",), name=name, data=data + "!")
         if what < 0.3:
-            return call("hand", "attach", ("odd attachment",), name=name, data="", odd=True)
+            odd = self.r.choice(("not_regular", "symlink", "hard_link"))
+            return call("hand", "attach", ("odd attachment",), name=name, data=data, odd=odd)
+        if what < 0.45 and self.model.attachments:
+            name = self.r.choice(sorted(self.model.attachments))
+            return call("hand", "detach", ("attachment gone",), name=name)
         return call("hand", "attach", name=name, data=data)
 
     # -- the orchestrator
 
     def _scan(self) -> Step:
-        return call(0, "scan")
+        return call(self.at, "scan")
+
+    def _inbox(self) -> Step:
+        """An agent takes its inbox away, or puts something else in its place."""
+        agent = self._sender()
+        blocked = sorted(name for name, folder in self.model.folders.items() if folder.blocked)
+        if blocked and self.r.random() < 0.5:
+            return call("hand", "unblock", ("inbox free again",), agent=self.r.choice(blocked))
+        if agent in self.model.folders and self.model.folders[agent].blocked:
+            return self._scan()
+        if self.r.random() < 0.5:
+            return call("hand", "take", ("inbox gone",), agent=agent, folder_too=True)
+        return call("hand", "block", ("inbox blocked",), agent=agent, odd=self.r.choice(("symlink", "not_regular")))
+
+    def _copy(self) -> Step:
+        """The ledger is copied, or a copy of it is put back."""
+        places = [one for one in self.model.frees.values() if isinstance(one, Place)]
+        made = [one for one in places if plain(one) in self.model.copies and self._may_come_back(str(plain(one)))]
+        if len(places) < 2 and self.r.random() < 0.5:
+            return call("hand", "place")
+        if made and self.r.random() < 0.6:
+            self.queue.append(self._scan())
+            return call(self.at, "restore", ("restore",), path=self.r.choice(made))
+        return call(self.at, "backup", ("backup",), path=self.r.choice(places)) if places else self._scan()
+
+    def _may_come_back(self, path: str) -> bool:
+        """Does the copy know all handled files that lie in outboxes? Nobody says how it ends with the others."""
+        known = {(row.path, row.status) for row in self.model.copies[path].rows if isinstance(row, Row)}
+        return all(
+            (row.path, row.status) in known
+            for row in self.model.rows
+            if isinstance(row, Row) and row.status != "pending" and row.file in self.model.folders[row.agent].outbox
+        )
+
+    def _running(self) -> list[str]:
+        return sorted(name for name, agent in self.model.agents.items() if self.model.runs(agent))
+
+    def _process(self) -> Step:
+        """A look at an agent's process, or its end."""
+        if not self._running():
+            return self._write()
+        name = self.r.choice(self._running())
+        if self.r.random() < 0.4:
+            self.queue += [self._scan()] if self.r.random() < 0.7 else []
+            return call("hand", "kill", ("ended by itself",), agent=name)
+        says = self.model.agents[name].said is not None
+        return call("hand", "said", ("said",), agent=name) if says else self._scan()
 
     def _look(self) -> Step:
         what = self.r.choice(("ledger", "ledger", "folder", "take", "status", "audit", "metrics", "dump"))
         if what == "take":
             return call("hand", "take", agent=self._sender())
-        return call("hand" if what in ("ledger", "folder") else 0, what)
+        return call("hand" if what in ("ledger", "folder") else self.at, what)
 
     def _life(self) -> Step:
         """The orchestrator dies, ends, or another one comes."""
-        what = self.r.random()
+        what, at = self.r.random(), self.at
         pending = [row for row in self.model.rows if isinstance(row, Row) and row.status == "pending"]
         if what < 0.3 and pending:
             row = self.r.choice(pending)
             self.queue = [
-                call(0, "scan"),
-                Step("restart", 0, params={"kill": True}, tags=("restart",)),
+                self._scan(),
+                Step("restart", at, params={"kill": True}, tags=("restart",)),
                 call("hand", "ledger"),
             ]
             if self.r.random() < 0.4:
@@ -460,31 +622,81 @@ class RelayGenerator(Drawing):
             return call("hand", "claim", ("claimed",), message_id=row.message_id)
         if what < 0.5:
             is_kill = self.r.random() < 0.7
-            return Step("restart", 0, params={"kill": is_kill}, tags=("restart" if is_kill else "ended and begun",))
-        if what < 0.7:
-            return Step("open", 1, params={"options": {}}, tags=("second orchestrator",))
-        self.queue = [self._reopened(pending)]
+            return Step("restart", at, params={"kill": is_kill}, tags=("restart" if is_kill else "ended and begun",))
+        if what < 0.65:
+            return Step("open", 1 - at, params={"options": {}}, tags=("second orchestrator",))
+        if what < 0.75:
+            self.queue = [self._reopened(pending, self._tag("other orchestrator", 1 - at))]
+            return call(at, "close")
+        self.queue = [self._reopened(pending, at)]
         if self.r.random() < 0.3:
-            self.queue.insert(0, call(0, "scan", ("not open",)))
-        return call(0, "close")
+            self.queue.insert(0, self._config(("later config",)))
+        if self.r.random() < 0.3:
+            self.queue.insert(0, call(at, "scan", ("not open",)))
+        return call(at, "close")
 
-    def _reopened(self, pending: list[Row]) -> Step:
+    def _reopened(self, pending: list[Row], at: int) -> Step:
         """Open with other options; a limit may forbid files that wait already."""
-        options, tags = dict(self.r.choice(OPTIONS)), ["reopen"]
+        options, tags = self._options(), ["reopen", *self.tags]
         if options.get("archive", True) != self.model.settings["archive"]:
             tags.append("archive" if self.model.settings["archive"] is False else "no archive")
         if pending and self.r.random() < 0.5:
             row, near = self.r.choice(pending), self.r.choice(NEAR)
             options["message_bytes_max"] = max(1, row.size - near)
             tags.append(f"later limit{near:+}")
-        return Step("open", 0, params={"options": options}, tags=tuple(tags))
+        return Step("open", at, params={"options": options}, tags=tuple(tags))
 
 
 def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "store", ""
 
 
-METHODS = ("scan", "status", "audit", "metrics", "dump")
+def _conditions(model: RelayModel, called: Called) -> Iterator[str]:
+    """Conditions that may matter to a call in this state, in a person's words."""
+    if called.at == "hand":
+        return
+    yield from (f"option {name}" for name, value in DEFAULTS.items() if model.settings[name] != value)
+    yield "a first pass" if model.pass_ms == 0 else "a later pass"
+    if model.pass_ms:
+        yield f"the clock is {_against(called.now_ms, model.pass_ms)}"
+    for row in model.rows:
+        if isinstance(row, CopyRow):
+            yield "a lost copy" if row.is_lost else "a copy"
+            continue
+        file = model.folders[row.agent].outbox.get(row.file)
+        yield row.status if row.tried_at is None else f"{row.status} after an attempt"
+        if file is None:
+            yield f"{row.status} without its file" if row.status in ("pending", "processing") else row.status
+        elif file.odd:
+            yield f"{row.status}, and now {file.odd}"
+        else:
+            is_as = (row.size, row.mtime_ns) == (len(file.data), file.mtime_ns)
+            yield f"{row.status}, and its file is {'as it was' if is_as else 'another'}"
+    for folder in model.folders.values():
+        yield from (f"{one.odd or 'a file'} in .pending" for one in folder.pending.values())
+        if folder.blocked or folder.is_inbox_gone:
+            yield f"an inbox is {folder.blocked or 'gone'}"
+        for one in folder.outbox.values():
+            yield f"a file's time is {_against(one.mtime_ns, called.now_ms * MS)}"
+    for agent in model.agents.values():
+        yield f"an agent is {agent.status}"
+        if agent.pid is not None:
+            yield "a process runs" if model.runs(agent) else "a process has ended"
+        if agent.state:
+            yield "a saved state"
+    held = {"waiting for the rate": model.limited, "subscribers": model.channels, "attachments": model.attachments}
+    yield from (what for what, holds in held.items() if holds)
+    if called.at != 0:
+        yield "another orchestrator"
+    if model.is_put_back:
+        yield "a ledger that was put back"
+
+
+def _against(value: int, other: int) -> str:
+    return "below" if value < other else "at" if value == other else "above"
+
+
+METHODS = ("scan", "status", "audit", "metrics", "dump", "backup", "restore")
 
 # A pass answers with numbers; the ledger, the folder or the audit log names the file.
 CLOSER: dict[str, tuple[tuple[int | str, str], ...]] = {"scan": (("hand", "ledger"), (0, "audit"), ("hand", "folder"))}
@@ -498,5 +710,6 @@ SPECIFICATION = Specification(
     EDGES,
     METHODS,
     closer=CLOSER,
+    conditions=_conditions,
     answer_s_max=60.0,  # a pass over 2,500 files takes 10 s on a busy machine
 )

@@ -8,9 +8,10 @@ the kit's hand tell what agents do. Nothing here knows files, SQL or processes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from posixpath import normpath
 from typing import Any
 
 from busproof.models.relay_state import (
@@ -25,8 +26,10 @@ from busproof.models.relay_state import (
     File,
     Folder,
     Kept,
+    Ledger,
     Listed,
     Number,
+    Place,
     Records,
     Refused,
     Row,
@@ -36,10 +39,12 @@ from busproof.models.relay_state import (
 from busproof.models.relay_text import (
     EVERYBODY,
     FILE_NAME,
+    FOLDERS,
     LEAD,
     ORCHESTRATOR,
     RELEASE,
     REQUESTS,
+    SAYER,
     SPAWN,
     USUAL_PRIORITY,
     Message,
@@ -74,6 +79,7 @@ COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32)) 
 CHECKSUM = "relay.log.46"
 SILENT = tuple(f"relay.{row}" for row in ("cursor.14", "presence.06", "limit.04", "limit.12", "limit.13", "log.52"))
 LOOKED_AT = ("relay.cursor.01", "relay.log.04", "relay.log.56")  # of a file that a pass leaves out, or makes up
+STARTED = tuple(f"relay.presence.{n}" for n in (12, 14, 15, 16, 17, 19, 21))
 IN_ORDER = ("relay.log.49", "relay.log.50", "relay.log.51", "relay.log.36")
 SOME_TEXT = Fits("text", lambda value: type(value) is str)
 SOME_FLAG = Fits("true or false", lambda value: type(value) is bool)
@@ -115,6 +121,10 @@ class RelayModel(Model):
         self.why: dict[str, tuple[str, ...]] = {}  # path of a file, or agent → the branches that made it so
         self.handled: list[str] = []  # files, in the last pass
         self.doubtful: set[str] = set()  # pending files that the last pass found changed: their paths
+        self.dead: set[str] = set()  # processes of agents that ended by themselves, by the names of their pids
+        self.copies: dict[str, Ledger] = {}  # of the ledger, by path
+        self.is_put_back = False  # one of them
+        self.obstacles = 0  # that ever stood in an inbox's place
         self.has_rest = False  # may there be a file that an earlier orchestrator handled and left?
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -158,12 +168,69 @@ class RelayModel(Model):
         self.doubtful, self.has_rest = set(), True
         if self.limited and self.choice("relay.limit.04: a restart", "is recorded again", "is not") != "is not":
             self.limited = set()
+        self.bury()
+        self.take_up_all()
+        self.archive_the_rest("at its opening")
+        return {}
+
+    def bury(self) -> None:
+        """Terminate agents whose process has ended."""
+        for name, agent in self.agents.items():
+            if agent.pid is not None and agent.pid.name in self.dead:
+                with self.about(name):
+                    self.row("relay.presence.31")
+                    self.end(agent)
+
+    def take_up_all(self) -> None:
+        """Take up all messages that were in hand."""
         for row in self.rows:
             if isinstance(row, Row) and row.status == "processing":
                 with self.about(row.path):
                     self.take_up(row)
-        self.archive_the_rest("at its opening")
+
+    def backup(self, path: str) -> dict[str, Any]:
+        """Copy the ledger, while it runs."""
+        self.row("relay.export.08")
+        self.copies[path] = Ledger(self.rows, self.agents, self.channels, self.refused, self.known).copied()
         return {}
+
+    def restore(self, path: str) -> dict[str, Any]:
+        """Put a copy in the ledger's place. Files stay as they are, and so do the processes that run."""
+        self.row("relay.export.09")
+        if path not in self.copies:  # a backup may be refused, on another bus
+            self.refuse(ANY_CODE, "relay.export.08")
+        running = [(name, agent) for name, agent in self.agents.items() if self.runs(agent)]
+        put_back = self.copies[path].copied()
+        self.rows, self.agents, self.channels = put_back.rows, put_back.agents, put_back.channels
+        self.by_path = {row.path: row for row in self.rows if isinstance(row, Row)}
+        if self.choice("relay.export.09: the audit trail", "is the copy's", "goes on") == "is the copy's":
+            self.refused, self.known = put_back.refused, put_back.known
+        for name, agent in running:
+            with self.about(name):
+                self.row("relay.presence.41", "relay.presence.42")
+                known = self.agents.setdefault(name, Agent(self.now_ms))
+                known.status, known.pid, known.said = "active", agent.pid, agent.said
+        with self.about(*self.agents, *self.by_path):
+            self.row("relay.export.09")
+        self.bury()
+        self.take_up_all()
+        for name, folder in self.folders.items():
+            self.row("relay.export.17")
+            told = [row.name for row in self.rows if isinstance(row, CopyRow) and row.recipient == name][-1:]
+            told += [copy.name for copy in folder.inbox[-1:]]
+            folder.last_copy = max(told, key=lambda one: plain(one) or "", default=None)
+        self.has_rest = self.is_put_back = True
+        return {}
+
+    def end(self, agent: Agent) -> None:
+        """It is gone, and so is its process: a copy of the ledger from before does not bring that back."""
+        if agent.pid is not None:
+            self.dead.add(agent.pid.name)
+        agent.status, agent.pid = "terminated", None
+
+    def runs(self, agent: Agent) -> bool:
+        """Does its process run?"""
+        return agent.pid is not None and agent.pid.name not in self.dead
 
     def take_up(self, row: Row) -> None:
         """Take up a message that a dead orchestrator held."""
@@ -197,7 +264,7 @@ class RelayModel(Model):
             self.opened_by = None
             for agent in self.agents.values():
                 if agent.pid is not None:
-                    agent.status, agent.pid = "terminated", None
+                    self.end(agent)
         return {}
 
     # -- one pass
@@ -217,10 +284,12 @@ class RelayModel(Model):
                 for row in waits:  # on another bus
                     row.tried_at = None
         self.is_first_pass, self.pass_ms, self.last_pass_ms = self.pass_ms == 0, self.now_ms, self.now_ms
+        self.bury()
         self.look_at_agents()
         self.clean_up()
         self.archive_the_rest("in its first pass")
-        doubtful, self.doubtful = self.doubtful, set()
+        pending = {path for path, row in self.by_path.items() if row.status == "pending"}
+        doubtful, self.doubtful = self.doubtful & pending, set()
         found = [one for name in sorted(self.agents) for one in self.found(name, doubtful)]
         self.row(*IN_ORDER)
         for _, row in sorted(found, key=self.rank):
@@ -274,6 +343,8 @@ class RelayModel(Model):
                 self.row("relay.presence.04", "relay.presence.05", "relay.presence.07", "relay.presence.08")
                 self.row("relay.presence.01", "relay.presence.02", "relay.presence.03")
                 self.agents[name] = Agent(self.now_ms, self.choice("relay.presence.04", "active", "inactive"))
+                if folder.blocked:
+                    self.refuse_inbox(name, folder)
             folder.is_whole |= self.choice("relay.presence.05", "made", "not made") == "made"
 
     def is_another_spelling(self, name: str) -> bool:
@@ -637,7 +708,8 @@ class RelayModel(Model):
         of = self.choice("relay.export.03", "of processing", "of discovery")
         today = self.today() if of == "of processing" else self.today(row.discovered_at)
         files = self.archive.setdefault(day or today.isoformat(), {}).setdefault(row.agent, {})
-        files[row.file] = self.folders[row.agent].outbox.pop(row.file).data
+        names = (row.file, *(f"{row.file}.{number}" for number in range(1, len(files) + 1)))  # one may be forgotten
+        files[next(name for name in names if name not in files)] = self.folders[row.agent].outbox.pop(row.file).data
 
     def archive_the_rest(self, when: str) -> None:
         """Files handled while the archive was off go there as soon as it is on and the day is known."""
@@ -686,11 +758,19 @@ class RelayModel(Model):
             self.deliver(row.path, name, head + data, message.kind, message.to)
 
     def refuse_faulty(self, message: Message) -> None:
-        """Refuse a message that is wrong by itself. A bus may tell any of several reasons: no sentence orders them."""
+        """Refuse a message that is wrong by itself."""
+        self.refuse_any(
+            lambda: self.look_at_address(message),
+            lambda: self.look_at_kind(message),
+            lambda: self.look_at_attachment(message),
+        )
+
+    def refuse_any(self, *looks: Callable[[], None]) -> None:
+        """Refuse where one of them does. A bus may tell any of several reasons: no sentence orders them."""
         failures = list[Failure]()
-        for look in (self.look_at_address, self.look_at_kind, self.look_at_attachment):
+        for look in looks:
             try:
-                look(message)
+                look()
             except Failure as failure:
                 failures.append(failure)
         if not failures:
@@ -765,11 +845,21 @@ class RelayModel(Model):
         """A new file in an inbox, and a row of its own."""
         self.row("relay.route.17", "relay.route.18", "relay.route.19", "relay.limit.08")
         folder = self.folders[name]
+        is_lost = bool(folder.blocked)
         copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"), source)
         folder.last_copy, folder.is_inbox_gone = copy.name, False
-        folder.inbox.append(copy)  # an inbox that is gone is made for it
+        if is_lost:
+            self.row("relay.route.22")
+            self.refuse_inbox(name, folder)
+        else:
+            folder.inbox.append(copy)  # an inbox that is gone is made for it
         if self.choice("relay.route.19", "has a row", "has no row") == "has a row":
-            self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms, source))
+            self.rows.append(CopyRow(name, copy.name, data, copy.inode, kind, target, self.now_ms, source, is_lost))
+
+    def refuse_inbox(self, name: str, folder: Folder) -> None:
+        """Record the thing that stands in an inbox's place; no sentence asks for it."""
+        if self.choice("what stands in an inbox's place", "is recorded", "is not recorded") == "is recorded":
+            self.refuse_file(folder.blocked, f"agents/{name}/inbox", folder.blocked_since)
 
     def look_at_attachment(self, message: Message) -> None:
         """It must be there, and its content must match its name."""
@@ -840,28 +930,64 @@ class RelayModel(Model):
     def spawn(self, message: Message) -> None:
         """Start an agent, if all that it needs is allowed (R5)."""
         fields = self.fields(message, SPAWN, "PROMPT")
-        name, cli, pairs = fields.get("NAME", ""), fields.get("CLI", ""), fields.get("ENV", "")
+        name, cli, pairs = fields.get("NAME", ""), fields.get("CLI"), fields.get("ENV", "")
         variables = [pair.partition("=") for pair in pairs.split(",")] if pairs else []
+        self.refuse_any(
+            lambda: self.look_at_form(name, cli, variables),
+            lambda: self.look_at_permission(cli, fields.get("WORKING_DIR"), variables),
+            lambda: self.look_at_presence(name),
+            lambda: self.look_at_inbox(name),
+        )
+        self.row("relay.presence.12", "relay.presence.14", "relay.presence.18")
+        agent = self.agents.setdefault(name, Agent(self.now_ms))
+        agent.status, agent.pid = "active", self.born(Number, "pid")
+        told = {name: value for name, _, value in variables}
+        agent.said = None
+        if tuple(self.settings["clis"][str(cli)]) == SAYER:
+            agent.said = {
+                "name": name,
+                "root": True,
+                "folder": normpath(fields["WORKING_DIR"]) if "WORKING_DIR" in fields else None,
+                "env": [told.get("COLOUR", "no"), told.get("SIZE", "no")],
+                "args": [fields["PROMPT"]] if fields.get("PROMPT") else [],
+            }
+        self.folders.setdefault(name, Folder()).is_whole = True
+
+    def look_at_form(self, name: str, cli: str | None, variables: list[tuple[str, str, str]]) -> None:
+        """Has it all that it needs?"""
         if not is_agent_name(name):
             raise Failure(
                 self.choice("relay.presence.25", "bad_request", "denied"), "relay.presence.13", "relay.presence.25"
             )
         if not cli or not all(sign for _, sign, _ in variables):
             raise Failure("bad_request", "relay.presence.13", "relay.presence.25")
-        if cli not in self.settings.get("clis", {}):
+
+    def look_at_permission(self, cli: str | None, folder: str | None, variables: list[tuple[str, str, str]]) -> None:
+        """Does config.json allow it?"""
+        if cli is not None and cli not in self.settings.get("clis", {}):
             raise Failure("denied", "relay.presence.20")
-        if "WORKING_DIR" in fields and fields["WORKING_DIR"] not in self.settings.get("roots", []):
+        if folder is not None and not self.is_allowed(folder):
             raise Failure("denied", "relay.presence.22")
-        if not {key for key, _, _ in variables} <= set(self.settings.get("env", [])):
+        if not {key for key, sign, _ in variables if sign} <= set(self.settings.get("env", [])):
             raise Failure("denied", "relay.presence.23")
+
+    def look_at_presence(self, name: str) -> None:
+        """Is there an agent of this name?"""
         if self.is_there(name):
             self.row("relay.presence.24")
             if self.choice("relay.presence.24", "agent_exists", "is started again") == "agent_exists":
                 raise Failure("agent_exists")
-        self.row("relay.presence.12", "relay.presence.14", "relay.presence.18")
-        agent = self.agents.setdefault(name, Agent(self.now_ms))
-        agent.status, agent.pid = "active", self.born(Number, "pid")
-        self.folders.setdefault(name, Folder()).is_whole = True
+
+    def look_at_inbox(self, name: str) -> None:
+        """Can it have one? No sentence says how a spawn ends otherwise."""
+        is_blocked = name in self.folders and bool(self.folders[name].blocked)
+        if is_blocked and self.choice("a spawn where an inbox takes nothing", "spawn_failed", "done") == "spawn_failed":
+            raise Failure("spawn_failed")
+
+    def is_allowed(self, folder: str) -> bool:
+        """Does it lie in one of the roots? Links aside: a scenario looks at those."""
+        folder = normpath(folder)
+        return folder in FOLDERS and any(f"{folder}/".startswith(f"{root}/") for root in self.settings.get("roots", []))
 
     def fields(self, message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
         """The fields of a request; none if it is a bad one. No sentence covers a key that comes twice."""
@@ -881,7 +1007,7 @@ class RelayModel(Model):
             waits = self.choice("relay.presence.29", "fails at once", "is tried again") == "is tried again"
             raise Failure("unknown_agent", "relay.presence.29", may_come=waits)
         self.row("relay.presence.26", "relay.presence.28")
-        self.agents[name].status, self.agents[name].pid = "terminated", None
+        self.end(self.agents[name])
 
     # -- looking
 
@@ -983,7 +1109,7 @@ class RelayModel(Model):
             "outbox": Listed(outbox, rows_of),
             "pending": Listed(pending, lambda file: rows_of(file, ".pending")),
             "inbox": self.inbox_of(one.inbox),
-            "is_whole": SOME_FLAG if one.is_inbox_gone else Cited(one.is_whole, ("relay.presence.05",)),
+            "is_whole": SOME_FLAG if one.is_inbox_gone or one.blocked else Cited(one.is_whole, ("relay.presence.05",)),
         }
 
     def inbox_of(self, copies: list[Copy]) -> Cited:
@@ -1037,16 +1163,56 @@ class RelayModel(Model):
         (folder.pending if place == "pending" else folder.outbox).pop(file, None)
         return {}
 
-    def attach(self, name: str, data: str, odd: bool = False, times: int = 1, in_place: bool = False) -> dict[str, Any]:
+    def attach(
+        self, name: str, data: str, odd: bool | str = False, times: int = 1, in_place: bool = False
+    ) -> dict[str, Any]:
         """An attachment under this hash: the data, repeated `times` times."""
         self.attachments[name] = None if odd else data.encode() * times
+        return {}
+
+    def detach(self, name: str) -> dict[str, Any]:
+        """An attachment goes."""
+        self.attachments.pop(name, None)
+        return {}
+
+    def block(self, agent: str, odd: str) -> dict[str, Any]:
+        """Something else stands in the place of an inbox, and takes nothing."""
+        folder = self.folders.setdefault(agent, Folder())
+        self.obstacles += 1
+        folder.inbox, folder.blocked, folder.blocked_since, folder.is_inbox_gone = [], odd, self.obstacles, False
+        return {}
+
+    def unblock(self, agent: str) -> dict[str, Any]:
+        """It goes again."""
+        folder = self.folders.get(agent, Folder())
+        folder.inbox, folder.blocked, folder.is_inbox_gone = [], "", True
+        return {}
+
+    def place(self) -> dict[str, Any]:
+        """A path for a copy of the ledger."""
+        return {"path": self.born(Place, "path")}
+
+    def said(self, agent: str) -> dict[str, Any]:
+        """The things that a program was started with, as it tells them."""
+        one = self.agents.get(agent)
+        if one is None or not self.runs(one):
+            return {"said": None}
+        self.row(*STARTED)
+        return {"said": one.said and one.said | {"folder": one.said["folder"] or SOME_TEXT}}
+
+    def kill(self, agent: str) -> dict[str, Any]:
+        """The process of an agent ends."""
+        one = self.agents.get(agent)
+        if one is not None and one.pid is not None:
+            self.dead.add(one.pid.name)
         return {}
 
     def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:
         """An agent reads its inbox and clears it, or takes the folder away with its content."""
         folder = self.folders.get(agent, Folder())
         taken, folder.inbox = folder.inbox, []
-        folder.is_inbox_gone |= folder_too
+        if folder_too:
+            folder.is_inbox_gone, folder.blocked = True, ""
         return {"inbox": self.inbox_of(taken)}
 
     def claim(self, message_id: str) -> dict[str, Any]:

@@ -23,6 +23,13 @@ class Number(Free):
         return type(value) is int and value > 0
 
 
+class Place(Free):
+    """An absolute path that the kit's hand chose."""
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and value.startswith("/")
+
+
 class CopyName(Free):
     """The name of a delivered file: of the usual form, and after the one before it in its inbox."""
 
@@ -124,6 +131,7 @@ class Agent:
     last_seen_at: int | None = None
     pid: Any = None
     state: str = ""  # saved by a continuity
+    said: dict[str, Any] | None = None  # by its program, of its start, if it is one that says so
 
 
 @dataclass
@@ -137,6 +145,8 @@ class Folder:
     odd: str = ""  # a symlink in its place
     is_whole: bool = False  # has it an inbox?
     is_inbox_gone: bool = False  # taken away, and nothing has come since: it may be made again at any time
+    blocked: str = ""  # something else in the inbox's place: symlink or not_regular
+    blocked_since: int = 0  # which thing: the how many-th of the store
 
 
 @dataclass
@@ -212,8 +222,12 @@ class CopyRow:
     target: str
     at: int
     source: str  # the path of the message
+    is_lost: bool = False  # the inbox took nothing
 
-    status = "completed"
+    @property
+    def status(self) -> str:
+        """Of the copy alone: the message completes in either case."""
+        return "failed" if self.is_lost else "completed"
 
     @property
     def name_in_ledger(self) -> str:
@@ -233,11 +247,12 @@ class CopyRow:
             "file_mtime_ns": SOME_NUMBER,
             "file_inode": Cited(Told(self.inode), ("relay.log.24",)),
             "checksum": Cited(Told(sha256(self.data)), ("relay.route.15", *why)),
-            "status": Cited("completed", ("relay.route.19",)),
+            "status": Cited(self.status, ("relay.route.19",)),
             "message_type": Cited(self.kind, ("relay.route.19", *why)),
             "target": Cited(self.target, ("relay.route.19", *why)),
             "discovered_at": Cited(self.at, ("relay.route.19",)),
             "processed_at": Cited(self.at, ("relay.route.19",)),
+            "last_error": Reason("inbox_lost") if self.is_lost else None,
         }
 
 
@@ -343,6 +358,23 @@ class Reason(Part):
 
     def __repr__(self) -> str:
         return as_json(self.word)
+
+
+@dataclass
+class Ledger:
+    """A copy of the ledger: all that it knows at one moment."""
+
+    rows: list[Row | CopyRow]
+    agents: dict[str, Agent]
+    channels: set[tuple[str, str]]
+    refused: list[Refused]
+    known: dict[tuple[str, str], Any]
+
+    def copied(self) -> Ledger:
+        """One that goes its own way; values of the bus's choice stay the same ones."""
+        agents = {name: replace(one) for name, one in self.agents.items()}
+        rows = [replace(row) for row in self.rows]
+        return Ledger(rows, agents, set(self.channels), list(self.refused), dict(self.known))
 
 
 @dataclass(frozen=True)

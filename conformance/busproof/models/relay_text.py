@@ -24,6 +24,18 @@ SMALL_HEADER = re.compile(HEADER.pattern, re.DOTALL | re.IGNORECASE | re.ASCII)
 ANY_HEADER = re.compile(r"([A-Z0-9_-]+):(.*)", re.DOTALL)
 HASH = re.compile(r"sha256:([0-9a-f]{64})")
 KNOWN = ("TO", "KIND", "THREAD", "PRIORITY", "CHECKSUM", "ATTACHMENT", "FROM", "ID")
+# A program for `clis` that tells, in a file beside the folder, all that it was started with. NUL stands between.
+SAYER = (
+    "/bin/sh",
+    "-c",
+    """out="$AGENT_RELAY_DIR/../said-$AGENT_RELAY_NAME"
+root="$(cd "$AGENT_RELAY_DIR" && pwd -P)"
+printf '%s\\0' "$$" "$AGENT_RELAY_NAME" "$root" "$(pwd -P)" "${COLOUR-no}" "${SIZE-no}" "$@" > "$out.new"
+mv "$out.new" "$out"
+exec sleep 600""",
+    "sayer",
+)
+FOLDERS = ("/usr", "/usr/share")  # that every system has
 SPAWN, RELEASE = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV"), ("NAME", "REASON")
 
 
@@ -189,4 +201,6 @@ def request(message: Message, keys: tuple[str, ...], long: str, twice: str = "")
             fields[long] += f"\n{line}"
         elif line.strip():
             return None
+    if long in fields:
+        fields[long] = fields[long].strip()
     return {key: message.headers[key] for key in keys if key in message.headers} | fields
