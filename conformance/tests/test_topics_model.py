@@ -124,6 +124,17 @@ def test_presence_forgets_nobody_within_the_window_and_shows_nobody_beyond() -> 
     assert not Peers({"new": (3, 1000.0), "newer": (1, 1000.5)}, 300, 200)([new])
 
 
+def test_all_ages_of_a_presence_are_of_one_moment() -> None:
+    """Whole seconds are not; a peer whose last sync lies in the future is of no age."""
+    peers = Peers({"new": (3, 1000.25), "old": (1, 900.75), "ahead": (0, 1060.0)}, 300, 200)
+    new = {"agent_name": "new", "last_seq": 3, "updated_at": 1000.25, "age_seconds": 1.5}
+    old = {"agent_name": "old", "last_seq": 1, "updated_at": 900.75, "age_seconds": 101.0}
+    ahead = {"agent_name": "ahead", "last_seq": 0, "updated_at": 1060.0, "age_seconds": 0.0}
+    assert peers([ahead, new, old])
+    assert not peers([ahead, new, old | {"age_seconds": 100.0}])
+    assert not peers([ahead, new | {"age_seconds": 1.0}, old])
+
+
 def test_a_peer_whose_time_no_answer_told_is_there_or_not() -> None:
     """A sync that was taken over while it waited has moved a cursor and says nothing of it."""
     peers = Peers({"one": (3, None)}, 300, 200)
@@ -271,3 +282,52 @@ def test_a_number_that_is_none_and_a_name_that_is_another_break_their_own_rows()
     made = room.answer(0, "topic_create", name="null", mode="new")
     seen = {"topic_id": "0123456780", "name": "topic-1", "status": "open"}
     assert made.differs(seen).rows == ("topics.route.01",)
+
+
+def test_a_token_for_a_name_that_nobody_has_is_not_looked_at_or_refused() -> None:
+    room = Room()
+    free = {"agent_name": "dan", "topic_id": "0123456789", "reclaim_token": "f" * 32}
+    refused = Refusal("AGENT_NAME_IN_USE", definite=True)
+    assert room.answer(0, "topic_join", **free).differs(refused) is not None
+    other = Room()
+    other.model.dialects["a token for a name that nobody has"] = "is refused"
+    assert other.answer(0, "topic_join", **free).differs(refused) is None
+
+
+def test_a_word_in_another_case_or_without_its_marks_may_be_found_and_need_not() -> None:
+    """What is found without either must be found; the case is the bus's choice, and marks are nobody's sentence."""
+    room = Room()
+    room.sync(0, "Alpha caf\u00e9")
+    (topic,) = room.model.topics
+    (message,) = topic.messages
+    message.message_id.value, message.created_at.value = "0000000001", 1.0
+    shown = {name: getattr(message, name) for name in ("seq", "sender", "message_type")}
+    told = {"topic_id": "0123456789", "message_id": "0000000001", "created_at": 1.0, "topic_name": "lane", **shown}
+    found, nothing = {"results": [told | {"snippet": "Alpha caf\u00e9"}]}, {"results": list[Any]()}
+
+    def finds(query: str, seen: Any) -> bool:
+        return room.answer(1, "messages_search", query=query, mode="fts").differs(seen) is None
+
+    assert finds("Alpha", found) and not finds("Alpha", nothing)
+    assert finds("cafe", found) and finds("cafe", nothing)
+    assert finds("ALPHA", found) and not finds("ALPHA", nothing)
+    room.model.dialects["words in another case"] = "may be"
+    assert finds("ALPHA", found) and finds("ALPHA", nothing)
+
+
+def test_own_messages_that_came_during_a_wait_in_vain_are_passed_then_or_at_the_next_sync() -> None:
+    """By a call that the same session made meanwhile, or by a stranger under its name (B3, B8)."""
+
+    def cursor(dialects: dict[str, str]) -> Any:
+        room = Room()
+        room.model.dialects.update(dialects)
+        waiting = room.model.steps("w", 0, "sync", {"topic_id": "0123456789", "wait_seconds": 1}, 0)
+        assert next(waiting) is None
+        room.sync(0, "mine")
+        room.model.topics[0].cursors["ann"].last_seq = 0  # a reader that stood before it
+        (answer,) = waiting
+        assert answer is not None and answer.value["received"].value == []
+        return answer.value["cursor"]["last_seq"] if dialects else answer.value["cursor"].value["last_seq"]
+
+    assert cursor({}) == 1
+    assert cursor({"topics.cursor.09: in vain": "at the next sync"}) == 0

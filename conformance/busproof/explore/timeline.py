@@ -17,8 +17,9 @@ from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, copied
 from busproof.explore.stage import Specification
-from busproof.models.spec import plain
-from busproof.models.timeline import PAYLOAD_BYTES_MAX, TimelineModel
+from busproof.explore.vary import VISITOR
+from busproof.models.spec import INT_MAX, plain
+from busproof.models.timeline import NOW_MS_MAX, PAYLOAD_BYTES_MAX, WAIT_MS_MAX, TimelineModel
 from busproof.models.timeline_keys import (
     DIMENSION_BYTES_MAX,
     REPLY_TYPES,
@@ -28,7 +29,7 @@ from busproof.models.timeline_keys import (
     filter_subjects,
     subject,
 )
-from busproof.models.timeline_record import Message
+from busproof.models.timeline_record import DEPTH_MAX, Message, text_of
 from busproof.protocol.timeline import CONTRACT
 
 PROCESSES = 3
@@ -38,7 +39,10 @@ NAMES = (
     *("n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
-GROUPS = ("g", "G", "g.h", "g_h", "\u00e9")
+GROUPS = (
+    *("g", "G", "g.h", "g_h", "\u00e9", "*", "g "),
+    *("g" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
+)
 PAYLOADS: tuple[Any, ...] = (
     *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
     *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, {"a": {}, "b": [{}, []]}, "a\x1f, b"),
@@ -51,11 +55,16 @@ STATES: tuple[Any, ...] = (
 BAD_KEYS: tuple[Any, ...] = (None, [], "invoke", {}, {"type": "nothing"}, {"type": ["invoke"]})
 BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_BYTES_MAX + 1), "\u00e9" * 101)
 BAD_SEQUENCES: tuple[Any, ...] = (-1, True, 1.0, "1", None, SEQUENCE_MAX + 1)
-BAD_NUMBERS: tuple[Any, ...] = (-1, True, 1.5, "1")
-SEQUENCES = (0, 1, 2, SEQUENCE_MAX)
+BAD_NUMBERS: tuple[Any, ...] = (-1, True, 1.5, "1", 2**63)
+BAD_WAITS: tuple[Any, ...] = (*BAD_NUMBERS, WAIT_MS_MAX + 1)
+BAD_ACK_WAITS: tuple[Any, ...] = (0, -1, True, "1", 1.5, None)
+SEQUENCES = (0, 1, 2, 10, SEQUENCE_MAX - 1, SEQUENCE_MAX)
 VOLUME, VOLUMES = 1_010, 0.0003  # messages, more than any page or limit of a reader; and how often
-ACK_WAITS_MS = (30_000, 30_000, 1_000, 1)
+ACK_WAITS_MS = (30_000, 30_000, 1_000, 1, 2, WAIT_MS_MAX)
+LONG_CHARS = 10_000
+LARGE = ("p", "\u00e9", "\x7f", "\U0001f600", '"', "\n")  # characters of one to twelve bytes of JSON text
 REQUEST_TYPES = tuple(REPLY_TYPES)
+CALLS = {"invoke": "run_agent", "request": "call_service", "delegate": "delegate"}
 ASKED_BY = {reply: asks for asks, reply in REPLY_TYPES.items()}
 
 EDGES = (
@@ -78,6 +87,10 @@ EDGES = (
     *("race", "wait", "answered while it waits", "fetched while it waits", "replay"),
     *("replay without a complete", "junk", "the parent goes on"),
     *("tampered message", "tampered timeline", "tampered parent", "volume"),
+    *("taken out", "tampered below a fork", "opened anew", "opened with a bad option", "deepest value", "too deep"),
+    *("filter of some", "filter that nearly fits", "null in a filter", "bad group", "largest state", "near call"),
+    *("far beyond", "fork of itself", "fork again, of another submission", "fork of another parent", "last of times"),
+    *("answered beside it", "sent beside it", "unknown agent", "look-alike submission"),
 )
 
 
@@ -98,8 +111,19 @@ class TimelineGenerator(Drawing):
         """Processes on one store."""
         self.tags = []
         for at in range(PROCESSES):
-            yield Step("open", at, params={"options": {"ack_wait_ms": self.r.choice(ACK_WAITS_MS)}})
+            yield self._opened(at)
         yield call(0, "send", key=self._fresh("invoke", self.timelines[0]), payload=1)
+
+    def _opened(self, at: int) -> Step:
+        return Step("open", at, params={"options": {"ack_wait_ms": self.r.choice(ACK_WAITS_MS)}}, tags=tuple(self.tags))
+
+    def _anew(self) -> Step:
+        """A process opens the store again, with other options; a newcomer may be refused, and changes nothing."""
+        self._tag("opened anew")
+        if self.r.random() < 0.7:
+            return self._opened(self._process())
+        options = {"ack_wait_ms": self.r.choice(BAD_ACK_WAITS)}
+        return Step("open", VISITOR, params={"options": options}, tags=("opened with a bad option",))
 
     def end(self) -> Iterator[Step]:
         """A last look at everything."""
@@ -113,6 +137,8 @@ class TimelineGenerator(Drawing):
         what = self.r.random()
         if what < 0.02:
             return Step("restart", self._process(), params={"kill": self.r.random() < 0.5}, tags=("restart",))
+        if what < 0.024:
+            return self._anew()
         if what < 0.11:
             return self._clock()
         if what < 0.15:
@@ -228,15 +254,31 @@ class TimelineGenerator(Drawing):
     def _payload(self) -> Any:
         what = self.r.random()
         if what < 0.006:
-            return self._tag("largest payload", "p" * (self._payload_max() - 2))
+            return self._tag("largest payload", self._large())
         if what < 0.012:
-            return self._tag("payload too large", "p" * (self._payload_max() - 1))
+            return self._tag("payload too large", self._large() + "p")
+        if what < 0.016:
+            return self._tag("deepest value", self._nested(DEPTH_MAX))
+        if what < 0.018:
+            return self._tag("too deep", self._nested(DEPTH_MAX + 1))
         if what < 0.02:
             return self._tag("no JSON", self.r.choice(("\ud800", [["\udfff"]], {"a": "\ud83d"})))
         if what < 0.6:
             return self.r.choice(PAYLOADS)
         self.serial += 1
         return self.serial
+
+    def _large(self) -> str:
+        """The longest text of one character, and of others where it does not come out even."""
+        char = self.r.choice(LARGE)
+        count, left = divmod(self._payload_max() - 2, len(text_of(char)) - 2)
+        return char * count + "p" * left
+
+    def _nested(self, levels: int) -> Any:
+        value: Any = [] if self.r.random() < 0.5 else {}
+        for _ in range(levels - 1):
+            value = [value] if self.r.random() < 0.5 else {"a": value}
+        return value
 
     def _payload_max(self) -> int:
         return self.model.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX)
@@ -273,10 +315,13 @@ class TimelineGenerator(Drawing):
         if due and what < 0.7:
             until = self.r.choice(due)
             now_ms, tag = (until - 1, "due - 1 ms") if self.r.random() < 0.4 else (until, "due")
+            now_ms = min(NOW_MS_MAX, now_ms)
         elif what < 0.85:
             now_ms, tag = max(0, self.now_ms - self.r.choice((1, 1, 5_000, 5_000, self.now_ms))), "clock back"
         else:
-            now_ms, tag = self.now_ms + self.r.choice((1, 500, 10**6)), "long ago"
+            now_ms, tag = min(NOW_MS_MAX, self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX))), "long ago"
+            if self.r.random() < 0.03:
+                now_ms, tag = NOW_MS_MAX, "last of times"
         return Step("clock", params={"now_ms": now_ms}, tags=(tag,))
 
     def _race(self) -> Step:
@@ -300,14 +345,35 @@ class TimelineGenerator(Drawing):
 
     def _tampered(self) -> Step:
         """Some column of some row is changed; verify says so, and finds no fault once it is mended."""
-        of, columns = self._of_a_timeline() if self.r.random() < 0.6 else self._of_a_message()
+        what = self.r.random()
+        if what < 0.15:
+            one = self.r.choice(self.model.record)
+            of = {"timeline": one.key["timeline"], "number": one.number}
+            return self._verified(call("hand", "take_out", **of), self._beyond(of, of["timeline"]), "taken out")
+        of, columns = self._of_a_timeline() if what < 0.65 else self._of_a_message()
         column = self.r.choice([*columns, "parent"] if "parent" in columns else list(columns))
         tag = "tampered parent" if column == "parent" else f"tampered {of['table'][:-1]}"
         tampering = call("hand", "tamper", **of, column=column, value=columns[column])
         # By its name, too, unless the name was changed.
-        named = {"timeline": of["timeline"]} if column != "timeline" and self.r.random() < 0.5 else {}
+        name = self._beyond(of, of["timeline"]) if of["table"] == "messages" else of["timeline"]
+        return self._verified(tampering, name if column != "timeline" else None, tag)
+
+    def _verified(self, tampering: Step, name: str | None, tag: str) -> Step:
+        named = {"timeline": name} if name is not None and self.r.random() < 0.5 else {}
         calls = [tampering, call(0, "verify", **named), call("hand", "mend"), call(0, "verify", **named)]
-        return Step("many", calls=calls, tags=(tag,))
+        return Step("many", calls=calls, tags=(tag, *self.tags))
+
+    def _beyond(self, of: dict[str, Any], own: str) -> str:
+        """A timeline that sees the message: its own, or a fork that begins behind it."""
+        forks = [
+            name
+            for name in self.model.lanes
+            for ancestor, upto in self.model.lineage(name)[1:]
+            if ancestor == own and upto is not None and of["number"] <= upto
+        ]
+        if forks and self.r.random() < 0.5:
+            return str(self._tag("tampered below a fork", self.r.choice(forks)))
+        return own
 
     def _of_a_message(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """A row, and other values for its columns."""
@@ -318,12 +384,17 @@ class TimelineGenerator(Drawing):
         columns |= {"type": self._nearly(one.subject.split(".")[3]) if self.r.random() < 0.5 else "tampered"}
         columns |= {"subject": one.subject + "0", "payload": '"tampered"'}
         columns |= {"time_us": one.time_us + 1, "number": one.number + 10**6}
+        if self.r.random() < 0.2:  # of another type, or not there any more
+            columns |= {"time_us": "x", "number": "x", "payload": None, "hash": None}
+            columns |= {"state": None} if one.said is not None else {}
+            columns |= {"nonce": None} if one.nonce is not None else {}
         return {"table": "messages", "timeline": one.key["timeline"], "number": one.number}, columns
 
     def _nearly(self, text: str) -> str:
         """Another text that a careless comparison takes for this one: its beginning, or more than it."""
         cut = {text[:-1], *(text.rpartition(mark)[0] for mark in "-_. ")} - {""}
-        return self.r.choice([*sorted(cut), text + " ", text + "0"])
+        more = [one for one in (text + " ", text + "0") if len(one.encode()) <= DIMENSION_BYTES_MAX]
+        return self.r.choice([*sorted(cut), *more])
 
     def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same. A parent may become any timeline: a sibling that begins alike, a descendant, itself."""
@@ -331,7 +402,7 @@ class TimelineGenerator(Drawing):
         columns = {"timeline": f"{lane.name[:50]}0", "number": lane.last[0] + 1, "hash": self.r.choice("abcdef") * 64}
         if lane.parent is not None:
             others = [one.name for one in self.model.lanes.values() if one.name != lane.parent]
-            columns |= {"parent": self.r.choice(others), "at": lane.at + 1}
+            columns |= {"parent": self.r.choice(others), "at": lane.at + 1 if self.r.random() < 0.8 else None}
         return {"table": "timelines", "timeline": lane.name}, columns
 
     def _volume(self) -> Step:
@@ -341,22 +412,27 @@ class TimelineGenerator(Drawing):
         return Step("many", calls=[call(0, "reply", key=key, payload="#", state="#")], times=VOLUME, tags=("volume",))
 
     def _wait(self) -> Step:
-        """A call, or a fetch, that waits for another process to bring something."""
+        """A call, or a fetch, that waits for another process to bring something; or nearly that."""
         self.tags = ["wait"]
         one, other = self.r.sample(range(PROCESSES), 2)
-        key = self._fresh("request", self._timeline()) | {"operation": f"w{self.serial}", "sequence": self.serial}
+        key = self._fresh(self.r.choice(REQUEST_TYPES), self._timeline()) | {"submission": f"w{self.serial}"}
         self.serial += 1
+        nonce = {"nonce": self.r.choice(self.nonces)} if key["type"] == "delegate" else {}
+        is_beside = self.r.random() < 0.2
         if self.r.random() < 0.5:
-            self._tag("answered while it waits")
             payload: Any = 1
             if (asked := self._unanswered()) is not None and self.r.random() < 0.5:
-                key, payload = asked.key, asked.value.value
-            waiting = call(one, "call_service", **_params_of(key), payload=payload, timeout_ms=3_000)
-            bringing = call(other, "reply", key=key, payload=2)
+                key, payload, nonce = asked.key, asked.value.value, {}
+            brought = self._near(key) if is_beside else key
+            self._tag("answered beside it" if is_beside else "answered while it waits")
+            params = _params_of(key) | nonce | {"payload": payload, "timeout_ms": 300 if is_beside else 3_000}
+            waiting = call(one, CALLS[key["type"]], **params)
+            bringing = call(other, "reply", key=brought, payload=2, **nonce)
         else:
-            self._tag("fetched while it waits")
-            waiting = call(one, "fetch", filter=dict(key), wait_ms=3_000)
-            bringing = call(other, "send", key=key, payload=1)
+            brought = self._near(key) if is_beside else key
+            self._tag("sent beside it" if is_beside else "fetched while it waits")
+            waiting = call(one, "fetch", filter=dict(key), wait_ms=300 if is_beside else 3_000)
+            bringing = call(other, "send", key=brought, payload=1, **nonce)
         return Step("wait", calls=[waiting, bringing], tags=tuple(self.tags))
 
     def _unanswered(self) -> Message | None:
@@ -438,7 +514,10 @@ class TimelineGenerator(Drawing):
         if "state" not in params and self.r.random() < 0.3 and type(key) is dict and "type" in key:
             of_response = key["type"] == "request"
             if not of_response or self.r.random() < 0.2:
-                params["state"] = self._tag("state of a response" if of_response else "state", self.r.choice(STATES))
+                state = self.r.choice(STATES)
+                if self.r.random() < 0.02:
+                    state = self._tag("largest state", self._large())
+                params["state"] = self._tag("state of a response" if of_response else "state", state)
         return self._step(at, "reply", self._with_nonce(params, nonce))
 
     def _note_answer(self, params: dict[str, Any], asked: Message) -> None:
@@ -466,24 +545,35 @@ class TimelineGenerator(Drawing):
             return self._tag("bad filter", self._spoilt(of) if self.r.random() < 0.5 else {"agent": "a"})
         if what < 0.75 and of["type"] == "request":
             return {"type": "request", "service": of["service"], "backend": of["backend"]}
-        name = self.r.choice(names)
-        return self._tag("filter with a hole", {"type": of["type"], name: of[name]})
+        if what < 0.87:
+            name = self.r.choice(names)
+            return self._tag("filter with a hole", {"type": of["type"], name: of[name]})
+        some = {name: of[name] for name in names if self.r.random() < 0.5}
+        if what < 0.94:
+            return self._tag("filter of some", {"type": of["type"], **some})
+        if what < 0.97:
+            near = self._near(of)
+            return self._tag("filter that nearly fits", {"type": of["type"], **{name: near[name] for name in names}})
+        open_ = dict.fromkeys(names[self.r.randrange(len(names)) :])
+        return self._tag("null in a filter", {"type": of["type"], **some, **open_})
 
     def _with_group(self, params: dict[str, Any]) -> dict[str, Any]:
         what = self.r.random()
         if what < 0.75 or "groups" not in self.features:
             return params
+        if what > 0.99:
+            return params | {"group": self._tag("bad group", self.r.choice(("", *BAD_NAMES[1:])))}
         tag, group = ("group", GROUPS[0]) if what < 0.9 else ("other group", self.r.choice(GROUPS[1:]))
         return params | {"group": self._tag(tag, group)}
 
     def _fetch(self, at: int) -> Step:
         params = self._with_group({"filter": self._filter()})
         if self.r.random() < 0.02:
-            params["wait_ms"] = self.r.choice((1, 20, *BAD_NUMBERS))
-            if params["wait_ms"] in BAD_NUMBERS:
+            params["wait_ms"] = self.r.choice((1, 20, *BAD_WAITS))
+            if params["wait_ms"] in BAD_WAITS:
                 self._tag("bad number")
         self._note_fetch(params)
-        if "bad filter" not in self.tags:
+        if "bad filter" not in self.tags and "bad group" not in self.tags:
             self.fetched.append(dict(params))
         return self._step(at, "fetch", params)
 
@@ -495,7 +585,7 @@ class TimelineGenerator(Drawing):
 
     def _note_fetch(self, params: dict[str, Any]) -> None:
         one = params["filter"]
-        if type(one) is not dict or "bad filter" in self.tags:
+        if type(one) is not dict or {"bad filter", "bad group", "null in a filter"} & {*self.tags}:
             return
         consumer = self.model.consumers.get((filter_subjects(one)[0], params.get("group")))
         found = self.model.next_of(consumer, one) if consumer else None
@@ -547,20 +637,21 @@ class TimelineGenerator(Drawing):
             self._note_call(one, timeline)
             if self.r.random() < 0.12:
                 payload = self._tag("same call, other content", self._other(payload))
+            elif self.r.random() < 0.1:
+                key = self._tag("near call", self._near(key))
         else:
             key, nonce, payload = self._fresh(self.r.choice(REQUEST_TYPES), timeline), None, self._payload()
             self._tag("time out")
         params = _params_of(key) | {"payload": payload, "timeout_ms": 0}
         if self.r.random() < 0.02:
-            params["timeout_ms"] = self._tag("bad number", self.r.choice(BAD_NUMBERS))
+            params["timeout_ms"] = self._tag("bad number", self.r.choice(BAD_WAITS))
         if self.r.random() < 0.01:
             params["timeout_ms"] = 30
         if key["type"] == "delegate":
             params["nonce"] = self._tag("call with a nonce", nonce or self.r.choice(self.nonces))
         if what > 0.97:
             params["submission"] = self._tag("empty dimension", "")
-        methods = {"invoke": "run_agent", "request": "call_service", "delegate": "delegate"}
-        return self._step(at, methods[key["type"]], params)
+        return self._step(at, CALLS[key["type"]], params)
 
     def _note_call(self, one: Message, timeline: str) -> None:
         answer = self.model.answer_on(one.key, one.nonce)
@@ -583,16 +674,27 @@ class TimelineGenerator(Drawing):
             params["after"] = self._tag(
                 "after", self.r.choice((0, max(0, newest - 1), newest, newest + 1, lane.at if lane else 0))
             )
+            if self.r.random() < 0.4:
+                params["after"] = self.r.choice((self.r.randint(0, newest), self.r.randint(0, newest), 2**53, INT_MAX))
         if self.r.random() < 0.3:
-            params["limit"] = self._tag("limit", self.r.choice((1, 2, newest, 0, 2**31)))
+            limits = (1, 2, newest, newest + 1, 3, 500, 501, 1_001, 2**31 - 1, 0, 2**31)
+            params["limit"] = self._tag("limit", self.r.choice(limits))
         if self.r.random() < 0.3:
-            params["submission"] = self._tag("of a submission", self.r.choice(self.submissions))
+            params["submission"] = self._tag("of a submission", self._submission())
         if self.r.random() < 0.04:
             params[self.r.choice(("after", "limit"))] = self._tag("bad number", self.r.choice(BAD_NUMBERS))
         return self._step(at, "log", params)
 
+    def _submission(self) -> str:
+        """Mostly one that is there; now and then a name that looks like it."""
+        name = str(self.r.choice(self.submissions))
+        return str(self._tag("look-alike submission", self._nearly(name))) if self.r.random() < 0.08 else name
+
     def _state(self, at: int) -> Step:
-        return self._step(at, "state", {"timeline": self._timeline(), "agent": self.r.choice(self.agents)})
+        agent = self.r.choice(self.agents)
+        if self.r.random() < 0.1:
+            agent = self._tag("unknown agent", self.r.choice((self._nearly(agent), *NAMES)))
+        return self._step(at, "state", {"timeline": self._timeline(), "agent": agent})
 
     def _verify(self, at: int) -> Step:
         if "verify" not in self.features:
@@ -613,7 +715,7 @@ class TimelineGenerator(Drawing):
     def _replay(self, at: int) -> Step:
         if "replay" not in self.features:
             return self._log(at)
-        timeline, submission = self._timeline(), self.r.choice(self.submissions)
+        timeline, submission = self._timeline(), self._submission()
         lane = self.model.lanes.get(timeline)
         found = (
             [one.key["type"] for one in self.model.seen(timeline) if one.key["submission"] == submission]
@@ -640,8 +742,13 @@ class TimelineGenerator(Drawing):
             first = one.messages[0].key
             params = {"timeline": one.name, "submission": first["submission"], "agent_name": first["agent_name"]}
             params |= {"parent": one.parent, "at": one.at}
-            if self.r.random() < 0.5:
+            grown = self.model.lanes[one.parent].parent if one.parent in self.model.lanes else None
+            if self.r.random() < 0.4:
                 self._tag("fork again")
+            elif grown is not None and self.r.random() < 0.5:  # it may have the very message
+                params["parent"] = self._tag("fork of another parent", grown)
+            elif self.r.random() < 0.3:
+                params["submission"] = self._tag("fork again, of another submission", first["submission"] + "x")
             elif self.r.random() < 0.5 and one.at:
                 params["at"] = self._tag("fork with another point", one.at - 1)
             else:
@@ -653,9 +760,10 @@ class TimelineGenerator(Drawing):
             "fork at 0": 0,
             "fork at the end": newest,
             "fork beyond": newest + 1,
+            "far beyond": self.r.choice((2**31, SEQUENCE_MAX, INT_MAX)),
             "in the middle": self.r.randint(0, newest),
         }
-        tag = self.r.choice((*points, "in the middle"))
+        tag = self.r.choice((*points, *("in the middle", "fork at the end") * 2))
         if parent is None:
             self._tag("fork of nothing")
         elif tag in EDGES:
@@ -672,6 +780,8 @@ class TimelineGenerator(Drawing):
             "agent_name": self.r.choice(self.agents),
         }
         params |= {"parent": parent.name if parent else "nowhere", "at": points[tag]}
+        if self.r.random() < 0.03:
+            params["parent"] = self._tag("fork of itself", params["timeline"])
         if self.r.random() < 0.03:
             params["at"] = self._tag("bad number", self.r.choice(BAD_NUMBERS))
         return self._step(at, "fork", params)
@@ -767,6 +877,14 @@ def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
         yield "the clock is behind"
     if called.params.get("group") is not None:
         yield "in a group"
+    if len({*model.ack_wait_ms.values()}) > 1:
+        yield "other times of work"
+    if any(len(one.payload) > LONG_CHARS for one in model.record):
+        yield "a long payload"
+    filter_ = called.params.get("filter")
+    if type(filter_) is dict and filter_.get("type") in VARIANTS:
+        count = len(filter_.keys() - {"type"})
+        yield "all open" if not count else "none open" if count == len(dimensions(filter_["type"])) else "some open"
 
 
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)

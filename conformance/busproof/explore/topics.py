@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.adapters.hand_topics import TopicsHand
@@ -24,6 +24,7 @@ from busproof.models.topics import (
     ITEMS_MAX,
     NAME_CHARS_MAX,
     OUTBOX_MAX,
+    TEXT_CHARS_MAX,
     TYPE_CHARS_MAX,
     Topic,
     TopicsModel,
@@ -31,9 +32,20 @@ from busproof.models.topics import (
 from busproof.protocol.topics import CONTRACT
 
 SERVERS = 3
-NAMES = ("red", "Red", "RED", "red fox", "r\u00e9d", "re\u0301d", "r%d", "r_d", "0", "null", "'x", "n" * NAME_CHARS_MAX)
-TOPIC_NAMES = ("lane", "Lane", "lane ", "l%ne", "caf\u00e9", "cafe\u0301", "0", "x" * 1000)
+WIDE = ("n", "\u00e9", "\u6f22", "\U0001f600")  # of one to four bytes: a limit counts characters
+NAMES = (
+    *("red", "Red", "RED", "red fox", "r\u00e9d", "re\u0301d", "r%d", "r_d", "0", "null", "'x"),
+    *(char * NAME_CHARS_MAX for char in WIDE),
+)
+TOPIC_NAMES = (
+    *("lane", "Lane", "lane ", "l%ne", "caf\u00e9", "cafe\u0301", "0"),
+    *(char * TEXT_CHARS_MAX for char in WIDE),
+)
+REASONS = ("done", "two\nlines", "0", " ", *(char * TEXT_CHARS_MAX for char in WIDE), "r" * (TEXT_CHARS_MAX + 1))
 WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42")
+WIDE_WORDS = ("\u0437\u0438\u043c\u0430", "\u6f22\u5b57", "\U00020000\U00020001")
+GAPS = (*(" ",) * 6, "\n", "\t", ", ", "\n\n", " - ", "  ")
+ODD_BODIES = (" ", "\n", "0", "null", "false", "{}", "[]", "\x00", "\x1b[0m", "\u2028", "'", "%s", "\u00e9", "e\u0301")
 QUERIES = ("alpha*", 'al"pha', "body:alpha", "(alpha", "NOSUCHWORD", "alp", "alpha\tBeta", "alpha-Beta")
 BAD_LINES: tuple[Any, ...] = ("", "a\nb", "\x1b[0m", "\x7f", 5, True, ["t"], {})
 JUNK: tuple[Any, ...] = (True, -1, 1.5, "", "x", [], {}, "7", [1], 2**63)
@@ -50,12 +62,19 @@ METADATA: tuple[Any, ...] = (
     {"": "\u00e9\U0001f600"},
     {"n": 2**53 + 1},
     {"n": 0.1 + 0.2},
+    {"n": 1.0},
+    {"n": []},
+    {"n": {}},
+    {"n": "\u00e9"},
+    {"n": "e\u0301"},
 )
-TYPES = (None, "message", "question", "answer", " question ", "t" * TYPE_CHARS_MAX, "T")
-KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", "c" * CLIENT_ID_CHARS_MAX)
-AGES_S = (-60.0, 150.0, 299.0, 700.0, 100_000.0)  # below 0: in the future, if the clock was set back since
+TYPES = (None, "message", "question", "answer", " question ", "T", *(char * TYPE_CHARS_MAX for char in WIDE))
+KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", *(char * CLIENT_ID_CHARS_MAX for char in WIDE))
+AGES_S = (-60.0, 150.25, 179.5, 299.0, 700.0, 100_000.0)  # below 0: in the future, if the clock was set back since
 STRANGER_S = 1_768_053_600.25  # the time of a stranger's acts, by its own clock
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
+PEERS = (1, 1, 2, 3, 200, 2**31)  # that presence may be asked for
+VOLUME, VOLUMES = 21, 0.0005  # syncs of a whole outbox, more messages than any page of a reader; and how often
 
 EDGES = (
     *("not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
@@ -80,6 +99,10 @@ EDGES = (
     *("wait after sending", "wait, and a close", "wait, and a take-over", "a stranger sends", "a stranger joins"),
     *("search by fts", "search by hybrid", "search by semantic"),
     *("search in a topic", "with content", "empty query", "old session reads", "old session sends", "more than 20"),
+    *("empty outbox", "null in an item", "twice, with other content", "retry as another reply", "ack in the middle"),
+    *("reset to the middle", "token for a free name", "blank around the token", "token of another topic", "odd body"),
+    *("blank around a name in use", "asked for as it was sent", "in another case", "topic name too long", "volume"),
+    *("wait for one's own", "wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
 )
 
 
@@ -119,9 +142,12 @@ class TopicsGenerator(Drawing):
         if what < 0.10 and any(topic.cursors for topic in self.model.topics):
             return self._silence()
         if what < 0.12 and (there := [topic for topic in self.model.topics if topic.status == "open"]):
-            return self._stranger_joins(there[0]) if self.r.random() < 0.3 else self._stranger_sends(there[0])
+            topic = there[0] if self.r.random() < 0.6 else self.r.choice(there)
+            return self._stranger_joins(topic) if self.r.random() < 0.3 else self._stranger_sends(topic)
         if what < 0.15:
             return call("hand", "tables")
+        if what < 0.15 + VOLUMES and (mine := self._mine(at := self._server())):
+            return self._volume(self.r.choice(mine), at)
         step = self._call(self._server())
         if self.r.random() < 0.03:
             self._spoil(step)
@@ -185,41 +211,60 @@ class TopicsGenerator(Drawing):
     def _race(self) -> Step:
         """Two sessions at the lock at once; a call that would wait may not."""
         self.tags = ["race"]
-        draws = (self._sync, self._sync, self._join, self._create, self._close, self._reset)
+        draws: tuple[Callable[[int], Step], ...] = (*(self._sync,) * 3, *(self._join,) * 2, self._create, self._close)
+        draws = (*draws, self._reset, self._search, self._presence)
         one, other = self.r.sample(range(SERVERS), 2)
         draw = self.r.choice(draws)
         again = draw if self.r.random() < 0.6 else self.r.choice(draws)
         return Step("race", calls=[draw(one), again(other)], tags=tuple(self.tags))
 
     def _wait(self) -> Step:
-        """A sync that waits on a topic, and a call of another session that may end its wait."""
+        """A sync that waits on a topic, and a call of another session, or a stranger, that may end its wait."""
         one, other = self.r.sample(range(SERVERS), 2)
         both = [topic for topic in self._mine(one) if topic in self._mine(other) and topic.status == "open"]
         if not both:
             return self._step(one, *self._joining(one, self._topic()))
-        topic = both[0]
+        topic = self.r.choice(both)
+        name, _ = self.model.joined[one, plain(topic.topic_id)]
         waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
         if self.r.random() < 0.4:
             waiting["outbox"] = self._tag("wait after sending", [{"content_markdown": self._body()}])
+        if self.r.random() < 0.3:
+            waiting["include_self"] = self.r.random() < 0.7
+        if not waiting["auto_advance"] and self.r.random() < 0.5:
+            waiting["ack_through"] = len(topic.messages)
         ending = [self._sends(other, topic)]
         what = self.r.random()
-        if what < 0.2:
+        if what < 0.15:
             waiting["wait_seconds"] = 1
             ending = [call(other, "topic_close", topic_id=topic.topic_id)]
             self._tag("wait, and a close")
-        elif what < 0.4:
-            name, _ = self.model.joined[one, plain(topic.topic_id)]
+        elif what < 0.35:
             taken = {"topic_id": topic.topic_id, "agent_name": name, "reclaim_token": topic.names[name].token}
             ending = [call(other, "topic_join", **taken), self._stranger_sends(topic)]
             self._tag("wait, and a take-over")
-        elif what < 0.7:
+        elif what < 0.45:  # no news, unless it asks for its own
+            waiting["wait_seconds"] = 1
+            ending = [self._stranger_sends(topic, self._tag("wait for one's own", name))]
+        elif what < 0.6:
+            ending = [self._stranger_sends(topic, self._tag("wait for a stranger", "stranger"))]
+        elif what < 0.75:
+            waiting["max_items"] = self._tag("wait for more than it takes", 1)
+            ending = [self._sends(other, topic, 3)]
+        else:
             self._tag("wait for others")
         tags = ("wait", *self.tags)
         return Step("wait", calls=[call(one, "sync", **waiting), *ending], tags=tags)
 
-    def _sends(self, at: int, topic: Topic) -> Step:
-        outbox = [{"content_markdown": self._body()}]
+    def _sends(self, at: int, topic: Topic, count: int = 1) -> Step:
+        outbox = [{"content_markdown": self._body()} for _ in range(count)]
         return call(at, "sync", topic_id=topic.topic_id, wait_seconds=0, outbox=outbox)
+
+    def _volume(self, topic: Topic, at: int) -> Step:
+        """More messages than a reader, or an index, takes at once."""
+        outbox = {"$many": OUTBOX_MAX, "of": {"content_markdown": f"# {self._body()}"}}
+        sending = call(at, "sync", topic_id=topic.topic_id, wait_seconds=0, outbox=outbox)
+        return Step("many", calls=[sending], times=VOLUME, tags=("volume",))
 
     def _stranger_joins(self, topic: Topic) -> Step:
         """A program that knows only the seed's tables reserves a name, if one is free."""
@@ -230,11 +275,15 @@ class TopicsGenerator(Drawing):
         params = {"topic_id": topic.topic_id, "agent_name": free[0], **held}
         return Step("call", "hand", "stranger_joins", params, tags=("a stranger joins",))
 
-    def _stranger_sends(self, topic: Topic) -> Step:
-        """It sends, under a name of its own or of one that is here."""
-        said = {"content_markdown": self._body(), "sender": self.r.choice(("stranger", self.names[0]))}
+    def _stranger_sends(self, topic: Topic, sender: str = "") -> Step:
+        """It sends, under a name of its own or of one that is here; perhaps with a key, which a retry then meets."""
+        said: dict[str, Any] = {"sender": sender or self.r.choice(("stranger", *self.names))}
+        keys = {one.client_message_id for one in topic.messages if one.sender == said["sender"]}
+        if (free := [key for key in self.keys if key.strip() not in keys]) and self.r.random() < 0.3:
+            said["client_message_id"] = self._tag("a stranger's key", self.r.choice(free).strip())
+        said["content_markdown"] = self._body()
         params = {"message_id": f"{self.serial:010x}", "topic_id": topic.topic_id, **said, "created_at": STRANGER_S}
-        return Step("call", "hand", "stranger_sends", params, tags=("a stranger sends",))
+        return Step("call", "hand", "stranger_sends", params, tags=("a stranger sends", *self.tags))
 
     def _silence(self) -> Step:
         topic = self.r.choice([one for one in self.model.topics if one.cursors])
@@ -269,6 +318,8 @@ class TopicsGenerator(Drawing):
             params["mode"] = self.r.choice((self._tag("reuse", "reuse"), self._tag("new", "new")))
         if self.r.random() < 0.3:
             params["metadata"] = self.r.choice(METADATA)
+        if self.r.random() < 0.03:
+            params["name"] = self._tag("topic name too long", self.r.choice(WIDE) * (TEXT_CHARS_MAX + 1))
         return self._step(at, "topic_create", params)
 
     def _ping(self, at: int) -> Step:
@@ -293,7 +344,7 @@ class TopicsGenerator(Drawing):
             topic = self.model.topics[-1]
         params = {"topic_id": self._topic_id(topic)}
         if self.r.random() < 0.4:
-            params["reason"] = self.r.choice(("done", "two\nlines", "0"))
+            params["reason"] = self.r.choice(REASONS)
         return self._step(at, "topic_close", params)
 
     # -- names
@@ -306,6 +357,7 @@ class TopicsGenerator(Drawing):
         if len(name) == NAME_CHARS_MAX:
             self._tag("largest name")
         params: dict[str, Any] = {"agent_name": name}
+        elsewhere = [one.names[name].token for one in self.model.topics if one is not topic and name in one.names]
         if topic is None or self.r.random() < 0.3:
             params["name"] = topic.name if topic else self.topic_names[0]
             if topic and topic.status == "closed":
@@ -316,16 +368,24 @@ class TopicsGenerator(Drawing):
             params["allow_closed"] = self._tag("allow_closed", self.r.random() < 0.8)
         held = topic.names.get(name) if topic else None
         if held is None:
+            if self.r.random() < 0.1:
+                params["reclaim_token"] = self._tag("token for a free name", self.r.choice((*elsewhere, "0" * 32)))
             return "topic_join", self._odd_join(params)
+        if self.r.random() < 0.05:
+            params["agent_name"] = self._tag("blank around a name in use", f" {name} ")
         what = self.r.random()
-        if what < 0.55:
+        if what < 0.5:
             params["reclaim_token"] = self._tag("take-over", held.token)
+        elif what < 0.55:
+            params["reclaim_token"] = changed(held.token, how=self._tag("blank around the token", "blank"))
         elif what < 0.65:
             how = self._tag("cut token", "cut") if self.r.random() < 0.5 else self._tag("upper case token", "upper")
             params["reclaim_token"] = changed(held.token, how=how)
         elif what < 0.75:
-            others = [one for one in (topic.names.values() if topic else ()) if one is not held]
-            params["reclaim_token"] = self.r.choice(others).token if others else "0" * 32
+            others = [one.token for one in (topic.names.values() if topic else ()) if one is not held]
+            if elsewhere and self.r.random() < 0.5:
+                others = self._tag("token of another topic", elsewhere)
+            params["reclaim_token"] = self.r.choice(others) if others else "0" * 32
         else:
             is_mine = topic and self.model.joined.get((at, plain(topic.topic_id))) == (name, held.claim)
             self._tag("own name again" if is_mine else "name in use")
@@ -334,7 +394,7 @@ class TopicsGenerator(Drawing):
     def _odd_join(self, params: dict[str, Any]) -> dict[str, Any]:
         what = self.r.random()
         if what < 0.05:
-            params["agent_name"] = self._tag("name too long", "n" * (NAME_CHARS_MAX + 1))
+            params["agent_name"] = self._tag("name too long", self.r.choice(WIDE) * (NAME_CHARS_MAX + 1))
         elif what < 0.10:
             params["agent_name"] = self._tag("blank around the name", f" {params['agent_name']} ")
         elif what < 0.14:
@@ -354,8 +414,8 @@ class TopicsGenerator(Drawing):
                 self._tag("old session sends")
             params["outbox"] = self._outbox(topic)
         if self.r.random() < 0.25:
-            most = self.r.choice((1, 2, ITEMS_MAX, ITEMS_MAX + 1, 0))
-            params["max_items"] = self._tag(f"max_items {most}", most) if most != 2 else 2
+            most = self.r.choice((1, 2, 3, ITEMS_MAX - 1, ITEMS_MAX, ITEMS_MAX + 1, 0))
+            params["max_items"] = self._tag(f"max_items {most}", most)
         if self.r.random() < 0.2:
             params["include_self"] = self._tag("include_self", self.r.random() < 0.8)
         if self.r.random() < 0.4:
@@ -373,6 +433,7 @@ class TopicsGenerator(Drawing):
         sent = params.get("outbox")
         choices = [("ack newest", newest), ("ack newest + 1", newest + 1), ("ack 0", 0), ("ack -1", -1)]
         choices += [("ack backwards", max(0, newest - 2))] * 3 + [("ack newest", newest)] * 3
+        choices += [("ack in the middle", self.r.randint(0, newest))] * 3
         if isinstance(sent, list) and sent:
             choices += [("ack of sent", newest + len(sent)), ("ack of sent", newest + 1)]
         tag, value = self.r.choice(choices)
@@ -386,14 +447,19 @@ class TopicsGenerator(Drawing):
             return self._many(self._tag("51 items", OUTBOX_MAX + 1))
         if what < 0.06:
             return self._many(self._tag("more than 20", 21))
+        if what < 0.08:
+            return self._tag("empty outbox", self.r.choice(([], [], None, "[]")))
         items = [self._item(topic) for _ in range(self.r.choice((1, 1, 1, 2, 3)))]
+        what = self.r.random()
         if what < 0.09:
             items.append(self._tag("bad item last", self.r.choice((5, {}, {"content_markdown": ""}, None))))
-        elif what < 0.13 and "client_message_id" in items[0]:
+        elif what < 0.15 and "client_message_id" in items[0]:
             items.append(self._tag("twice in an outbox", dict(items[0])))
-        elif what < 0.16 and _is_plain(items):
+            if self.r.random() < 0.3:
+                items[-1]["content_markdown"] = self._tag("twice, with other content", self._body())
+        elif what < 0.18 and _is_plain(items):
             return self._tag("outbox as text", json.dumps(items))
-        elif what < 0.19:
+        elif what < 0.21:
             return self._tag("one object", items[0])
         return items
 
@@ -401,8 +467,16 @@ class TopicsGenerator(Drawing):
         return [{"content_markdown": f"{number} {self._body()}"} for number in range(count)]
 
     def _body(self) -> str:
+        """Words that are searched for, with a number of its own; they stand at both ends of a long one."""
         self.serial += 1
-        return f"{' '.join(self.r.choices(WORDS, k=3))} w{self.serial}"
+        what = self.r.random()
+        if what < 0.02:
+            return str(self._tag("odd body", self.r.choice(ODD_BODIES)))
+        words = self.r.choices((*WORDS, *WIDE_WORDS) if what < 0.3 else WORDS, k=3)
+        text = self.r.choice(GAPS).join([*words, f"w{self.serial}"])
+        if what > 0.99:
+            text = f"{text} {self.r.choice(WIDE) * self.r.choice((1_200, 5_000))} {self.r.choice(WIDE_WORDS)}"
+        return text
 
     def _item(self, topic: Topic | None) -> dict[str, Any]:
         old = [one for one in topic.messages if one.client_message_id] if topic else []
@@ -420,6 +494,11 @@ class TopicsGenerator(Drawing):
             item["metadata"] = self.r.choice(METADATA)
         if topic and self.r.random() < 0.2:
             item["reply_to"] = self._reply(topic)
+        if self.r.random() < 0.03:
+            absent = [
+                name for name in ("message_type", "reply_to", "metadata", "client_message_id") if name not in item
+            ]
+            item.update(dict.fromkeys(absent, self._tag("null in an item")))
         self._oddity(item)
         return item
 
@@ -438,6 +517,9 @@ class TopicsGenerator(Drawing):
             item["metadata"] = self._tag("look-alike metadata", self.r.choice(look_alikes))
         elif what < 0.5:
             item["message_type"] = self._tag("retry with other content", "other")
+        elif what < 0.6 and topic is not None:
+            others = [one.message_id for one in topic.messages if one is not old]
+            item["reply_to"] = self._tag("retry as another reply", self.r.choice((*others[-5:], None)))
         return item
 
     def _reply(self, topic: Topic) -> Any:
@@ -449,13 +531,15 @@ class TopicsGenerator(Drawing):
         return self._tag("reply", self.r.choice(topic.messages).message_id)
 
     def _oddity(self, item: dict[str, Any]) -> None:
+        char, ends = self.r.choice(WIDE), [self.r.choice((*WORDS[:4], *WIDE_WORDS)) for _ in "ab"]
+        large = f"{ends[0]} {char * (BODY_CHARS_MAX - sum(map(len, ends)) - 2)} {ends[1]}"
         odd: dict[str, tuple[str, Any]] = {
-            "largest body": ("content_markdown", "b" * BODY_CHARS_MAX),
-            "body too large": ("content_markdown", "b" * (BODY_CHARS_MAX + 1)),
-            "largest type": ("message_type", "t" * TYPE_CHARS_MAX),
-            "type too long": ("message_type", "t" * (TYPE_CHARS_MAX + 1)),
-            "largest key": ("client_message_id", "c" * CLIENT_ID_CHARS_MAX),
-            "key too long": ("client_message_id", "c" * (CLIENT_ID_CHARS_MAX + 1)),
+            "largest body": ("content_markdown", large),
+            "body too large": ("content_markdown", large + char),
+            "largest type": ("message_type", char * TYPE_CHARS_MAX),
+            "type too long": ("message_type", char * (TYPE_CHARS_MAX + 1)),
+            "largest key": ("client_message_id", char * CLIENT_ID_CHARS_MAX),
+            "key too long": ("client_message_id", char * (CLIENT_ID_CHARS_MAX + 1)),
             "unknown field": ("no_such_field", 1),
             "no body": ("content_markdown", None),
         }
@@ -471,6 +555,7 @@ class TopicsGenerator(Drawing):
         choices = {
             "reset to 0": 0,
             "reset to newest": newest,
+            "reset to the middle": self.r.randint(0, newest),
             "reset to newest + 1": newest + 1,
             "reset by default": None,
         }
@@ -488,13 +573,21 @@ class TopicsGenerator(Drawing):
         if window is not None:
             params["window_seconds"] = self._tag("window", window)
         if self.r.random() < 0.2:
-            params["limit"] = self._tag("limit 1", 1)
+            most = self.r.choice(PEERS)
+            params["limit"] = self._tag(f"limit {most}", most)
         return self._step(at, "topic_presence", params)
 
     def _search(self, at: int) -> Step:
         query = self.r.choice(WORDS[:4]) if self.r.random() < 0.7 else self._tag("query syntax", self.r.choice(QUERIES))
         if self.r.random() < 0.2:  # several words, of which one may begin another
-            query = " ".join(self.r.choices((*WORDS, query, query[:3]), k=self.r.choice((2, 3, 40))))
+            words = (*WORDS, *WIDE_WORDS, query, query[:3])
+            query = self.r.choice(GAPS).join(self.r.choices(words, k=self.r.choice((2, 2, 3, 40))))
+        bodies = [one.content_markdown for topic in self.model.topics for one in topic.messages]
+        said = [body for body in bodies if body not in ODD_BODIES]
+        if said and self.r.random() < 0.1:
+            query = self._tag("asked for as it was sent", self.r.choice(said))[: TEXT_CHARS_MAX + 1]
+        elif self.r.random() < 0.05:
+            query = self._tag("in another case", query.swapcase())
         if self.r.random() < 0.05:
             query = self._tag("empty query", self.r.choice(("  ", "")))
         params: dict[str, Any] = {"query": self._tag("search", query)}
@@ -504,9 +597,9 @@ class TopicsGenerator(Drawing):
         if self.model.topics and self.r.random() < 0.4:
             params["topic_id"] = self._tag("search in a topic", self._topic_id(self._topic()))
         if self.r.random() < 0.3:
-            params["include_content"] = self._tag("with content", True)
+            params["include_content"] = self._tag("with content", True) if self.r.random() < 0.8 else False
         if self.r.random() < 0.3:
-            params["limit"] = self.r.choice((1, 2, 1000))
+            params["limit"] = self.r.choice((1, 2, 3, 20, 21, 999, 1000))
         if self.r.random() < 0.1:
             params["model"] = "none"
         return self._step(at, "messages_search", params)
@@ -542,6 +635,14 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
     if topic is None:
         return
     yield f"topic is {topic.status}"
+    if any(one.names.keys() & topic.names.keys() for one in model.topics if one is not topic):
+        yield "a name is here and on another topic"
+    if any(not one.content_markdown.isascii() for one in topic.messages[-ITEMS_MAX:]):
+        yield "wide texts"
+    if any(plain(one.created_at) == STRANGER_S for one in topic.messages):
+        yield "a stranger has sent"
+    if len(topic.messages) > 1_000:
+        yield "a long topic"
     who, outbox = model.joined.get((called.at, plain(topic.topic_id))), called.params.get("outbox")
     if who is not None:
         name, claim = who

@@ -28,7 +28,7 @@ from busproof.models.spec import (
     plain,
     same_json,
 )
-from busproof.models.topics_looks import Peers, Results, holds, tokens
+from busproof.models.topics_looks import Peers, Results, folded, holds, tokens
 from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
@@ -484,8 +484,10 @@ class TopicsModel(Model):
     def is_free(self, topic: Topic, agent_name: Any, token: Any) -> None:
         """Is the name nobody's, this session's already, or does the token show that it is the caller's?"""
         agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
-        token = token.strip() if type(token) is str else token
+        token = token if token is None else self.stripped(token, TEXT_CHARS_MAX, "topics.route.19")
         held = topic.names.get(agent_name)
+        if held is None and token is not None and not self.takes_any_token():
+            raise Refuse("AGENT_NAME_IN_USE", also=("INVALID_ARGUMENT",))
         if held is None or token == plain(held.token):
             return
         name, claim = self.joined.get((self.at, plain(topic.topic_id)), (None, 0))
@@ -498,6 +500,10 @@ class TopicsModel(Model):
     def asks_for_no_token(self) -> bool:
         """A session that already is that peer needs no token; no sentence says how a bus treats a wrong one then."""
         return self.choice("a wrong token of who is that peer", "is refused", "is not looked at") != "is refused"
+
+    def takes_any_token(self) -> bool:
+        """Nobody has the name: is a token beside it looked at?"""
+        return self.choice("a token for a name that nobody has", "is not looked at", "is refused") != "is refused"
 
     def is_still_its_own(self, claim: int) -> bool:
         """A bus that lets a session act after another one took its name over (B10) may let it join again, too."""
@@ -590,13 +596,22 @@ class TopicsModel(Model):
                 nothing = {"received": [], "received_count": 0, "has_more": False, "cursor": ANYTHING}
                 return {"status": "timeout", "sent": sent, "topic_id": topic.topic_id, "agent_name": who[0], **nothing}
             self.still(topic, who)
-            received = self.received(topic, reading, topic.cursors[who[0]].last_seq, self.born(Moment, "later"))
+            at = topic.cursors[who[0]].last_seq
+            received = self.received(topic, reading, at, self.born(Moment, "later"))
+            if auto_advance and topic.cursors[who[0]].last_seq > at and not received["received"].value:
+                self.leave_own(topic, who[0], at, received)
             self.least_s = 0.0 if received["received"].value else wait_seconds
         status = "ready" if received["received"].value else "timeout" if wait_seconds else "empty"
         rows = {"ready": "topics.cursor.24", "timeout": "topics.cursor.25", "empty": "topics.cursor.23"}
         reply = {"status": Cited(status, (rows[status],)), "sent": Cited(sent, ("topics.log.48",)), **received}
         reply |= {"topic_id": Told(topic.topic_id), "agent_name": Told(who[0])}
         return reply | {"warnings": warnings}
+
+    def leave_own(self, topic: Topic, name: str, at: int, received: dict[str, Any]) -> None:
+        """A bus may leave the reader's own messages that came while it waited in vain to its next sync (B3, B8)."""
+        if self.choice("topics.cursor.09: in vain", "past own messages", "at the next sync") == "at the next sync":
+            topic.cursors[name].last_seq = at  # on another bus
+            received["cursor"] = {"last_seq": at, "updated_at": topic.cursors[name].updated_at}
 
     def may_acknowledge(self, topic_id: Any, ack_through: Any, auto_advance: Any, outbox: Any) -> None:
         """Not with auto_advance, and no further than the newest message if all of the outbox were new."""
@@ -820,13 +835,17 @@ class TopicsModel(Model):
             self.bound("INVALID_ARGUMENT", "topics.search.16")  # it is taken for more than words
         has_parts = any(len(tokens(word)) > 1 for word in words)
         is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
-        words = [part for word in words for part in tokens(word)] if is_apart else words
+        words = [part for word in words for part in tokens(word, str)] if is_apart else words
         there = {(plain(topic.topic_id), one.seq): (topic, one) for topic in within for one in topic.messages}
         found = {key: one for key, one in there.items() if holds(one[1].content_markdown, words)}
+        as_written = {key: one for key, one in found.items() if holds(one[1].content_markdown, words, str)}
+        if len(as_written) < len(found) and self.choice("words in another case", "are found", "may be") == "may be":
+            found = as_written  # on another bus
         if mode == "semantic":
             test = Results({}, limit, include_content, there)
         else:
-            test = Results(found, limit, include_content, there if mode == "hybrid" else {})
+            alike = {key: one for key, one in there.items() if holds(one[1].content_markdown, words, folded)}
+            test = Results(found, limit, include_content, there if mode == "hybrid" else alike)
         rows = ("topics.search.04", "topics.search.10", finds, "topics.search.19")
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
 

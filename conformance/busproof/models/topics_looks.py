@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -47,7 +48,9 @@ class Peers:
         order = [-one["updated_at"] for one in told]
         if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
             return False
-        now = max((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
+        now = min((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
+        if any(abs(max(0.0, now - one["updated_at"]) - one["age_seconds"]) > SLACK_S for one in told):
+            return False  # ages of several moments; of one in the future, the age is 0
         missing = [at for name, (_, at) in self.peers.items() if name not in names and at is not None]
         if len(names) == self.limit:
             return all(-at >= order[-1] for at in missing)
@@ -107,19 +110,24 @@ class Results:
 
 def is_snippet(snippet: Any, body: str) -> bool:
     """A part of the body, white space folded, with an ellipsis where it was cut. Marks are another row's (B11)."""
-    if type(snippet) is not str or not snippet:
+    if type(snippet) is not str or not (snippet or body.isspace()):
         return False
     return re.sub("[…\ue000\ue001]", "", snippet).strip() in " ".join(body.split())
 
 
-def tokens(text: str) -> list[str]:
-    """Words as a full-text index splits them; the generator's words are plain letters and digits."""
-    return re.findall(r"[^\W_]+", text.lower())
+def folded(text: str) -> str:
+    """The text without case and marks: nobody says that an index may not take two such words for one."""
+    return "".join(char for char in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(char))
 
 
-def holds(body: str, words: list[str]) -> bool:
+def tokens(text: str, form: Callable[[str], str] = str.lower) -> list[str]:
+    """Words as a full-text index splits them: letters and digits, with their marks."""
+    return re.findall(r"(?:[^\W_][\u0300-\u036f]*)+", form(text))
+
+
+def holds(body: str, words: list[str], form: Callable[[str], str] = str.lower) -> bool:
     """Does the body hold each word, its parts side by side?"""
-    there, phrases = tokens(body), [phrase for word in words if (phrase := tokens(word))]
+    there, phrases = tokens(body, form), [phrase for word in words if (phrase := tokens(word, form))]
     return bool(phrases) and all(
         any(there[at : at + len(phrase)] == phrase for at in range(len(there))) for phrase in phrases
     )

@@ -237,8 +237,9 @@ class SyncCall:
         try:
             with self._after_sending(), self.cursor.store.transaction() as tx:
                 lane, before, _ = self.cursor.standing(tx, self.me)
-                # Asked with the lock in hand: it may have been long in coming.
-                page = Page([], False, before) if self.is_over else self._page(tx, before, lane.next_seq - 1)
+                page = self._page(tx, before, lane.next_seq - 1)
+                if page.messages and self.is_over:  # asked with the lock in hand: it may have been long in coming
+                    page = Page([], False, before)
                 after = self._move(tx, before, page)
         except Busy:
             return  # nothing was consumed, and the messages sent before are still worth a reply

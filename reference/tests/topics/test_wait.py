@@ -53,6 +53,7 @@ def test_without_news_it_ends_in_time(join: Join) -> None:
         reply = waiting.result(timeout=10)
     assert 1 <= time.monotonic() - began < 5
     assert reply["status"] == "timeout" and reply["received"] == []
+    assert reply["cursor"]["last_seq"] == 1  # its own are passed: nothing unread lies before them (B8)
     assert bob.sync()["status"] == "empty"
 
 
