@@ -331,3 +331,18 @@ def test_own_messages_that_came_during_a_wait_in_vain_are_passed_then_or_at_the_
 
     assert cursor({}) == 1
     assert cursor({"topics.cursor.09: in vain": "at the next sync"}) == 0
+
+
+def test_the_text_for_people_says_the_token_and_the_words_of_short_bodies() -> None:
+    """In any form; long bodies may be shortened, and letters beyond ASCII escaped."""
+    model = Room().model
+
+    def of(*bodies: str) -> dict[str, Any]:
+        return {"received": [{"content_markdown": body} for body in bodies]}
+
+    assert model.unsaid("topic_join", {"reclaim_token": "f1"}, "joined; reclaim_token=f1") is None
+    assert model.unsaid("topic_join", {"reclaim_token": "f1"}, "joined; reclaim_token=f2").rows == ("topics.lease.19",)
+    assert model.unsaid("sync", of("alpha\nBeta", "caf\u00e9 7"), '["alpha\\nBeta", "caf\\u00e9 7"]') is None
+    assert model.unsaid("sync", of("alpha", "Beta"), "2 received: alpha").rows == ("topics.log.68",)
+    assert model.unsaid("sync", of("alpha" * 100), "1 received") is None
+    assert model.unsaid("topic_list", {"topics": []}, "no topics") is None

@@ -447,6 +447,7 @@ class Stage:
             states = self._under_another_dialect(self._closer(mismatch), since)
         self.states = distinct(states)
         self._keep_secrets(step, calls)
+        self._hear(step, calls)
         self._note(calls, tried[0])
         wanted = self.model.wants_look()
         if wanted == "dump":
@@ -488,6 +489,14 @@ class Stage:
             leak = one.at != "hand" and self.model.leak(one.at, f"{one.seen!r} {one.text}".lower(), repr(one.params))
             if leak:
                 raise Mismatch(step, [one], leak, ["an answer without it"])
+
+    def _hear(self, step: Step, calls: list[Called]) -> None:
+        """A door that also answers in words says what its reply says."""
+        for one in calls:
+            if one.text and not isinstance(one.seen, Refusal):
+                unsaid = self.model.unsaid(one.method, one.seen, one.text)
+                if unsaid:
+                    raise Mismatch(step, [one], unsaid, [unsaid.expected])
 
     def end(self) -> None:
         """A secret is in no file beside the tables, and in no words of a process for people."""

@@ -780,8 +780,8 @@ class TimelineGenerator(Drawing):
             "agent_name": self.r.choice(self.agents),
         }
         params |= {"parent": parent.name if parent else "nowhere", "at": points[tag]}
-        if self.r.random() < 0.03:
-            params["parent"] = self._tag("fork of itself", params["timeline"])
+        if self.r.random() < 0.03:  # not at 0: where a name alone has a beginning (T17), so might this one
+            params |= {"parent": self._tag("fork of itself", params["timeline"]), "at": max(1, points[tag])}
         if self.r.random() < 0.03:
             params["at"] = self._tag("bad number", self.r.choice(BAD_NUMBERS))
         return self._step(at, "fork", params)

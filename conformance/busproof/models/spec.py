@@ -469,10 +469,16 @@ class Model:
 
     def leak(self, at: int | str, seen: str, said: str = "") -> Difference | None:
         """A secret that this process is shown, though nobody confided it to it and it did not say it itself."""
-        for secret, row in self.secrets:
-            text, name = plain(secret), getattr(secret, "name", secret)
-            if text and text in seen and text not in said and (at, name) not in self.confided:
+        for secret, row in self.secrets:  # of each answer, and there may be hundreds: most are not in it
+            text = secret.value if isinstance(secret, Free) else secret
+            if not text or text not in seen:
+                continue
+            if text not in said and (at, getattr(secret, "name", secret)) not in self.confided:
                 return Difference("secret", "nothing of another's", f"{text} in {seen:.300}", (row,))
+        return None
+
+    def unsaid(self, method: str, seen: Any, text: str) -> Difference | None:
+        """A thing that this reply must also tell in words, and does not."""
         return None
 
     def in_words(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +20,7 @@ from busproof.models.spec import (
     NO_CODE,
     AnyOrder,
     Cited,
+    Difference,
     Fits,
     Free,
     Json,
@@ -28,12 +30,13 @@ from busproof.models.spec import (
     plain,
     same_json,
 )
-from busproof.models.topics_looks import Peers, Results, folded, holds, tokens
+from busproof.models.topics_looks import Peers, Place, Results, folded, holds, tokens
 from busproof.protocol import CONTRACTS
 
 OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
 BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
 WAIT_S_MAX = 24 * 60 * 60
+SHORT_CHARS = 400  # of all bodies of a reply: no text for people is as short as that
 TOKEN_CHARS_MIN = 8
 ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
 CODES = ("with a code", "with none")
@@ -486,7 +489,7 @@ class TopicsModel(Model):
         agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
         token = token if token is None else self.stripped(token, TEXT_CHARS_MAX, "topics.route.19")
         held = topic.names.get(agent_name)
-        if held is None and token is not None and not self.takes_any_token():
+        if held is None and token is not None and not self.takes_any_token():  # on another bus
             raise Refuse("AGENT_NAME_IN_USE", also=("INVALID_ARGUMENT",))
         if held is None or token == plain(held.token):
             return
@@ -844,10 +847,16 @@ class TopicsModel(Model):
         if mode == "semantic":
             test = Results({}, limit, include_content, there)
         else:
-            alike = {key: one for key, one in there.items() if holds(one[1].content_markdown, words, folded)}
-            test = Results(found, limit, include_content, there if mode == "hybrid" else alike)
+            others = there if mode == "hybrid" else self.alike(there, query, words)
+            test = Results(found, limit, include_content, others)
         rows = ("topics.search.04", "topics.search.10", finds, "topics.search.19")
         return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
+
+    def alike(self, there: dict[Place, Any], query: str, words: list[str]) -> dict[Place, Any]:
+        """Those that an index may find that takes no notice of marks. Letters of ASCII have none."""
+        bodies = {key: one.content_markdown for key, (_, one) in there.items()}
+        wide = [key for key, body in bodies.items() if not (query.isascii() and body.isascii())]
+        return {key: there[key] for key in wide if holds(bodies[key], words, folded)}
 
     def words(self, query: Any) -> list[str]:
         """The words of a query; there must be one."""
@@ -857,6 +866,21 @@ class TopicsModel(Model):
         if not words and self.refuses("a query of blanks alone"):
             self.refuse("INVALID_ARGUMENT", "topics.search.07")
         return words
+
+    # -- in words
+
+    def unsaid(self, method: str, seen: Any, text: str) -> Difference | None:
+        """A token, which its owner is told, or a word of a body. A text may escape, and shorten what is long."""
+        if method == "topic_join" and f"reclaim_token={seen['reclaim_token']}" not in text:  # on another bus
+            return Difference("text", "reclaim_token=TOKEN", f"{text:.300}", ("topics.lease.19",))
+        bodies = [one["content_markdown"] for one in seen["received"]] if method == "sync" else []
+        if sum(map(len, bodies)) > SHORT_CHARS:
+            return None
+        words = [word for body in bodies for word in re.findall(r"[a-zA-Z0-9]+", body)]
+        missing = [word for word in words if word not in text]
+        if missing:  # on another bus
+            return Difference("text", f"{missing[0]} of a body", f"{text:.300}", ("topics.log.68",))
+        return None
 
     # -- the file, as the kit's hand reads and changes it
 

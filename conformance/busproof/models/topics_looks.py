@@ -122,7 +122,7 @@ def folded(text: str) -> str:
 
 def tokens(text: str, form: Callable[[str], str] = str.lower) -> list[str]:
     """Words as a full-text index splits them: letters and digits, with their marks."""
-    return re.findall(r"(?:[^\W_][\u0300-\u036f]*)+", form(text))
+    return re.findall(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*", form(text))
 
 
 def holds(body: str, words: list[str], form: Callable[[str], str] = str.lower) -> bool:
