@@ -292,7 +292,7 @@ class TimelineGenerator(Drawing):
             (self._fetch, 16),
             (self._settle, 12),
             (self._call_of, 14),
-            (self._fork, 9),
+            (self._fork, 12),
             (self._log, 6),
             (self._state, 3),
             (self._verify, 3),
@@ -738,12 +738,13 @@ class TimelineGenerator(Drawing):
         begun = [one for one in lanes if one.parent is not None]
         what = self.r.random()
         if begun and what < 0.15:
-            one = self.r.choice(begun)
+            deep = [one for one in begun if one.parent in self.model.lanes and self.model.lanes[one.parent].parent]
+            one = self.r.choice(deep if deep and self.r.random() < 0.5 else begun)
             first = one.messages[0].key
             params = {"timeline": one.name, "submission": first["submission"], "agent_name": first["agent_name"]}
             params |= {"parent": one.parent, "at": one.at}
             grown = self.model.lanes[one.parent].parent if one.parent in self.model.lanes else None
-            if self.r.random() < 0.4:
+            if self.r.random() < 0.3:
                 self._tag("fork again")
             elif grown is not None and self.r.random() < 0.5:  # it may have the very message
                 params["parent"] = self._tag("fork of another parent", grown)
