@@ -115,6 +115,28 @@ def test_a_lease_ends_at_its_millisecond_and_the_stale_token_is_refused() -> Non
     assert store.said("release_claim", task_id="t", agent_id="b", token=claim["token"]) == {"released": False}
 
 
+def test_another_programs_claim_holds_until_its_end_and_the_next_grant_has_a_higher_token() -> None:
+    store = Store(lease_ms=10)
+    token = store.said("try_claim_task", task_id="t", agent_id="a")["token"]
+    strange = {"task_id": "t", "agent_id": "s", "now_ms": T0_MS + 10, "lease_until_ms": T0_MS + 15}
+    store.now_ms += 10
+    store.said("stranger_claims", at="hand", **strange)
+    assert store.said("try_claim_task", task_id="t", agent_id="a") == {"claimed": False}
+    assert store.said("renew_claim", task_id="t", agent_id="a", token=token) == {"renewed": False}
+    store.now_ms += 5
+    assert store.said("try_claim_task", task_id="t", agent_id="a")["token"] > token
+
+
+def test_a_mirror_that_was_spoiled_is_whole_after_the_next_change_at_the_latest() -> None:
+    store = Store()
+    store.said("transition", worker="w", to_state="ASSIGNED")
+    store.said("spoil_mirror", at="hand", worker="w", content=None)
+    assert store.said("worker_state", worker="w")["state"] == "ASSIGNED"
+    assert store.answer("worker_file", at="hand", worker="w").differs({"state": None}) is None
+    store.said("transition", worker="w", from_state="ASSIGNED", to_state="WORKING")
+    assert store.answer("worker_file", at="hand", worker="w").differs({"state": None}) is not None
+
+
 def test_a_message_that_fails_too_often_is_a_dead_letter_and_comes_again_when_redriven() -> None:
     store = Store(deliveries_max=2)
     seq = store.published("poison", id="m")

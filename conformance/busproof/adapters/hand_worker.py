@@ -33,6 +33,21 @@ class WorkerHand(Hand):
         )
         return {}
 
+    def stranger_claims(self, task_id: str, agent_id: str, now_ms: int, lease_until_ms: int) -> dict[str, Any]:
+        """By the seed's listing: what is over goes, then the row is taken, unless somebody has it."""
+        self.db.execute("DELETE FROM task_claims WHERE task_id = ? AND lease_until_ms <= ?", (task_id, now_ms))
+        self.db.execute(
+            "INSERT OR IGNORE INTO task_claims (task_id, claimed_by, claimed_at_ms, lease_until_ms)"
+            " VALUES (?, ?, ?, ?)",
+            (task_id, agent_id, now_ms, lease_until_ms),
+        )
+        return {}
+
+    def stranger_releases(self, task_id: str, agent_id: str) -> dict[str, Any]:
+        """The seed's own statement."""
+        self.db.execute("DELETE FROM task_claims WHERE task_id = ? AND claimed_by = ?", (task_id, agent_id))
+        return {}
+
     def stranger_deletes(self, seq: int) -> dict[str, Any]:
         """Another program clears a message away."""
         self.db.execute("DELETE FROM messages WHERE seq = ?", (seq,))
@@ -96,10 +111,22 @@ class WorkerHand(Hand):
         whole, _, _ = text.rpartition("\n")
         return {"lines": [_decoded(line) for line in whole.split("\n")] if whole else []}
 
+    def spoil_mirror(self, worker: str, content: str | None) -> dict[str, Any]:
+        """Put something else into workers/NAME.json, or remove it, if it is there."""
+        path = self.store / "workers" / f"{worker}.json"
+        if path.exists() and content is None:
+            path.unlink()
+        elif path.exists() and content is not None:
+            path.write_text(content, encoding="utf-8")
+        return {}
+
     def worker_file(self, worker: str) -> dict[str, Any]:
         """The state in workers/NAME.json."""
         path = self.store / "workers" / f"{worker}.json"
-        return {"state": json.loads(path.read_text(encoding="utf-8"))["state"] if path.exists() else None}
+        if not path.exists():
+            return {"state": None}
+        said = _decoded(path.read_text(encoding="utf-8"))
+        return {"state": said["state"] if isinstance(said, dict) else said}
 
 
 def _decoded(line: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,13 +16,13 @@ from typing import Any
 from busproof.adapters.hand_worker import WorkerHand
 from busproof.explore.drawing import ALIKE, BAD_TEXTS, ODD_NAMES, Drawing
 from busproof.explore.orders import Called
-from busproof.explore.script import Step, call, changed, copied
+from busproof.explore.script import Step, call, changed, copied, numbered
 from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import Free, plain
 from busproof.models.worker import ENDS, SILENCE, WAYS, WorkerModel
 from busproof.models.worker_state import Options, Row
-from busproof.models.worker_values import depth
+from busproof.models.worker_values import depth, words_of
 from busproof.protocol.worker import CONTRACT
 
 BAD_NAMES = ("a/b", "a\\b", "..", "a..b", ".", "", "a\x00b", "a\nb", "\x7f", "\ud800", 5, None, True, ["a"], "\x85")
@@ -41,7 +42,17 @@ WORDS = (
     "42",
     "1.5",
     "True",
+    "text",
+    "inner",
 )
+FILLS = ("x", "\u00e9", "\u6f22", "\U0001f600", '"', "\\", "\n", "[")  # of 1 to 4 bytes in UTF-8, of 1 to 12 in JSON
+FRAMES: tuple[Callable[[str], Any], ...] = (
+    lambda text: text,
+    lambda text: ["alpha", text],
+    lambda text: {"alpha": text, "n": 1, "inner": [1, 2, {}]},
+    lambda text: {"inner": {"a": [text, None]}, "gamma7": "Beta"},
+)
+FOUND = re.compile("[0-9A-Za-z\u00c0-\u00ff]{1,40}")  # a word that every index reads alike
 QUERIES = (
     "alpha*",
     'al"pha',
@@ -59,8 +70,31 @@ NO_JSON = ("\ud800", {"a": "\udfff"}, float("nan"), float("inf"), [float("-inf")
 JUNK: tuple[Any, ...] = (None, True, False, -1, 1.5, 2**63, "", "0", "x", [], {}, "7", [1], 10**30)
 TYPES = ("t", "state_change", "heartbeat", "alpha beta", "task_done", "Task_Done", "review_request", "y" * 1024)
 STATES = tuple(state for state in WAYS if state)
-KEYS = ("00ff5ec0e7c0ffee00ff", "00FF5EC0E7C0FFEE00FF", "a1b2c3d4e5f6a7b8c9d0")
+KEYS = (
+    *("00ff5ec0e7c0ffee00ff", "00FF5EC0E7C0FFEE00FF", "a1b2c3d4e5f6a7b8c9d0", "00ff5ec0e7c0ffee00"),
+    *("5e" * 70, "5e" * 69 + "5f", "5e" * 71),  # longer than a block of the hash, and alike for long
+)
+BAD_OPTIONS: tuple[dict[str, Any], ...] = (
+    *({"lease_ms": bad} for bad in (0, -1, 2**53 + 2, True, 1.5, "1000")),
+    *({name: bad} for name in ("unread_max", "deliveries_max") for bad in (0, -1, True, 1.5, "1", 2**63)),
+    *({"signing_key": bad} for bad in ("0", "xy", "", "0x00", " 00", 0, True, ["00"])),
+)
 LEASES_MS = (1, 2, 1000, 60_000, 120_000, 2**31, 2**53)
+# What a program in another language may write into a row: not spaced, not escaped, not small.
+STRANGE_TEXTS = (
+    *(
+        '{"b":1,"a":"alpha"}',
+        "7",
+        "[ 1 ,2]",
+        "not json",
+        '{"a":"\u00e9clair \U0001f600"}',
+        " null ",
+        "1e5",
+        '"\\u0061l"',
+    ),
+    *('"alpha ' + "z" * 5000 + '"', "[" * 200 + "]" * 200),
+)
+STRANGE_REFS = ("../bus.db", "sha256-zz", "SHA256-" + "0" * 64, "sha256-" + "0" * 64)
 THEMES = ("all", "log", "loop", "lease", "presence", "blob", "signed", "bounded", "archive", "export", "states")
 
 EDGES = (
@@ -95,7 +129,10 @@ EDGES = (
     ),
     *("redrive another's", "tampered", "unsigned", "lost blob", "spoiled blob", "not JSON in the row", "ref as a path"),
     *("torn export", "forgotten export", "rotated export", "burned numbers", "burned seq", "stranger"),
-    *("deleted by another", "another's heartbeat", "years later", "wait amid traffic"),
+    *("deleted by another", "another's heartbeat", "years later", "wait amid traffic", "a stranger's claim"),
+    *("a stranger's ack", "another blob's ref", "mirror lost", "mirror spoiled", "fails until it is dead"),
+    *("several fail", "said to be null", "longest message", "70,000 bytes", "more agents", "words of a message"),
+    *("more wait than one page", "a long batch again", "fills up to the bound", "one more than the bound"),
     *("upper case ref", "cut ref", "unknown ref", "query syntax", "archived words", "way", "no way"),
     *(
         "ack under the lock",
@@ -118,6 +155,8 @@ class WorkerGenerator(Drawing):
         super().__init__(rng, features)
         self.theme = "volume" if rng.random() < 0.02 else rng.choice(THEMES)
         self.agents = rng.sample(rng.choice((ODD_NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.6 else ["ann", "bob", "cy"]
+        self.are_more = rng.random() < 0.15
+        self.agents += ["dan", "eve"] if self.are_more else []
         self.tasks = rng.sample(rng.choice((ODD_NAMES, LOOK_ALIKE)), 2)
         self.ids: list[Any] = [
             "id0",
@@ -182,12 +221,18 @@ class WorkerGenerator(Drawing):
             of["id"] = "m#"
         if self.r.random() < 0.3:
             of["to"] = self.agents[0]
+        if "id" in of and self.r.random() < 0.4:  # one of the batch is known, maybe its last
+            first = numbered(of, self.r.choice((0, many // 2, many - 1)))
+            yield call(1, "publish", agent_id=self.agents[0], message=first)
         messages = {"$many": many, "of": of}
         yield call(
             0, "publish_many", ("more than 1,000",) if many > 1000 else (), agent_id=self.agents[0], messages=messages
         )
         for _ in range(self.r.choice((0, 1, 2))):
             yield call(1, "publish", agent_id=self.agents[1], message={"type": "t", "payload": "alpha last"})
+        if "id" in of and self.r.random() < 0.5:
+            longer = {"$many": many + self.r.choice((0, 1)), "of": of}
+            yield call(1, "publish_many", ("a long batch again",), agent_id=self.agents[0], messages=longer)
         yield call(0, "export_to_jsonl")
         yield call("hand", "exported")
         yield call(1, "search", query="alpha", limit=5000)
@@ -212,8 +257,8 @@ class WorkerGenerator(Drawing):
         }
         for name, values, share in (
             ("lease_ms", LEASES_MS, 0.3),
-            ("unread_max", (1, 2, 3, 5), 0.08),
-            ("deliveries_max", (1, 2, 3), 0.25),
+            ("unread_max", (1, 2, 3, 5, 12, 120, 2**63 - 1), 0.08),
+            ("deliveries_max", (1, 2, 3, 3, 7, 2**63 - 1), 0.25),
             ("signing_key", KEYS, 0.08),
             ("synchronous", ("FULL",), 0.05),
         ):
@@ -275,19 +320,12 @@ class WorkerGenerator(Drawing):
             return of_theme()
         if r.random() < 0.4:
             return r.choice((self._restart, self._reopen))(at)
-        return r.choice((self._harm_blob, self._harm_export, self._tamper, self._stranger, self._burn))()
+        harms = (self._harm_blob, self._harm_export, self._harm_mirror, self._tamper)
+        return r.choice((*harms, self._stranger, self._stranger, self._burn))()
 
     def _reopen(self, at: int) -> Step:
         if self.r.random() < 0.15:
-            bad = self.r.choice(
-                (
-                    {"lease_ms": 0},
-                    {"unread_max": 0},
-                    {"deliveries_max": -1},
-                    {"signing_key": "0"},
-                    {"signing_key": "xy"},
-                )
-            )
+            bad = {**self._some_options(), **self.r.choice(BAD_OPTIONS)}
             self.queue.append(self._open(at, self._some_options(), "other options"))
             return Step("open", at, params={"options": bad}, tags=("bad options",))
         if self.r.random() < 0.5:
@@ -329,6 +367,20 @@ class WorkerGenerator(Drawing):
             return call("hand", "forget_export", ("forgotten export",))
         return call("hand", "rotate_export", ("rotated export",))
 
+    def _harm_mirror(self) -> Step:
+        """The database alone decides the state of a worker."""
+        if not self.model.workers:
+            return self._call(*self._transition())
+        at, worker = self.r.randrange(self.processes), self.r.choice(sorted(self.model.workers))
+        present = self.model.workers[worker]
+        way = {"worker": worker, "from_state": present, "to_state": self.r.choice(sorted(WAYS[present]) or [present])}
+        self.queue += [call(at, "worker_state", worker=worker), call(at, "transition", **way)]
+        if self.r.random() < 0.4:
+            return call("hand", "spoil_mirror", ("mirror lost",), worker=worker, content=None)
+        other = json.dumps({"worker": worker, "state": self.r.choice(STATES), "updated_at_ms": self.now_ms})
+        content = self.r.choice((other, other[:-9], "", "null", "[]"))
+        return call("hand", "spoil_mirror", ("mirror spoiled",), worker=worker, content=content)
+
     def _tamper(self) -> Step:
         """One column of one message; a signature covers them all."""
         row = self._a_row()
@@ -336,7 +388,7 @@ class WorkerGenerator(Drawing):
             return self._stranger()
         column = self.r.choice(("ts_ms", "from_agent", "to_agent", "type", "correlation_id", "in_reply_to", "payload"))
         if row.ref is not None and column == "payload":
-            column = "type"
+            column = "payload_ref" if self.r.random() < 0.5 else "type"
         now = row.columns()[column]
         of_column: dict[str, list[Any]] = {
             "ts_ms": [row.ts_ms + 1, 0],
@@ -344,8 +396,11 @@ class WorkerGenerator(Drawing):
             "to_agent": [*self.agents, None, ""],
             "type": ["task_done", "T", ""],
             "payload": ['{"a": "alpha"}', "7", "not json", None, "", "null", "0", "false"],
+            "payload_ref": [*sorted(self.model.blobs)[:9], "../bus.db"],
         }
         value = self.r.choice([other for other in of_column.get(column, ["c9", None, "", "0"]) if other != now])
+        if column == "payload_ref":
+            self._tag("another blob's ref")
         readers = [call(0, "poll", agent_id=agent, limit=self.r.choice((100, 5000))) for agent in self.agents]
         readers += [
             call(1, "search", query="alpha"),
@@ -353,21 +408,23 @@ class WorkerGenerator(Drawing):
             call(1, "status"),
         ]
         self.queue += self.r.sample(readers, 2)
-        tag = "not JSON in the row" if value == "not json" else "tampered"
+        self._tag("not JSON in the row" if value == "not json" else "tampered")
         if row in self.model.indexed or row.number <= self.model.exported_to:
             return self._stranger()  # earlier copies would differ for good
-        return call("hand", "tamper", (tag,), seq=row.seq, column=column, value=value)
+        return call("hand", "tamper", self.tags, seq=row.seq, column=column, value=value)
 
     def _stranger(self) -> Step:
         """A program without this bus."""
         other = self.r.random()
         if other < 0.25:
             return self._strange_beat() if other < 0.1 else self._delete()
+        if other < 0.5:
+            return self._strange_claim() if other < 0.4 else self._strange_ack()
         self.serial += 1
-        payload = self.r.choice((None, '{"b":1,"a":"alpha"}', "7", "[ 1 ,2]", "not json"))
+        payload = self.r.choice((None, None, *STRANGE_TEXTS))
         ref = (
-            self.r.choice(("../bus.db", "sha256-zz", "SHA256-" + "0" * 64))
-            if payload is None and self.r.random() < 0.3
+            self.r.choice((*sorted(self.model.blobs)[:3], *STRANGE_REFS))
+            if payload is None and self.r.random() < 0.5
             else None
         )
         row: dict[str, Any] = {
@@ -379,11 +436,39 @@ class WorkerGenerator(Drawing):
             "payload": payload,
             "payload_ref": ref,
         }
-        tags = ["stranger", *(["unsigned"] if self.theme == "signed" else []), *(["ref as a path"] if ref else [])]
+        tags = [
+            "stranger",
+            *(["unsigned"] if self.theme == "signed" else []),
+            *(["ref as a path"] if ref in STRANGE_REFS else []),
+        ]
+        tags += ["another blob's ref"] if ref in self.model.blobs else []
         self.queue.append(
             call(self.r.randrange(self.processes), "poll", agent_id=row["to_agent"] or self.agents[0], limit=5000)
         )
         return call("hand", "stranger_publishes", tags, row=row)
+
+    def _strange_claim(self) -> Step:
+        """By the seed's own statements, which know no tokens: taken where nobody holds it, or given back."""
+        at, task = self.r.randrange(self.processes), self.r.choice(self.tasks)
+        until_ms = self.now_ms + self.r.choice((1, 60_000))
+        claim = self.model.claims.get(task)
+        whose = claim.claimed_by if claim else self.r.choice(self.agents)
+        tries = call(at, "try_claim_task", task_id=task, agent_id=self.r.choice(self.agents))
+        keeps = call(at, self.r.choice(("renew_claim", "release_claim")), task_id=task, agent_id=whose)
+        ends = Step("clock", params={"now_ms": min(until_ms, 2**53)}, tags=("lease+0",))
+        self.queue += [self.r.choice((tries, keeps)), *([ends, tries] if self.r.random() < 0.5 else [])]
+        if claim is not None and self.r.random() < 0.3:
+            return call("hand", "stranger_releases", ("a stranger's claim",), task_id=task, agent_id=whose)
+        said = {"task_id": task, "agent_id": "stranger", "now_ms": self.now_ms, "lease_until_ms": until_ms}
+        return call("hand", "stranger_claims", ("a stranger's claim",), **said)
+
+    def _strange_ack(self) -> Step:
+        """By the seed's own statement, for an agent of the bus or for another one."""
+        agent, rows = self.r.choice((*self.agents, "newcomer")), self.model.everything()
+        seq = self.r.choice(rows).seq if rows and self.r.random() < 0.8 else 0
+        at = self.r.randrange(self.processes)
+        self.queue += [self.r.choice((call(at, "archive"), call(at, "poll", agent_id=agent)))]
+        return call("hand", "stranger_acks", ("a stranger's ack",), agent_id=agent, seq=seq, now_ms=self.now_ms)
 
     def _strange_beat(self) -> Step:
         """A heartbeat with a content that no bus would send."""
@@ -548,21 +633,31 @@ class WorkerGenerator(Drawing):
         return self.r.choices(list(weights), list(weights.values()))[0]()
 
     def _agent(self) -> str:
-        return self.r.choice((self.agents[0], *self.agents))
+        agent = self.r.choice((self.agents[0], *self.agents))
+        if agent in self.agents[3:]:
+            self._tag("more agents")
+        return agent
 
     def _payload(self) -> Any:
         r, kind = self.r, self.r.random()
         if kind < (0.15 if self.theme == "blob" else 0.5):
-            return {"text": " ".join(r.choices(WORDS, k=3)), "n": r.choice(LOOKALIKES[:12])}
+            words = " ".join(r.choices(WORDS, k=3))
+            said = {"text": words, "n": r.choice((*LOOKALIKES[:12], 1.5, -42, 10**15, 1e16))}
+            nested = (
+                {"inner": [said, {"deep": {words: [words]}}]},
+                [said, words],
+                {words: said},
+                {"inner": {}, **said},
+            )
+            return said if r.random() < 0.7 else r.choice(nested)
         if kind < 0.8:
             value = r.choice(LOOKALIKES)
             return self._tag("falsy" if not value else "look-alike", value)
         if kind < 0.97:
-            size = r.choice((4095, 4096, 4097, 5000))
-            if size in (4096, 4097):
-                self._tag(f"{size} bytes")
-            body = r.choice(("x" * (size - 2), "\u00e9" * ((size - 2) // 6) + "y" * ((size - 2) % 6)))
-            return ["alpha " + body[10:]] if size == 5000 else body
+            size = r.choice((4095, 4096, 4096, 4097, 4097, 5000, 5000, 70_000))
+            if size in (4096, 4097, 70_000):
+                self._tag(f"{size} bytes" if size < 70_000 else "70,000 bytes")
+            return self._of_size(size)
         if kind < 0.985:
             levels = r.choice((240, 300))
             deep: Any = []
@@ -573,6 +668,13 @@ class WorkerGenerator(Drawing):
             return self._tag("no JSON", r.choice(NO_JSON))
         size = r.choice((0, 1))
         return self._tag("4 MiB + 1" if size else "4 MiB", "q" * (4 * 2**20 - 2 + size))
+
+    def _of_size(self, size: int) -> Any:
+        """A value whose JSON text has so many bytes: a text, or one among others, of wide characters or escapes."""
+        frame, fill = self.r.choice(FRAMES), self.r.choice(FILLS)
+        start = "" if self.r.random() < 0.5 else "alpha "
+        room, width = size - len(json.dumps(frame(start))), len(json.dumps(fill)) - 2
+        return frame(start + fill * (room // width) + "y" * (room % width))
 
     def _message(self) -> dict[str, Any]:
         r = self.r
@@ -587,6 +689,14 @@ class WorkerGenerator(Drawing):
         for key in ("correlation_id", "in_reply_to"):
             if r.random() < 0.25:
                 message[key] = r.choice(("c1", "C1", self._tag("1024 chars", "c" * 1024), "id0", "\u00e9"))
+        if r.random() < 0.06:
+            message |= dict.fromkeys(r.sample(("id", "to", "correlation_id", "in_reply_to"), 2))
+            self._tag("said to be null")
+        elif r.random() < 0.02:
+            self.serial += 1
+            wide = r.choice(FILLS[:4]) * 1020
+            message |= dict.fromkeys(("type", "correlation_id", "in_reply_to"), wide + "1024")
+            message["id"] = self._tag("longest message", f"{wide}{self.serial:04}")
         self._maybe_one_defect(message)
         return message
 
@@ -617,7 +727,14 @@ class WorkerGenerator(Drawing):
         return self._agent()
 
     def _publish_many(self) -> Drawn:
-        messages = [self._message() for _ in range(self.r.choice((0, 1, 2, 3, 5)))]
+        sizes = (0, 1, 2, 3, 5, *((13, 119) if self.theme in ("bounded", "log") else ()))
+        messages = [self._message() for _ in range(self.r.choice(sizes))]
+        if len(messages) > 5 and self.r.random() < 0.7:  # they come to lie before one reader
+            messages, to = [one for one in messages if one.get("type") in TYPES], self.r.choice(self.agents)
+            messages = [self._tag("more wait than one page", {**one, "to": to}) for one in messages]
+        bounds = [process["unread_max"] for process in self.options.values() if "unread_max" in process]
+        if bounds and self.r.random() < 0.4:
+            messages = self._up_to_the_bound(min(bounds))
         if not messages:
             self._tag("empty batch")
         elif self.r.random() < 0.2:
@@ -627,6 +744,15 @@ class WorkerGenerator(Drawing):
         if messages and self.r.random() < 0.15 and self.sent:
             messages.insert(0, dict(self._tag("retry in a batch", self.r.choice(self.sent)[1])))
         return "publish_many", {"agent_id": self._agent(), "messages": messages}
+
+    def _up_to_the_bound(self, bound: int) -> list[dict[str, Any]]:
+        """As many messages as a recipient still has room for, or one more."""
+        to, serial = self.r.choice(self.agents), self.serial
+        room = min(bound, 200) - len(self.model.unread(to)) - len(self.model.again(to))
+        count = max(0, room + self.r.choice((0, 0, 1)))
+        self.serial += count
+        self._tag("fills up to the bound" if count <= room else "one more than the bound")
+        return [{"type": "t", "to": to, "id": f"m{serial + n + 1}"} for n in range(count)]
 
     def _retry(self) -> Drawn:
         """An earlier message, to the letter or with one thing changed."""
@@ -694,13 +820,14 @@ class WorkerGenerator(Drawing):
             "limit 1": 1,
             "as many as there are": there,
             "one more than there are": there + 1,
+            "": max(1, there - self.r.choice((1, 1, 2))),
             "limit 2^63 - 1": 2**63 - 1,
             "limit 2^63": 2**63,
         }
         if self.r.random() < 0.45:
             return {}
-        edge = self.r.choices(list(edges), (2, 5, 4, 4, 1, 1))[0]
-        return {"limit": self._tag(edge, edges[edge])}
+        edge = self.r.choices(list(edges), (2, 5, 4, 4, 4, 1, 1))[0]
+        return {"limit": self._tag(edge, edges[edge]) if edge else edges[edge]}
 
     def _poll(self) -> Drawn:
         agent = self._agent()
@@ -766,6 +893,13 @@ class WorkerGenerator(Drawing):
             counted = self.model.deliveries.get((agent, int(row.number)), 0)
             bounds = [process.get("deliveries_max") for process in self.options.values()]
             params["fail_ids"] = [self._tag("fails the last time" if counted + 1 in bounds else "fails", row.id)]
+            most = max([bound for bound in bounds if bound is not None and bound < 10], default=0)
+            if most > counted and self.r.random() < 0.3:
+                again = self._tag("fails until it is dead", {"agent_id": agent, "fail_ids": params["fail_ids"]})
+                times = range(most - counted)
+                self.queue += [call(self.r.randrange(self.processes), "process_loop", **again) for _ in times]
+            if len(unread) > 1 and self.r.random() < 0.3:
+                params["fail_ids"] = [one.id for one in self._tag("several fail", self.r.sample(unread, len(unread)))]
         elif self.r.random() < 0.3:
             params["fail_ids"] = self.r.choice(([], ["nosuch"]))
         return "process_loop", params
@@ -848,11 +982,28 @@ class WorkerGenerator(Drawing):
 
     def _search(self) -> Drawn:
         query = " ".join(self.r.choices(WORDS, k=self.r.choice((1, 1, 2))))
-        if self.r.random() < 0.2:
+        kind, row = self.r.random(), self._a_row()
+        if kind < 0.2:
             query = self._tag("query syntax", self.r.choice(QUERIES))
+        elif kind < 0.5 and row is not None:
+            query = self._words_of(row) or query
         if self.model.archived:
             self._tag("archived words")
         return "search", {"query": query, **self._limit(len(self.model.everything()))}
+
+    def _words_of(self, row: Row) -> str:
+        """Some that stand in its type or payload, in another case, side by side or apart."""
+        if row.text is not None and len(row.text) > 10_000:
+            return ""
+        words = [word for word in [*words_of(row.type), *words_of(row.text)] if FOUND.fullmatch(word)]
+        if not words:
+            return ""
+        at = self.r.randrange(len(words))
+        chosen = self.r.choice((words[at : at + 1], words[at : at + 2], [words[at], self.r.choice(words)]))
+        self._tag("words of a message")
+        return self.r.choice((" ", " ", "_", "-")).join(
+            self.r.choice((str.upper, str.title, str))(one) for one in chosen
+        )
 
     def _transition(self) -> Drawn:
         worker = self.r.choice((self.tasks[0], *self.tasks))
@@ -903,13 +1054,18 @@ def _conditions(model: WorkerModel, called: Called) -> Iterator[str]:
     agent, task, options = called.params.get("agent_id"), called.params.get("task_id"), model.sessions.get(called.at)
     if options is not None:
         yield from (f"option {name}" for name, value in vars(options).items() if value != getattr(Options, name))
-    yield from (name for name in ("archived", "harm", "exported_to", "workers") if getattr(model, name))
+    kept = ("archived", "harm", "exported_to", "workers", "deleted", "spoiled_mirrors", "is_torn", "is_forgotten")
+    yield from (name for name in kept if getattr(model, name))
+    keys = {(process.signing_key or "").lower() for process in model.sessions.values()}
+    yield from ["keys differ"] * (len(keys) > 1)
     if type(agent) is str:
         unread, limit = model.unread(agent), called.params.get("limit", 100)
         yield f"unread {_against(len(unread) + len(model.again(agent)), limit)}"
         for name in ("redriven", "dead", "deliveries"):
             if any(who == agent for who, _ in getattr(model, name)):
                 yield name
+            if any(who != agent for who, _ in getattr(model, name)):
+                yield f"another's {name}"
         if any(row.ref in model.harm for row in unread):
             yield "damage unread"
         yield f"cursor {_against(model.position(agent), model.highest)}"

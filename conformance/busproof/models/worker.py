@@ -105,8 +105,9 @@ class WorkerModel(WorkerState):
         try:
             return self.appended(agent_id, messages)
         except Refuse as refusal:
-            # If several are wrong, any of them may be told.
-            raise Refuse(ANY_CODE if len(messages) > 1 else refusal.code) from None
+            # If several are wrong, any of them may be told; a bound that nobody asked for is told for what it is.
+            is_unasked = refusal.code == "BACKPRESSURE" and self.session.unread_max is None
+            raise Refuse(refusal.code if is_unasked or len(messages) == 1 else ANY_CODE) from None
 
     def appended(self, agent_id: str, messages: list[Any]) -> dict[str, Any]:
         """Append a batch; if one message is refused, go back to the state before."""
@@ -326,7 +327,7 @@ class WorkerModel(WorkerState):
                 return "bad_signature", ("worker.log.48",)  # on another bus
         if row.ref is not None and not re.fullmatch("sha256-[0-9a-f]{64}", row.ref):
             return "blob_invalid", ("worker.blob.13",)
-        if row.ref is not None and self.harm.get(row.ref) == LOST:
+        if row.ref is not None and (row.ref not in self.blobs or self.harm.get(row.ref) == LOST):
             return "blob_missing", ("worker.blob.09",)
         if row.ref is not None and row.ref in self.harm:
             return "blob_corrupt", ("worker.blob.11", "worker.blob.12")
@@ -502,6 +503,7 @@ class WorkerModel(WorkerState):
         token = self.tokens[task_id]
         until_ms = self.now_ms + self.session.lease_ms
         self.claims[task_id] = Claim(agent_id, self.now_ms, until_ms)
+        self.strange_claims.discard(task_id)
         self.row("worker.lease.01", "worker.lease.02", "worker.lease.15")
         return {
             "claimed": True,
@@ -526,6 +528,12 @@ class WorkerModel(WorkerState):
         if claim is None or claim.claimed_by != agent_id:
             return False
         if token is not None and "fencing" in self.features:
+            if task_id in self.strange_claims:
+                how = self.choice(
+                    "a token beside a stranger's claim", "is that of the latest grant", "is not looked at", "fits none"
+                )
+                if how != "is that of the latest grant":  # on another bus
+                    return how == "is not looked at"
             self.row("worker.lease.18", "worker.lease.19")
             if token == plain(self.tokens.get(task_id)):
                 return True
@@ -646,6 +654,7 @@ class WorkerModel(WorkerState):
             self.refuse("STATE_CONFLICT", "worker.presence.15")
         self.row("worker.presence.11", "worker.presence.13" if to_state in ENDS else "worker.presence.12")
         self.workers[worker] = to_state
+        self.spoiled_mirrors.discard(worker)
         self.append(worker, announced, "")
         return {"worker": worker, "state": to_state, "changed": Told(True)}
 

@@ -103,7 +103,9 @@ class WorkerState(Values):
         self.beats: dict[str, dict[str, Any]] = {}
         self.claims: dict[str, Claim] = {}
         self.tokens: dict[str, Any] = {}
+        self.strange_claims: set[str] = set()  # tasks that another program took, without a token
         self.workers: dict[str, str] = {}
+        self.spoiled_mirrors: set[str] = set()  # of workers: the next change of their state, at the latest, mends them
         self.blobs: dict[str, str] = {}  # ref → the text
         self.harm: dict[str, str] = {}  # ref → LOST, DAMAGED or UNSURE
         self.scraps: dict[str, str] = {}  # blobs that a refused batch may have left
@@ -175,7 +177,8 @@ class WorkerState(Values):
         seq = self.highest = self.born(Above, "seq", self.highest)
         self.spent = 0
         columns: dict[str, Any] = {name: row.get(name) for name in COLUMNS[1:-2]}
-        self.log.append(Row(seq, **columns, text=row.get("payload"), ref=row.get("payload_ref")))
+        ref = row.get("payload_ref")
+        self.log.append(Row(seq, **columns, text=row.get("payload") if ref is None else self.blobs.get(ref), ref=ref))
         self.unnamed.append(self.log[-1])
         return {"seq": seq}
 
@@ -183,6 +186,23 @@ class WorkerState(Values):
         """Acknowledge by the seed's own statement."""
         self.row("worker.log.43", "worker.log.63")
         self.cursors[agent_id] = max(self.position(agent_id), seq), now_ms
+        return {}
+
+    def stranger_claims(self, task_id: str, agent_id: str, now_ms: int, lease_until_ms: int) -> dict[str, Any]:
+        """Take a task by the seed's own statements, which know no tokens."""
+        self.row("worker.log.28")
+        claim = self.claims.get(task_id)
+        if claim is None or claim.lease_until_ms <= now_ms:
+            self.claims[task_id] = Claim(agent_id, now_ms, lease_until_ms)
+            self.strange_claims.add(task_id)
+        return {}
+
+    def stranger_releases(self, task_id: str, agent_id: str) -> dict[str, Any]:
+        """Give it back by the seed's own statement."""
+        self.row("worker.log.28")
+        claim = self.claims.get(task_id)
+        if claim is not None and claim.claimed_by == agent_id:
+            del self.claims[task_id]
         return {}
 
     def stranger_deletes(self, seq: int) -> dict[str, Any]:
@@ -271,9 +291,16 @@ class WorkerState(Values):
             )
         }
 
+    def spoil_mirror(self, worker: str, content: str | None) -> dict[str, Any]:
+        """A mirror decides nothing, so nothing else changes."""
+        self.spoiled_mirrors.add(worker)
+        return {}
+
     def worker_file(self, worker: str) -> dict[str, Any]:
         """workers/NAME.json mirrors the state."""
         self.row("worker.presence.17")
+        if worker in self.spoiled_mirrors:  # when it is mended is free
+            return {"state": ANYTHING}
         return {"state": self.workers.get(worker)}
 
 
