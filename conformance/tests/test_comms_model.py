@@ -99,6 +99,32 @@ def test_a_claim_ends_exactly_with_its_visibility_time_out() -> None:
     assert project.claims("b", name)
 
 
+def test_an_artifact_that_another_program_spoiled_is_what_it_says_or_refused_until_it_is_written_again() -> None:
+    project = Project()
+    path = project.answer("write_artifact", agent_id="a", task_id="t", content=1).value["artifact_path"]
+
+    def read() -> Any:
+        return project.answer("read_artifact", artifact_path=path)
+
+    for text, seen in (("7", {"content": 7}), ("{", Refusal("BLOB_CORRUPT", True)), (None, Refusal("NOT_FOUND", True))):
+        project.model.spoil_artifact(path, text)
+        assert read().differs(seen) is None
+        assert read().differs({"content": None}) is not None
+        project.answer("write_artifact", agent_id="a", task_id="t", content=1)
+        assert read().differs({"content": 1}) is None
+
+
+def test_a_broadcasts_row_tells_nothing_of_its_readers() -> None:
+    project = Project()
+    project.claims("b", project.sent(None))
+    (row,) = project.model.dump()["messages"].expected
+    assert {name: row[name].value for name in ("delivery_count", "last_delivered_at", "error")} == {
+        "delivery_count": 0,
+        "last_delivered_at": None,
+        "error": None,
+    }
+
+
 def test_only_the_addressee_claims_and_everybody_a_broadcast() -> None:
     project = Project()
     assert not project.claims("c", project.sent())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,17 @@ def test_the_event_without_a_line_is_the_one_that_is_named(missing: Event) -> No
     found = Trail(EVENTS, [], []).differs([line(event) for event in EVENTS if event != missing], "lines", ())
     assert found is not None
     assert f"{missing.kind} by {missing.agent or 'nobody'} at {text_of(missing.at_us)} (m-1)" in found.expected
+
+
+OTHERS = [{"ts": 1, "event": "theirs"}, "# a comment\n", "5", "{x", " \n", "{}"]
+
+
+@pytest.mark.parametrize("gone", [None, *range(4)])
+def test_a_line_of_others_that_is_gone_is_missed_and_one_without_its_end_may_be_continued(gone: int | None) -> None:
+    theirs = [OTHERS[0], "# a comment", "5", '{x{"ts": 2}', {}]
+    lines = [*map(line, EVENTS), *(one for n, one in enumerate(theirs) if n != gone)]
+    found = Trail(EVENTS, [], OTHERS).differs(lines, "lines", ())
+    assert (found and found.rows) == (None if gone is None else ("comms.export.08",))
 
 
 def test_a_surplus_line_is_shown_whole_beside_all_events_of_its_message() -> None:

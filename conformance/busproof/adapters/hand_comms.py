@@ -10,7 +10,7 @@ from typing import Any
 from busproof.adapters.hand import Hand
 from busproof.protocol.comms import Envelope
 
-_COLUMNS = (*Envelope.model_fields, "created_at")
+_COLUMNS = (*Envelope.model_fields, "created_at", "expires_at")
 REQUEST_S_MAX = 3.0
 OUTSIDE = {"secret": "of another project"}
 
@@ -93,10 +93,23 @@ class CommsHand(Hand):
             path.symlink_to(outside)
         return {}
 
+    def spoil_artifact(self, artifact_path: str, text: str | None) -> dict[str, Any]:
+        """Put something else into its file, or remove it, if it is there and no link."""
+        path = self.store / artifact_path
+        if path.exists() and not path.is_symlink():
+            path.unlink() if text is None else path.write_text(text, encoding="utf-8")
+        return {}
+
     def strangers_line(self, line: dict[str, Any]) -> dict[str, Any]:
         """Another program writes a line."""
         with self.trail.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+        return {}
+
+    def strangers_text(self, text: str) -> dict[str, Any]:
+        """Another program writes anything, and perhaps no end of its line."""
+        with self.trail.open("a", encoding="utf-8") as file:
+            file.write(text)
         return {}
 
     def audit_lines(self) -> dict[str, Any]:

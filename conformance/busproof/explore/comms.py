@@ -6,6 +6,7 @@ step that was drawn for an edge says so in a tag; `EDGES` lists them all, and th
 
 from __future__ import annotations
 
+import json
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -53,11 +54,19 @@ TYPES = (
     "Vote.initiate",
     "heartbeats",
     "n_te",
+    "\u6f22" * 1024,
+    "q" * 1017 + ".query",  # the longest whose answer's type is no longer than a text may be, and one more
+    "q" * 1018 + ".query",
 )
-CHANNELS = ("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general ", "y" * 1024)
-LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "caf\u00e9", "cafe\u0301")
+CHANNELS = (
+    *("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general "),
+    *("y" * 1024, "\U0001f600" * 1024),
+)
+LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "\u6f22" * 1024, "caf\u00e9", "cafe\u0301")
+FILLS = ("x", "\u00e9", "\u6f22", "\U0001f600", '"', "\\", "\n", "[")  # of 1 to 4 bytes in UTF-8, of 1 to 12 in JSON
+LINES = ("# a comment", "5", "null", "[]", "{}", "{x", '"a text"', "caf\u00e9", "", " ", "z" * 70_000)  # of others
 JUNK: tuple[Any, ...] = (True, False, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
-TTLS_S = (0, 1, 10, 59, 60, 61, 3600, 2**31)
+TTLS_S = (0, 1, 10, 59, 60, 61, 299, 301, 3600, 3601, 86_401, 315_360_000, 2**31, 2**32 + 1)
 STATUSES = ("active", "idle", "degraded", "failed")
 FILES = ("result.json", "Result.json", "a b", ".hidden", "result.json.tmp", "caf\u00e9")
 THEMES = (
@@ -75,7 +84,7 @@ THEMES = (
         "route",
         "answers",
     ),
-    *("presence", "blob", "export", "arguments", "ids", "many"),
+    *("presence", "blob", "blob", "export", "export", "arguments", "ids", "many"),
 )
 NEAR = (("-1", -1), ("+0", 0), ("+1", 1))
 
@@ -158,7 +167,17 @@ EDGES = (
         "breaker",
     ),
     *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "more than 1,000"),
-    *("stranger's claim", "spoiled payload", "cut letter"),
+    *("stranger's claim", "spoiled payload", "cut letter", "lost artifact", "spoiled artifact", "line without its end"),
+    *("4 MiB", "4 MiB + 1", "256 levels", "257 levels", "wide characters", "stranger's ttl", "many channels"),
+    *(
+        "more agents",
+        "many options",
+        "directed vote",
+        "vote in other letters",
+        "any send, with patience",
+        "error of lines",
+    ),
+    *("65537 characters", "many votes"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -171,6 +190,7 @@ class CommsGenerator(Drawing):
         super().__init__(rng, features)
         self.theme = rng.choice(THEMES)
         self.agents = rng.sample(rng.choice((NAMES, LOOK_ALIKE)), 3) if rng.random() < 0.5 else ["ann", "bob", "cy"]
+        self.agents += ["dan", "eve"] if rng.random() < 0.15 else []
         self.channels = ["general", *rng.sample(CHANNELS[1:], 2)]
         self.ids = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(3)]
         self.processes = rng.choice((2, 2, 3))
@@ -217,7 +237,7 @@ class CommsGenerator(Drawing):
         what = self.r.random()
         if what < 0.12:
             return self._clock()
-        if what < 0.15:
+        if what < 0.15 or (self.theme in ("export", "blob") and self.r.random() < 0.05):
             return self._mischief()
         if what < 0.18:
             return self._race()
@@ -250,6 +270,8 @@ class CommsGenerator(Drawing):
         at = self.r.randrange(self.processes)
         if at:
             self.tags.append("second process")
+        if params.get("agent_id", params.get("from_agent")) in self.agents[3:]:
+            self.tags.append("more agents")
         return Step("call", at, method, params, tags=tuple(self.tags))
 
     # -- events around the calls
@@ -331,27 +353,47 @@ class CommsGenerator(Drawing):
         """Restarts and strangers."""
         r, at = self.r, self.r.randrange(self.processes)
         what = r.random()
+        if self.theme in ("export", "blob") and r.random() < 0.5:
+            what = 0.6 if self.theme == "export" else 0.7
         if what < 0.45:
             return self._restart(at)
         if what < 0.55:
             return Step("open", at, params={"options": {}}, tags=("reopen",))
         if what < 0.65:
-            self.serial += 1
+            return self._strange_line(at)
+        if what < 0.8 and self.model.artifacts:
+            return self._harm_artifact(at)
+        return self._harm() if self.model.messages and r.random() < 0.5 else self._stranger()
+
+    def _strange_line(self, at: int) -> Step:
+        """Another program's, of any kind; what comes next in the trail must leave it there."""
+        r = self.r
+        self.serial += 1
+        self.queue += [call(at, "export_audit_trail"), call("hand", "audit_lines")]
+        if r.random() < 0.4:
             line = {"ts": 1, "event": "theirs", "n": self.serial, **({"id": "a b"} if r.random() < 0.5 else {})}
             return call("hand", "strangers_line", ("strangers' line",), line=line)
-        if what < 0.8 and self.model.artifacts:
-            path = r.choice(sorted(self.model.artifacts))
-            agent, task, name = path.split("/")[2:]
-            self.queue.append(
-                r.choice(
-                    (
-                        call(at, "read_artifact", artifact_path=path),
-                        call(at, "write_artifact", agent_id=agent, task_id=task, content=1, name=name),
-                    )
-                )
-            )
+        if r.random() < 0.6:
+            return call("hand", "strangers_text", ("strangers' line",), text=r.choice(LINES) + "\n")
+        said = self._said(r.choice(self.agents), r.choice(self.agents))
+        self.queue.insert(0, call(at, "send_message", **said))  # the next line stands on its own
+        return call("hand", "strangers_text", ("strangers' line", "line without its end"), text=r.choice(LINES))
+
+    def _harm_artifact(self, at: int) -> Step:
+        """One is lost, changed or a link from now on; then it is read or replaced."""
+        r = self.r
+        path = r.choice(sorted(self.model.artifacts))
+        agent, task, name = path.split("/")[2:]
+        reads = [call(one, "read_artifact", artifact_path=path) for one in (0, 1)]
+        writes = call(at, "write_artifact", agent_id=agent, task_id=task, content=1, name=name)
+        self.queue += r.choice((reads, reads[:1], [writes], [*reads, writes, reads[0]]))
+        kind = r.random()
+        if kind < 0.4:
             return call("hand", "link_artifact", ("artifact linked",), artifact_path=path)
-        return self._harm() if self.model.messages and r.random() < 0.5 else self._stranger()
+        if kind < 0.6:
+            return call("hand", "spoil_artifact", ("lost artifact",), artifact_path=path, text=None)
+        text = r.choice(("", "{", "nul", "7 7", "7", '{"n": 1}'))
+        return call("hand", "spoil_artifact", ("spoiled artifact",), artifact_path=path, text=text)
 
     def _harm(self) -> Step:
         """A stranger takes a message; a payload, or a letter, is damaged."""
@@ -375,14 +417,18 @@ class CommsGenerator(Drawing):
             "id": str(uuid.UUID(int=r.getrandbits(128), version=4)),
             "type": "note",
             "timestamp": text_of(self.now_ms * 1000),
-            "correlation_id": r.choice((None, "req-001")),
+            "correlation_id": r.choice((None, "req-001", *LINKS)),
             "from_agent": "stranger",
             "to_agent": r.choice((None, *self.agents)),
             "channel": r.choice(self.channels),
             "priority": r.randint(1, 10),
             "payload": {"n": r.choice(ALIKE)},
         }
-        return call("hand", "stranger_sends", ("stranger",), row=row)
+        self._tag("stranger")
+        if r.random() < 0.4:
+            row["expires_at"] = self._tag("stranger's ttl", text_of((self.now_ms + r.choice((0, 1, 10_000))) * 1000))
+            self.queue.append(call(r.randrange(self.processes), "cleanup_expired_messages"))
+        return call("hand", "stranger_sends", self.tags, row=row)
 
     def _race(self) -> Step:
         """Two processes at the same lock, mostly at the same thing."""
@@ -447,7 +493,7 @@ class CommsGenerator(Drawing):
         """A request whose answer comes after another request's answer. No other message may lie before the answerer."""
         self.serial += 1
         said = self._said(self.r.choice(self.agents), f"answerer {self.serial}", "context.query", {"query": "q"})
-        asks = call(0, "request", **said, timeout_seconds=8)
+        asks = call(0, "request", **said, **self._way(), timeout_seconds=8)
         ids = [str(uuid.UUID(int=self.r.getrandbits(128), version=4)) for _ in range(2)]
         at = text_of(self.now_ms * 1000)
         answers = call("hand", "stranger_answers", agent_id=said["to_agent"], ids=ids, at=at)
@@ -502,7 +548,27 @@ class CommsGenerator(Drawing):
             return {r.choice(("", "a")): r.choice(falsy)} if r.random() < 0.8 else {}
         if kind < 0.97:
             return {r.choice(("a", "b", "\u00e9", "e\u0301")): r.choice(ALIKE) for _ in range(2)}
-        return {"text": "x" * r.choice((4096, 10_240, 70_000))}
+        if r.random() < 0.15:
+            levels = r.choice((256, 257))
+            deep: Any = {}
+            for _ in range(levels - 2):
+                deep = [deep]
+            return {"deep": self._tag(f"{levels} levels", deep)}
+        fill = r.choice(FILLS)
+        if r.random() < 0.05:
+            size = 4 * 2**20 + r.choice((0, 0, 1))
+            self._tag("4 MiB" if size == 4 * 2**20 else "4 MiB + 1")
+        else:
+            size = r.choice((4096, 10_240, 70_000, 70_000, 300_000))
+            if fill != "x":
+                self._tag("wide characters")
+        room, width = size - len(json.dumps({"text": ""})), len(json.dumps(fill)) - 2
+        return {"text": fill * (room // width) + "y" * (room % width)}
+
+    def _way(self) -> dict[str, Any]:
+        """A channel and a priority, or neither."""
+        r = self.r
+        return {"channel": r.choice(self.channels), "priority": r.randint(1, 10)} if r.random() < 0.4 else {}
 
     def _said(self, sender: str, to: str | None, kind: str = "note", payload: Any = None) -> dict[str, Any]:
         said: dict[str, Any] = {
@@ -526,7 +592,7 @@ class CommsGenerator(Drawing):
             if said["channel"] == "urgent":
                 self._tag("urgent")
         if r.random() < 0.4:
-            said["priority"] = priority = r.choice((1, 2, 5, 5, 9, 10, 10, *((0, 11) if r.random() < 0.1 else ())))
+            said["priority"] = priority = r.choice((*range(1, 11), 10, *((0, 11) if r.random() < 0.1 else ())))
             if priority in (0, 1, 10, 11):
                 self._tag(f"priority {priority}")
         if r.random() < (0.6 if self.theme == "expiry" else 0.15):
@@ -653,8 +719,12 @@ class CommsGenerator(Drawing):
 
     def _error(self, agent: str) -> str:
         self.serial += 1
-        if self.r.random() < 0.02:
-            return str(self._tag("65536 characters", "e" * 65_536))
+        if self.r.random() < 0.03:
+            size = self.r.choice((65_536, 65_536, 65_537))
+            return str(self._tag(f"{size} characters", self.r.choice(FILLS[:4]) * size))
+        if self.r.random() < 0.25:
+            lines = self.r.choice(("it broke\nin line 7\n", "\n", "\ttab\x01", "\u6f22" * 700))
+            return str(self._tag("error of lines", f"{lines}{self.serial}"))
         return f"{self.r.choice(('it broke', '0', 'e' * 300))} {agent[:20]} {self.serial}"
 
     def _completion(self, message: Message, agent: str) -> dict[str, Any]:
@@ -731,6 +801,9 @@ class CommsGenerator(Drawing):
             self._tag("two channels")
         if r.random() < 0.06:
             channels = self._tag("a channel twice", [*channels, channels[0]])
+        if r.random() < 0.05:
+            others = r.choice((7, 40, 1000 - len(channels)))
+            channels = self._tag("many channels", [*(f"other {n}" for n in range(others)), *channels])
         if r.random() < 0.03:
             channels = self._tag("no channels", [])
         params: dict[str, Any] = {"agent_id": agent, "channels": channels}
@@ -795,11 +868,17 @@ class CommsGenerator(Drawing):
         if not votes or kind < 0.15:
             self._tag("vote")
             options = r.choice((["x", "y"], ["x", "X"], ["0", ""], ["x", "y", "z"], ["x"], [], ["x", "x"], ["x", "y"]))
+            if r.random() < 0.2:
+                long = r.choice(FILLS[:4]) * 1023
+                many = r.choice(([f"option {n}" for n in range(r.choice((11, 101)))], [f"{long}{n}" for n in range(5)]))
+                options = self._tag("many options", many)
             at = text_of((self.now_ms + r.choice((1, 1000, 60_000, 60_000, 0, -1))) * 1000)
             moved_us = self.now_ms * 1000 + 2 * 3_600_000_000
             elsewhere = text_of(moved_us + r.choice((1, 60)) * 1_000_000).replace("Z", "+02:00")
             at = r.choice((at, at, at.replace("Z", "+00:00"), elsewhere, elsewhere, at.split(".")[0], "soon"))
-            said = self._said(who, None, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
+            to = self._tag("directed vote", r.choice(self.agents)) if r.random() < 0.25 else None
+            said = self._said(who, to, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
+            said |= {**self._way(), **({"ttl_seconds": r.choice((None, 1, 60))} if r.random() < 0.3 else {})}
             if r.random() < 0.25:
                 said["message_id"] = self._tag("id in upper case", r.choice(self.ids).upper())
             return "send_message", said
@@ -807,7 +886,16 @@ class CommsGenerator(Drawing):
         if kind < 0.4:
             if len(vote.casts) > 1 and len(set(vote.casts.values())) > 1:
                 self._tag("tie vote")
-            return "tally", {"vote_id": vote.id if r.random() < 0.9 else self._tag("no vote", "x")}
+            if r.random() < 0.1:
+                return "tally", {"vote_id": self._tag("no vote", r.choice(("x", *(m.id for m in self.model.sent))))}
+            return "tally", {"vote_id": self._in_other_letters(vote.id) if r.random() < 0.1 else vote.id}
+        if r.random() < 0.06:
+            for n in range(r.choice((3, 8, 30))):
+                cast = {"vote_id": vote.id, "option": r.choice(vote.options)}
+                casts = self._said(f"voter {n}", None, "vote.cast", cast)
+                self.queue.append(call(r.randrange(self.processes), "send_message", ("many votes",), **casts))
+            self.queue.append(call(0, "tally", vote_id=vote.id))
+            return "tally", {"vote_id": vote.id}
         self._tag("cast")
         if who in vote.casts:
             self._tag("cast again")
@@ -817,11 +905,17 @@ class CommsGenerator(Drawing):
         if r.random() < 0.12:
             payload["option"] = self._tag("no option", r.choice(("w", "X ", vote.options[0].upper() + "_")))
         if r.random() < 0.08:
-            payload["vote_id"] = self._tag("no vote", r.choice(self.ids))
+            payload["vote_id"] = self._tag("no vote", r.choice((*self.ids, *(m.id for m in self.model.sent))))
+        elif r.random() < 0.05:
+            payload["vote_id"] = self._in_other_letters(vote.id)
         if r.random() < 0.3:
-            payload["reasoning"] = r.choice(("because", ""))
+            payload["reasoning"] = r.choice(("because", "", "\u6f22" * 2000, None))
         to = self._newcomer() if r.random() < 0.15 else r.choice((None, *self.agents))
         return "send_message", self._said(who, to, "vote.cast", payload)
+
+    def _in_other_letters(self, name: Any) -> Any:
+        self._tag("vote in other letters")
+        return changed(name, how="upper") if isinstance(name, Free) else name.swapcase()
 
     def _newcomer(self) -> str:
         """An agent that nobody has named: of a call that is refused, nothing may stay that the next calls show."""
@@ -854,7 +948,8 @@ class CommsGenerator(Drawing):
             return "read_artifact", self._tag(
                 "no artifact", {"artifact_path": f".claude/artifacts/{agent}/{task}/none"}
             )
-        params = {"agent_id": agent, "task_id": task, "content": r.choice((*ALIKE, "\ud800", {"a": float("1e300")}))}
+        content = self._payload() if r.random() < 0.3 else r.choice((*ALIKE, "\ud800", {"a": float("1e300")}))
+        params = {"agent_id": agent, "task_id": task, "content": content}
         if r.random() < 0.5:
             params["name"] = r.choice(FILES)
         if any(path.startswith(f".claude/artifacts/{agent}/{task}/") for path in known):
@@ -945,10 +1040,13 @@ class CommsGenerator(Drawing):
         elif method == "request":
             self._tag("unanswered request")
             said = self._said(r.choice(self.agents), r.choice(self.agents), "context.query", {"query": "q"})
-            return method, {**said, "timeout_seconds": 0}
+            return method, {**said, **self._way(), "timeout_seconds": 0}
         elif method == "send_with_retry":
             self._tag("patience")
             said = self._said(self.agents[0], r.choice(self.agents))
+            if r.random() < 0.6:
+                sends, any_said = r.choice((self._send, self._retry if self.model.sent else self._send, self._vote))()
+                said = self._tag("any send, with patience", any_said) if sends == "send_message" else said
             return method, {**said, "max_attempts": r.choice((1, 2, 3, 3)), "base_delay": r.choice((0, 0.001, 0.05))}
         return method, {}
 
@@ -1053,7 +1151,10 @@ def _conditions(model: CommsModel, called: Called) -> Iterator[str]:
     now_us = called.now_ms * 1000
     agent = called.params.get("agent_id", called.params.get("from_agent"))
     wanted = called.params.get("message_id", called.params.get("id"))
-    yield from (name for name in ("letters", "votes", "linked", "strangers") if getattr(model, name))
+    kept = ("letters", "votes", "linked", "damaged", "strangers", "subscriptions")
+    yield from (name for name in kept if getattr(model, name))
+    if type(wanted) is str and any(plain(letter.message.id) == wanted for letter in model.letters):
+        yield "has a letter"
     for message in model.messages if type(wanted) is str else ():
         if plain(message.id) == wanted:
             yield from _of_message(message, agent, now_us)
@@ -1067,6 +1168,7 @@ def _conditions(model: CommsModel, called: Called) -> Iterator[str]:
 
 def _of_message(message: Message, agent: Any, now_us: int) -> Iterator[str]:
     yield "is a broadcast" if message.to is None else "is the caller's" if message.to == agent else "is another's"
+    yield from ["was redriven"] * (message.created_us != message.at_us) + ["is spoiled"] * message.is_spoiled
     if message.expires_us is not None:
         yield "ttl is over" if message.is_expired(now_us) else "ttl goes on"
     others = {delivery.status for who, delivery in message.deliveries.items() if who != agent}

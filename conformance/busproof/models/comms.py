@@ -6,6 +6,7 @@ a broadcast has one for each agent (C3). Each branch names its rows.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -25,10 +26,12 @@ from busproof.models.comms_parts import (
 from busproof.models.comms_state import JITTERS, Agent, AnyDue, AnyUuid, Delivery, Due, Event, Letter, Message, Vote
 from busproof.models.comms_values import (
     ENVELOPE_ROWS,
+    PAYLOAD_BYTES_MAX,
     STANDARD,
     breaks_standard,
     envelope_faults,
     is_deep,
+    is_json,
     is_name,
     is_text,
     is_uuid,
@@ -92,6 +95,7 @@ CONTENT = {
 }  # a retry says it again
 ITS_AGENTS, EVERYBODYS = "its agent's again", "everybody's again"  # a broadcast that is redriven
 COMPLETED_UNCLAIMED = ("to one, nobody named", "a broadcast", "to one, named")
+UNTOUCHED = {"delivery_count": 0, "last_delivered_at": None, "error": None}  # of a broadcast's row
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -125,7 +129,8 @@ class CommsModel(Model):
         self.votes: list[Vote] = []
         self.artifacts: dict[str, Any] = {}
         self.linked: set[str] = set()
-        self.strangers: list[dict[str, Any]] = []  # their lines in the trail
+        self.damaged: set[str] = set()  # artifacts that hold no JSON any more
+        self.strangers: list[dict[str, Any] | str] = []  # their lines in the trail; a text is any text
         self.trail: list[Event] = []
         self.exported = 0
         self.jitters: list[Due] = []  # the latest
@@ -167,7 +172,8 @@ class CommsModel(Model):
             sorted(map(repr, self.letters)),
         )
         sets = (self.agents, self.subscriptions, self.buckets, self.own_buckets, self.artifacts)
-        return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], self.linked, self.exported))
+        of_files = self.linked, sorted(self.damaged), self.exported
+        return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], *of_files))
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """None is part of the protocol."""
@@ -1007,6 +1013,7 @@ class CommsModel(Model):
             self.refuse("INVALID_ARGUMENT", "comms.blob.08")
         self.row("comms.blob.01", "comms.blob.03", "comms.blob.05")
         self.artifacts[path] = content
+        self.damaged.discard(path)
         self.tell("artifact", agent_id, path)
         return {"artifact_path": path}
 
@@ -1024,6 +1031,10 @@ class CommsModel(Model):
             self.refuse("INVALID_ARGUMENT", "comms.blob.09")
         if artifact_path not in self.artifacts:
             self.refuse("NOT_FOUND", "comms.blob.11")
+        if artifact_path in self.damaged:
+            if self.choice("an artifact that holds no JSON", "is refused", "is an error of the disk") != "is refused":
+                raise Refuse("CORRUPT", definite=False, also=("IO_ERROR",))  # on another bus
+            self.refuse(ANY_CODE, "comms.blob.05")
         self.row("comms.blob.01", "comms.blob.02")
         return {"content": Json(self.artifacts[artifact_path])}
 
@@ -1090,6 +1101,24 @@ class CommsModel(Model):
         self.strangers.append(line)
         return {}
 
+    def strangers_text(self, text: str) -> dict[str, Any]:
+        """Another program's words, with or without the end of their line."""
+        self.strangers.append(text)
+        return {}
+
+    def spoil_artifact(self, artifact_path: str, text: str | None) -> dict[str, Any]:
+        """Its file goes, or holds what no bus has written; JSON is what it holds from now on."""
+        if artifact_path not in self.artifacts or artifact_path in self.linked:
+            return {}
+        self.damaged.discard(artifact_path)
+        if text is None:
+            del self.artifacts[artifact_path]
+        elif is_json(text):
+            self.artifacts[artifact_path] = json.loads(text)
+        else:
+            self.damaged.add(artifact_path)
+        return {}
+
     def link_artifact(self, artifact_path: str) -> dict[str, Any]:
         """The file is a link to one outside from now on (C9)."""
         if artifact_path in self.artifacts:
@@ -1111,6 +1140,7 @@ class CommsModel(Model):
             row["priority"],
             row["payload"],
             at_us,
+            us_of(row.get("expires_at")),
         )
         self.sent.append(new)
         self.insert(new)
@@ -1215,10 +1245,12 @@ class CommsModel(Model):
         if message.to is not None:
             is_reset = was_redriven and mine.count == 0
             row["delivery_count"] = Cited(mine.count, ("comms.retry.15" if is_reset else "comms.retry.04",))
-            if message.claimed_us is not None:
-                row["last_delivered_at"] = Cited(Instant(message.claimed_us), ("comms.lease.04",))
-            if mine.status in ("failed", "done"):
-                row["error"] = Cited(mine.error, ("comms.retry.01",))
+            claimed = None if message.claimed_us is None else Instant(message.claimed_us)
+            row["last_delivered_at"] = Cited(claimed, ("comms.retry.15" if is_reset else "comms.lease.04",))
+            if mine.status in ("failed", "done") or mine == Delivery():
+                row["error"] = Cited(mine.error, ("comms.retry.15" if is_reset else "comms.retry.01",))
+        else:  # its deliveries are its readers'
+            row |= {name: Cited(value, ("comms.route.06",)) for name, value in UNTOUCHED.items()}
         return row
 
     def delivery_rows(self) -> list[dict[str, Any]]:
@@ -1230,6 +1262,7 @@ class CommsModel(Model):
                 "delivery_count": Cited(delivery.count, ("comms.lease.15",)),
                 "failures": Cited(delivery.failures, ("comms.retry.07",)),
                 "visible_at": self.visible_at(delivery),
+                "error": Cited(Told(delivery.error), ("comms.retry.01",)),
             }
             for message in self.messages
             for agent, delivery in message.deliveries.items()
@@ -1309,7 +1342,9 @@ class CommsModel(Model):
 
     def json(self, value: Any) -> None:
         """A JSON value of a size that the bus carries."""
-        fault = json_fault(value)
+        fault = json_fault(value, self.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX))
+        if fault == "PAYLOAD_TOO_LARGE" and "payload_bytes_max" not in self.limits:  # on another bus
+            fault = fault if self.choice("a payload above 4 MiB", "is refused", "is taken") == "is refused" else None
         if fault:
             row = "comms.log.33" if fault == "INVALID_ARGUMENT" else "comms.limit.17"
             self.refuse(

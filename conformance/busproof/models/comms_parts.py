@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from busproof.models.comms import CommsModel
 
 EVENT_ROWS = ("comms.export.01", "comms.export.02")
+OTHERS_ROWS = ("comms.export.08",)
 
 
 class Shown(Part):
@@ -115,11 +116,16 @@ class Trail(Part):
     """Lines of the audit trail, of any format: every event has its own, which names its time, its thing and its agent,
     and lines of different kinds can be told apart."""
 
-    def __init__(self, events: list[Event], later: list[Event], strangers: list[dict[str, Any]]) -> None:
+    def __init__(self, events: list[Event], later: list[Event], strangers: list[dict[str, Any] | str]) -> None:
         self.events, self.later, self.strangers = events, later, strangers
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        """Each event finds a line; no line about a message is left over."""
+        """Each event finds a line; no line about a message is left over; every line of others is there."""
+        gone = next((theirs for theirs in self.strangers if not _is_there(theirs, actual)), None)
+        if gone is not None:
+            return Difference(
+                path, f"the line of another program {as_json(gone):.200}", f"{len(actual)} others", OTHERS_ROWS
+            )
         about = self._lines_by_thing(_repeats_last([line for line in actual if isinstance(line, dict)]))
         kinds: dict[str, list[dict[str, str]]] = {}
         used: set[int] = set()
@@ -170,6 +176,16 @@ class Trail(Part):
 
     def __repr__(self) -> str:
         return as_json(self.events)
+
+
+def _is_there(theirs: dict[str, Any] | str, lines: list[Any]) -> bool:
+    """A line of others stays; what stood behind one that had no end may stand in the same line now."""
+    text = json.dumps(theirs) if isinstance(theirs, dict) else theirs.rstrip("\n")
+    return (
+        theirs in lines
+        or not text.strip()
+        or any(text in line if isinstance(line, str) else as_json(line) == text for line in lines)
+    )
 
 
 def _repeats_last(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

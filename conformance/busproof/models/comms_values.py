@@ -80,11 +80,20 @@ def breaks_standard(message_type: str, payload: dict[str, Any]) -> bool:
     return False
 
 
-def json_fault(value: Any) -> str | None:
+def json_fault(value: Any, bytes_max: int = PAYLOAD_BYTES_MAX) -> str | None:
     """The code that refuses a value: no JSON, nested too deep, too long as text."""
     if not _is_json(value, DEPTH_MAX):
         return "INVALID_ARGUMENT"
-    return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > PAYLOAD_BYTES_MAX else None
+    return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > bytes_max else None
+
+
+def is_json(text: str) -> bool:
+    """Can it be read?"""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def with_nulls(value: Any) -> Any:
