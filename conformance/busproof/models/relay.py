@@ -125,6 +125,7 @@ class RelayModel(Model):
         self.copies: dict[str, Ledger] = {}  # of the ledger, by path
         self.is_put_back = False  # one of them
         self.obstacles = 0  # that ever stood in an inbox's place
+        self.is_name_unsure = False  # may a file have the name of a copy that nobody has seen?
         self.has_rest = False  # may there be a file that an earlier orchestrator handled and left?
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -1032,9 +1033,14 @@ class RelayModel(Model):
         """Numbers for an operator; a scenario looks at them."""
         return {"text": SOME_TEXT}
 
+    def wants_look(self) -> str | None:
+        """A file under the name of a copy is no message, and only the ledger and the inbox tell the names of copies."""
+        return "ledger" if self.is_name_unsure else None
+
     def dump(self) -> dict[str, Any]:
         """The ledger."""
         self.row(*COLUMNS)
+        self.is_name_unsure = False
         agents = [
             (
                 name,
@@ -1155,6 +1161,8 @@ class RelayModel(Model):
             return {"inode": files[file].inode}
         inode = self.born(Number, "inode")
         files[file] = File(content, mtime_ns, inode, odd)
+        copies = (row for row in self.rows if isinstance(row, CopyRow) and row.recipient == agent)
+        self.is_name_unsure = any(row.name.value is None and row.name.fits(file) for row in copies)
         return {"inode": inode}
 
     def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:
