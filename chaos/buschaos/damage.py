@@ -16,10 +16,13 @@ Exit code: 0 all of this held, 1 it did not, 2 it could not be played.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import random
 import shutil
 import sqlite3
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +51,7 @@ from busproof.words import say
 BITS = 100  # in each kind of file
 BITS_OF_RUN = 25  # when it is one act of many
 BITS_OF_SLOW_STARTERS = 5
+AT_WORK_S = 0.2  # longer than the ticks in which a file system counts the time of a folder
 DID_NOT_WAIT = "the call did not wait"
 Way = Callable[[Path], Callable[[], None]]  # prepares the damage, and returns the function that does it
 KINDS = ("log", "database", "blob", "other")
@@ -150,7 +154,7 @@ class Damage:
         """Each way to take a file from under a live process, and how it ended. The supervisor sees if a call waits."""
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
-            for way, do in WAYS.items():
+            for way, do in (WAYS_OF_A_DATABASE if kind_of(name) == "database" else WAYS).items():
                 yield f"{name} {way}", self.under_a_live_one(name, do)
                 if why_unavailable() is None:
                     yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
@@ -170,6 +174,9 @@ class Damage:
             catch_up, said = self._ground.subject.catch_up, "acknowledged"
             call = partial(live.call, self._operation.method, **params)
             try:
+                if catch_up is None:  # a process that has been at work for a while remembers what it has looked at
+                    time.sleep(AT_WORK_S)
+                    live.call(self._operation.method, **self._another(params))
                 take = do(store / name)
                 if not waits:
                     take()
@@ -201,6 +208,14 @@ class Damage:
             self._keep(folder, f"{name}: {said}, and lost: {state.short(sorted(missing))}")
             return f"{said}, and lost"
         return f"{said}, and found"
+
+    def _another(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of the same call for other messages."""
+        text = json.dumps(params)
+        for id_ in self._ground.subject.repertoire.ids(self._operation.method, params):
+            text = text.replace(id_, id_[:-1] + ("1" if id_[-1] == "0" else "0"))
+        other: dict[str, Any] = json.loads(text)
+        return other
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)
@@ -262,12 +277,28 @@ def _replace(path: Path) -> Callable[[], None]:
     return lambda: _move(copy, path)
 
 
+def _restore_the_folder(path: Path) -> Callable[[], None]:
+    """Put a copy in the place of its folder, of the same age: a look at the folder's time alone sees no difference."""
+    folder = path.parent
+    copy, away = folder.with_name(folder.name + ".copy"), folder.with_name(folder.name + ".away")
+    shutil.copytree(folder, copy, symlinks=True)
+
+    def put() -> None:
+        folder.rename(away)
+        copy.rename(folder)
+        seen = away.stat()  # not as it was when it was copied: it may have changed since
+        os.utime(folder, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+    return put
+
+
 def _move(path: Path, to: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         path.replace(to)
 
 
 WAYS: dict[str, Way] = {"removed": _remove, "renamed away": _rename, "replaced": _replace}
+WAYS_OF_A_DATABASE = WAYS | {"restored, with its folder,": _restore_the_folder}
 
 
 @contextlib.contextmanager

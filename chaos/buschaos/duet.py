@@ -109,7 +109,13 @@ class Duet:
             watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
         ):
             mine = self._caller("victim", victim, [(self._operation.method, self._params)])
-            others = self._caller("peer", peer, self._peers_calls, before=lambda: self._pass_time(victim, peer))
+            others = self._caller(
+                "peer",
+                peer,
+                self._peers_calls,
+                before=lambda: self._pass_time(victim, peer),
+                after=lambda: self._peer.deed(self._store),
+            )
             later = self._caller("peer", peer, self._later)
             # How many changes a reader had made when it slept: its changes after it is woken are no places.
             asleep: int | None = None
@@ -183,12 +189,14 @@ class Duet:
         name: str,
         session: Session,
         calls: list[tuple[str, dict[str, Any]]],
-        before: Callable[[], None] = lambda: None,
+        before: Callable[[], object] = lambda: None,
+        after: Callable[[], object] = lambda: None,
     ) -> threading.Thread:
         def call() -> None:
             before()
             for some in [[one] for one in calls] if self._peer.goes_on else [calls]:
                 _call(self._told, name, session, some)
+            after()
             self._ended_s[name] = time.monotonic()
 
         return threading.Thread(target=call)

@@ -88,6 +88,7 @@ class PeerCall:
     is_crossed: bool = False  # nobody thought of it for the operation that it meets
     ends_a_wait: bool = False  # the victim waits WAITS_S for the news that this call brings
     goes_on: bool = False  # makes its second call, too, if the first one is refused
+    deed: Callable[[Path], object] = lambda _: None  # of another program, to the store's files after the peer's calls
 
     @property
     def is_plain(self) -> bool:

@@ -43,7 +43,10 @@ TOPIC_NAMES = (
 )
 REASONS = ("done", "two\nlines", "0", " ", *(char * TEXT_CHARS_MAX for char in WIDE), "r" * (TEXT_CHARS_MAX + 1))
 WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42")
-WIDE_WORDS = ("\u0437\u0438\u043c\u0430", "\u6f22\u5b57", "\U00020000\U00020001")
+WIDE_WORDS = (
+    *("\u0437\u0438\u043c\u0430", "\u6f22\u5b57", "\U00020000\U00020001"),
+    *("stra\u00dfe", "\ufb01sch", "\u0130zmir", "\u03c3\u03bf\u03c6\u03bf\u03c2"),  # others, or longer, in another case
+)
 GAPS = (*(" ",) * 6, "\n", "\t", ", ", "\n\n", " - ", "  ")
 ODD_BODIES = (" ", "\n", "0", "null", "false", "{}", "[]", "\x00", "\x1b[0m", "\u2028", "'", "%s", "\u00e9", "e\u0301")
 QUERIES = ("alpha*", 'al"pha', "body:alpha", "(alpha", "NOSUCHWORD", "alp", "alpha\tBeta", "alpha-Beta")
@@ -580,12 +583,15 @@ class TopicsGenerator(Drawing):
     def _search(self, at: int) -> Step:
         query = self.r.choice(WORDS[:4]) if self.r.random() < 0.7 else self._tag("query syntax", self.r.choice(QUERIES))
         if self.r.random() < 0.2:  # several words, of which one may begin another
-            words = (*WORDS, *WIDE_WORDS, query, query[:3])
-            query = self.r.choice(GAPS).join(self.r.choices(words, k=self.r.choice((2, 2, 3, 40))))
+            any_of = (*WORDS, *WIDE_WORDS, query, query[:3])
+            query = self.r.choice(GAPS).join(self.r.choices(any_of, k=self.r.choice((2, 2, 3, 40))))
         bodies = [one.content_markdown for topic in self.model.topics for one in topic.messages]
         said = [body for body in bodies if body not in ODD_BODIES]
-        if said and self.r.random() < 0.1:
-            query = self._tag("asked for as it was sent", self.r.choice(said))[: TEXT_CHARS_MAX + 1]
+        if said and (how := self.r.random()) < 0.35:
+            body = self.r.choice(said)
+            is_whole = how < 0.1 or not (words := body.split())
+            query = body if is_whole else " ".join(self.r.sample(words, min(len(words), self.r.choice((1, 2)))))
+            query = self._tag("asked for as it was sent", query)[: TEXT_CHARS_MAX + 1]
         elif self.r.random() < 0.05:
             query = self._tag("in another case", query.swapcase())
         if self.r.random() < 0.05:

@@ -32,6 +32,8 @@ WORDS = (
     "Beta",
     "gamma7",
     "\u00e9clair",
+    "stra\u00dfe",  # another word, or a longer one, in another case
+    "\u03c3\u03bf\u03c6\u03bf\u03c2",
     "AND",
     "OR",
     "NOT",

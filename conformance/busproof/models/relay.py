@@ -322,12 +322,13 @@ class RelayModel(Model):
 
     def look_at_agents(self) -> None:
         """New folders are new agents; an agent that was silent for long is inactive."""
+        known = set(self.agents)
         for name, folder in sorted(self.folders.items()):
             with self.about(name):
                 self.look_at_folder(name, folder)
         for name, agent in self.agents.items():
             with self.about(name):
-                self.look_at_silence(agent)
+                self.look_at_silence(agent, is_new=name not in known)
 
     def look_at_folder(self, name: str, folder: Folder) -> None:
         """Take the folder for an agent's, if an agent may have its name."""
@@ -354,11 +355,13 @@ class RelayModel(Model):
             return False
         return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
 
-    def look_at_silence(self, agent: Agent) -> None:
-        """After a long silence, it is inactive."""
+    def look_at_silence(self, agent: Agent, *, is_new: bool) -> None:
+        """After a long silence, it is inactive; one of no time at all is over in the next pass."""
         since = agent.registered_at if agent.last_seen_at is None else agent.last_seen_at
         is_silent = self.has_come(self.now_ms - since, self.settings["agent_timeout_ms"], "relay.presence.11")
         if agent.status == "active" and agent.pid is None and is_silent:
+            if is_new and self.choice("relay.presence.11: a new agent", "the next pass", "at once") == "the next pass":
+                return
             self.row("relay.presence.10", "relay.presence.11")
             agent.status = "inactive"
 

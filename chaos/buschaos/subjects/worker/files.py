@@ -11,13 +11,21 @@ from typing import Any
 
 from busproof.protocol import HelloReply
 
+EXPORT, MOVED = "bus.jsonl", "bus.jsonl.moved"
+
+
+def move_the_export_away(store: Path) -> None:
+    """As a rotation of logs does."""
+    with contextlib.suppress(FileNotFoundError):
+        (store / EXPORT).rename(store / MOVED)
+
 
 def facts(store: Path) -> dict[str, Any]:
     """The content of the folder: the database's health and log, the blobs, the export's lines, the workers' files."""
     return {
         **_database(store / "bus.db"),
         "blobs": _blobs(store / "blobs"),
-        **_export(store / "bus.jsonl"),
+        **_export(store),
         "torn_workers": _torn(store / "workers"),
     }
 
@@ -45,10 +53,25 @@ def _blobs(folder: Path) -> dict[str, str]:
     }
 
 
-def _export(path: Path) -> dict[str, Any]:
-    """Seq and id of each line in order; `bad_lines` are those that are no whole line of an export."""
+def _export(store: Path) -> dict[str, Any]:
+    """Seq and id of each line in order; `bad_lines` are those that are no whole line of an export.
+
+    If the file was moved away, the next one goes on behind it, or begins anew and has all.
+    """
+    moved, now = _lines(store / MOVED), _lines(store / EXPORT)
+    if moved is None or now is None:
+        lines, bad = moved or now or (None, [])
+    elif moved[0][:1] == now[0][:1]:
+        lines, bad = now[0], moved[1] + now[1]
+    else:
+        lines, bad = moved[0] + now[0], moved[1] + now[1]
+    return {"lines": lines, "bad_lines": bad[:10]}
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, str]], list[str]] | None:
+    """The lines of one file, those that are not whole apart; None if there is no such file."""
     if not path.exists():
-        return {"lines": None, "bad_lines": []}
+        return None
     lines: list[tuple[int, str]] = []
     bad: list[str] = []
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
@@ -59,7 +82,7 @@ def _export(path: Path) -> dict[str, Any]:
             lines.append((row["seq"], row["id"]))
         except (ValueError, KeyError, TypeError):
             bad.append(f"line {number}: {line[:80]!r}")
-    return {"lines": lines, "bad_lines": bad[:10]}
+    return lines, bad
 
 
 def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
@@ -70,11 +93,11 @@ def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
     """
     rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
     rows += [{"path": f"workers/{name}", "content": "torn"} for name in _torn(store / "workers")]
-    export = store / "bus.jsonl"
-    is_there = "export" in hello.nouns and export.exists()
-    for number, line in enumerate(export.read_bytes().splitlines(keepends=True) if is_there else [], 1):
-        if line.endswith(b"\n"):
-            rows.append({"path": f"bus.jsonl, line {number}", "content": _id(line)})
+    exports = [path for name in (EXPORT, MOVED) if "export" in hello.nouns and (path := store / name).exists()]
+    for path in exports:
+        for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+            if line.endswith(b"\n"):
+                rows.append({"path": f"{path.name}, line {number}", "content": _id(line)})
     return rows
 
 

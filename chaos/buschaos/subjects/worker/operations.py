@@ -10,6 +10,7 @@ from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
+from buschaos.subjects.worker.files import move_the_export_away
 from busproof.protocol import HelloReply
 from busproof.session import Session
 from busproof.suite import T0_MS
@@ -350,6 +351,15 @@ PEERS = (
         ("export_to_jsonl",),
         needs=("export",),
         then=("export_to_jsonl", lambda _: {}),
+    ),
+    PeerCall(
+        "a publish, an export, and bus.jsonl is moved away",
+        "publish",
+        lambda _: {"agent_id": "carol", "message": _message("peer", {"n": 9})},
+        ("export_to_jsonl",),
+        needs=("export",),
+        then=("export_to_jsonl", lambda _: {}),
+        deed=move_the_export_away,
     ),
     PeerCall("the same blob", "save_blob", lambda _: {"content": {"big": BIG}}, ("save_blob",), needs=("blob",)),
     PeerCall("another blob", "save_blob", lambda _: {"content": {"big": BIG, "n": 2}}, ("save_blob",), needs=("blob",)),
