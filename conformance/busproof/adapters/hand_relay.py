@@ -14,6 +14,7 @@ from typing import Any
 from busproof.adapters.hand import Hand
 
 MODE = 0o600
+ODD_SHELL = "a shell) S 1 (2"  # in `clis`: the file of a program may have any name, and /proc tells it as it is
 LONG_S = 20.0  # for a process to say a word, or to be gone; no wait is longer than it takes
 
 
@@ -32,9 +33,12 @@ class RelayHand(Hand):
         self._name, self._numbers = name, itertools.count()
 
     def config(self, **values: Any) -> dict[str, Any]:
-        """Write config.json."""
+        """Write config.json. ODD_SHELL in it is a shell of an odd name."""
+        text, shell = json.dumps(values), self.store.parent / ODD_SHELL
+        if ODD_SHELL in text and not shell.is_symlink():
+            shell.symlink_to("/bin/sh")
         path = self.store / "config.json"
-        path.write_text(json.dumps(values), encoding="utf-8")
+        path.write_text(text.replace(ODD_SHELL, str(shell)), encoding="utf-8")
         path.chmod(MODE)
         return {}
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from busproof.adapters.hand_relay import RelayHand
+from busproof.adapters.hand_relay import ODD_SHELL, RelayHand
 from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
 from busproof.explore.relay_texts import CHANNELS, GOOD, bad_files, body_of, headers_of
@@ -68,7 +68,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {  # the usual values come by themselves
     "agent_timeout_ms": (1, 10_000, 100_000_000),
     "archive": (False, False, True),
 }
-CONFIG = {"clis": {"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"], "a sayer: 2": list(SAYER)}}
+CONFIG = {
+    "clis": {
+        "sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"],
+        "a sayer: 2": list(SAYER),
+        "odd": [ODD_SHELL, "-c", "sleep 600 & wait"],
+    }
+}
 # How often each is drawn; every program has its own mind about it, so that two rare ones meet in some of them.
 LOVED = (0.2, 1, 1, 4)
 STEPS = {
@@ -131,6 +137,7 @@ EDGES = (
         "name of any length",
         "name of the inbox",
         "same looks",
+        "copied",
         "in place",
         "nanosecond",
         "first times",
@@ -445,8 +452,10 @@ class RelayGenerator(Drawing):
         return {"odd": self._tag("in place", "in_place")}
 
     def _alike(self) -> Step:
-        """Another content of the same length and time: in the place of a file, or of one that was archived."""
-        self.tags.append("same looks")
+        """A file of the same length and time in the place of one, or of one that was archived: another one, or a copy.
+
+        A folder that is copied to another disk with its times has other inodes.
+        """
         alike = [
             (name, file, one.data.decode(errors="replace"), one.mtime_ns)
             for name, folder in self.model.folders.items()
@@ -461,6 +470,10 @@ class RelayGenerator(Drawing):
         if not alike:
             return self._write()
         agent, file, data, mtime_ns = self.r.choice(alike)
+        if self.r.random() < 0.3:
+            self.tags.append("copied")
+            return self._written(agent, file, data, mtime_ns)
+        self.tags.append("same looks")
         data = data[:-1] + ("y" if data[-1] != "y" else "z")
         return self._written(agent, file, data, mtime_ns, **self._over(agent, file))
 

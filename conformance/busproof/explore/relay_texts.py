@@ -217,7 +217,7 @@ def _continuity(r: random.Random) -> tuple[str, list[str]]:
 def _spawn(r: random.Random, names: list[str], alive: list[str]) -> tuple[Pairs, list[str]]:
     what = r.random()
     free = [name for name in names if name not in alive]
-    name, cli = r.choice(free or alive), r.choice(("sleeper", "a sayer: 2", "a sayer: 2"))
+    name, cli = r.choice(free or alive), r.choice(("sleeper", "a sayer: 2", "a sayer: 2", "odd"))
     pairs = [("NAME", name), ("CLI", cli)]
     if what < 0.15:
         bad: tuple[Pairs, ...] = (
