@@ -6,14 +6,19 @@ ended, the kit itself comes as the same agent and reads. With auto_advance=true 
 not returned, and none that were; with auto_advance=false, all. Only a kill may take the answer with all that it
 consumed (B4).
 
+In one more case the agent goes on elsewhere: its call is cancelled and ends, and before the server gives back what that
+call consumed, another session of the same agent receives news. What that one received must not be received again.
+
 One call is played without a nemesis first: it returns all that there is to read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import shutil
+import sqlite3
 import tempfile
 import threading
 import time
@@ -22,7 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from buschaos.nemeses.syscalls import Change, Continue, Kill, Verdict, watched_child
+from buschaos.nemeses import bpf
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Kill, Verdict, watched_child
 from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
@@ -42,6 +48,7 @@ PAUSE_S = 0.05
 HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
 GIVING_BACK_S = 1.0
 ENDING_S = 30.0
+LATER_MAX = 24  # a server asks for a lock some ten times in a transaction
 
 
 @dataclass(frozen=True)
@@ -51,14 +58,17 @@ class Case:
     waits: bool
     auto_advance: bool
     way: Way
+    has_successor: bool = False  # of the same agent, before what the call consumed is given back
 
     def __str__(self) -> str:
         kind = "a sync that waits" if self.waits else "a sync with news"
-        return f"{kind}, auto_advance={'true' if self.auto_advance else 'false'}, {self.way}"
+        then = ", and its agent goes on elsewhere" if self.has_successor else ""
+        return f"{kind}, auto_advance={'true' if self.auto_advance else 'false'}, {self.way}{then}"
 
 
-CASES = tuple(
-    Case(waits, auto_advance, way) for waits in (False, True) for auto_advance in (True, False) for way in get_args(Way)
+CASES = (
+    *(Case(waits, moves, way) for waits in (False, True) for moves in (True, False) for way in get_args(Way)),
+    Case(waits=False, auto_advance=True, way="cancelled", has_successor=True),
 )
 
 
@@ -80,6 +90,7 @@ class Played:
     returned: list[int]  # seqs
     left: list[int]  # the seqs that another session of the same agent received then
     has_ended: bool
+    successors: list[int]  # the seqs that such a session received before that
 
 
 class GoneCallers:
@@ -91,36 +102,55 @@ class GoneCallers:
 
     def run(self) -> Iterator[CaseResult]:
         """Yield one result per case, as they come."""
-        with (
-            tempfile.TemporaryDirectory(prefix="busproof-gone-") as folder,
-            contextlib.closing(Victims(self._fleet.specs[0], self._fleet.system, start_ahead=True)) as victims,
-        ):
+        with tempfile.TemporaryDirectory(prefix="busproof-gone-") as folder, contextlib.ExitStack() as stack:
             work = Path(folder)
             prepared = self._subject.fill_store(self._fleet, work / "prepared", work / "prepared.jsonl")
+            victims: dict[bool, Victims] = {}  # those whose locks are places, too, and the others
             for case in self._cases:
-                yield self._all_points(case, prepared, victims, work)
+                if case.has_successor not in victims:
+                    victims[case.has_successor] = stack.enter_context(self._victims(case))
+                yield self._all_points(case, prepared, victims[case.has_successor], work)
+
+    def _victims(self, case: Case) -> contextlib.closing[Victims]:
+        also = bpf.LOCKS if case.has_successor else ()
+        return contextlib.closing(
+            Victims(self._fleet.specs[0], self._fleet.system, start_ahead=not case.has_successor, also=also)
+        )
 
     def _all_points(self, case: Case, prepared: Prepared, victims: Victims, work: Path) -> CaseResult:
         result = CaseResult(case)
         unread: list[int] = []
-        ordinals = [0]
-        for ordinal in ordinals:  # at 0 nobody goes: the sync is answered, and shows which points there are
+        places = [(0, 0)]
+        for ordinal, later in places:  # at 0 nobody goes: the sync is answered, and shows which points there are
             with contextlib.closing(_Point(self._fleet.system, case, prepared, victims, work / "point")) as point:
-                played = point.play(ordinal)
+                played = point.play(ordinal, later)
                 if ordinal == 0:
                     unread = played.returned
-                    ordinals += [n + 1 for n in range(len(played.changes))]
-                    ordinals += [WHILE_IT_WAITS] if case.waits else []
+                    places += [(one, 0) for one in _places(case, played.changes)]
+                elif played.successors and later < LATER_MAX:
+                    places.append((ordinal, later + 1))
                 result.points += 1
                 for why in _wrong(case, unread, played):
-                    kept = point.keep(self._out / "gone" / f"{self._cases.index(case)}-at-{ordinal}")
+                    kept = point.keep(self._out / "gone" / f"{self._cases.index(case)}-at-{ordinal}-{later}")
                     told = Problem("cursor", why, point=f"{case} {played.struck or 'never'}")
                     result.problems.append((told, kept / "history.jsonl"))
         return result
 
 
+def _places(case: Case, changes: list[Change]) -> list[int]:
+    """Each change, and its wait. A successor needs one place: the last change before the answer."""
+    if not case.has_successor:
+        return [*range(1, 1 + len(changes)), *([WHILE_IT_WAITS] if case.waits else [])]
+    before = itertools.takewhile(lambda change: change.path != ANSWER, changes)
+    return [change.ordinal for change in before if change.call not in bpf.LOCKS][-1:]
+
+
 def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
     """If the cursor moves by itself, the returned messages are consumed; all others must still be there."""
+    if played.successors:
+        if doubled := [seq for seq in played.left if seq in played.successors]:
+            yield f"doubled: another session received {short(doubled)} meanwhile, and they are received again"
+        return
     consumed = played.returned if case.auto_advance else []
     if case.way == "killed" and case.auto_advance and not played.left:
         consumed = unread
@@ -154,11 +184,12 @@ class _Point:
         self._victim = Session(door, self._recorder, process=2, agent="alice")
         self._kit = self._come(3, "kit")
         self._consumer.join(self._kit, prepared)
-        self._ordinal = 0
+        self._ordinal = self._later = 0
         self._gone = threading.Event()
         self._struck: str | None = None
         self._heard: list[Any] = []
         self._before = (0, 0.0)
+        self._successors: list[int] | None = None
 
     def _come(self, process: int, agent: str) -> Session:
         """A session of the kit itself."""
@@ -167,9 +198,12 @@ class _Point:
         door.call("open", {"store": str(self._store), "options": {}})
         return Session(door, self._recorder, process=process, agent=agent)
 
-    def play(self, ordinal: int) -> Played:
-        """Play the sync, the going and the end of the server, and read the rest."""
-        self._ordinal = ordinal
+    def play(self, ordinal: int, later: int) -> Played:
+        """Play the sync, the going and the end of the server, and read the rest.
+
+        A successor passes over so many places at which it could come.
+        """
+        self._ordinal, self._later = ordinal, later
         self._door.call("open", {"store": str(self._store)})
         self._enter(self._victim, self._prepared)
         if self._case.waits:
@@ -189,7 +223,7 @@ class _Point:
         left = self._consumer.drain(fresh, self._prepared)
         fresh.door.close()
         self._recorder.close()
-        return Played(watch.changes, self._struck, returned, left, has_ended)
+        return Played(watch.changes, self._struck, returned, left, has_ended, self._successors or [])
 
     def _consume(self) -> None:
         """Ask, let news come if it waits for some, and listen until there is an answer or the caller went."""
@@ -207,6 +241,10 @@ class _Point:
         _until(lambda: self._hear(0.01) or self._gone.is_set())
 
     def _decide(self, change: Change) -> Verdict:
+        if self._case.has_successor and self._gone.is_set() and self._successors is None and self._is_unlocked():
+            if self._later == 0:
+                self._successors = self._goes_on_elsewhere()
+            self._later -= 1
         if change.ordinal != self._ordinal:
             return Continue()
         self._go(f"before {change}")
@@ -231,6 +269,29 @@ class _Point:
         time.sleep(PAUSE_S if self._case.waits else 0)
         if self._case.auto_advance:
             _until(lambda: self._hear(0.01) or self._place()[0] == self._before[0], GIVING_BACK_S)
+
+    def _is_unlocked(self) -> bool:
+        """Has the call's transaction ended, so that others may write?"""
+        with contextlib.closing(
+            sqlite3.connect(self._store / self._consumer.database, timeout=0, isolation_level=None)
+        ) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+        return True
+
+    def _goes_on_elsewhere(self) -> list[int]:
+        """News come, and another session of the same agent receives them. In a thread of the supervisor's."""
+        sender, successor = self._come(5, "courier"), self._come(6, "alice")
+        try:
+            self._consumer.join(sender, self._prepared)
+            self._consumer.send(sender, self._prepared)
+            self._enter(successor, self._prepared)
+            return self._consumer.drain(successor, self._prepared)
+        finally:
+            sender.door.close()
+            successor.door.close()
 
     # -- the facts
 

@@ -88,6 +88,19 @@ def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
     assert any("was refused as certainly not done (DB_BUSY), and yet" in line for line in told(played))
 
 
+@pytest.mark.parametrize(("bus", "is_right"), [(None, True), ("topics/gives_back_over_a_successor", False)])
+def test_nothing_that_another_session_received_meanwhile_is_given_back(
+    bus: str | None, is_right: bool, tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """The call that consumed was cancelled, and has ended; its agent goes on elsewhere before it is undone."""
+    case = next(case for case in CASES if case.has_successor)
+    played = play(faulty(bus) if bus else reference("topics"), tmp_path, gone=True, cases=(case,))
+    assert any("doubled: another session received" in line for line in told(played)) is not is_right
+    assert set(outcomes(played).values()) == {"pass" if is_right else "fail"}
+    (act,) = played.acts
+    assert act.counts["points"] >= 3  # nobody goes; the successor comes; and it does not come
+
+
 def test_what_was_returned_and_comes_again_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The other half of exactly."""
     case = Case(waits=False, auto_advance=True, way="disconnected")

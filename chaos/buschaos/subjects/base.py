@@ -107,6 +107,7 @@ class Consumer:
     drain: Callable[[Session, Prepared], list[int]]  # consumes all that waits for the caller, and returns the seqs
     seqs: Callable[[dict[str, Any]], list[int]]  # of the messages in a reply
     place: Callable[[Path, Prepared], tuple[int, float]]  # the caller's cursor: its seq, and when it was last touched
+    database: str  # below the store
 
 
 @dataclass(frozen=True)

@@ -41,4 +41,4 @@ def _place(store: Path, prepared: Prepared) -> tuple[int, float]:
     return row or (0, 0.0)
 
 
-CONSUMER = Consumer("sync", _params, _join, _send, _drain, _seqs, _place)
+CONSUMER = Consumer("sync", _params, _join, _send, _drain, _seqs, _place, DB_NAME)
