@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from buschaos.damage import WAYS, damaging, flipped
+from buschaos.damage import WAYS, WAYS_OF_A_DATABASE, damaging, flipped
 from buschaos.tape.image import Image
 from busproof.fleet import reference
 
@@ -32,7 +32,7 @@ def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(
         assert damage.bits("database", 5, seed=1).total() == damage.bits("log", 5, seed=1).total() == 5
         ends = dict(damage.files())
         assert damage.problems == []
-    assert len(ends) == 2 * 2 * len(WAYS)
+    assert len(ends) == 2 * (len(WAYS) + len(WAYS_OF_A_DATABASE))  # of the log, and of the database
     assert set(ends.values()) == {"refused IO_ERROR"}
 
 
