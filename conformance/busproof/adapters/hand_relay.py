@@ -74,8 +74,8 @@ class RelayHand(Hand):
         self.agent(agent)
         whole, path = self.store.parent / f"{self._name}-{next(self._numbers)}", self._outbox(agent, place) / file
         if odd == "in_place":
-            with path.open("rb"):  # a file that is there, or FileNotFoundError
-                pass
+            if not path.is_file():  # to open a fifo would wait for ever
+                raise FileNotFoundError(path)
             path.write_bytes(data.encode() + bytes.fromhex(end))
             os.utime(path, ns=(mtime_ns, mtime_ns))
             return {"inode": path.stat().st_ino}

@@ -33,6 +33,7 @@ from busproof.models.relay_state import (
     Records,
     Refused,
     Row,
+    moving,
     name_of_row,
     sha256,
 )
@@ -701,6 +702,11 @@ class RelayModel(Model):
         if not self.settings["archive"]:
             self.row("relay.export.04")
             return
+        with self.about(moving(row.path)):
+            self.move(row, day)
+
+    def move(self, row: Row, day: str) -> None:
+        """Move the file of a handled message."""
         self.row("relay.log.07", "relay.export.03")
         if row.status == "completed":
             self.row("relay.export.01")
@@ -1109,6 +1115,8 @@ class RelayModel(Model):
 
         def rows_of(file: str, *place: str) -> tuple[str, ...]:
             path = "/".join(("agents", name, "outbox", *place, file))
+            if file not in one.outbox and moving(path) in self.why:  # it was handled, and is still there
+                return self.why[moving(path)]
             return self.why.get(path, ()) or ("relay.log.04", "relay.log.07")
 
         outbox = [(file, one.outbox[file].told(file)) for file in sorted(one.outbox)]

@@ -321,6 +321,11 @@ class Listed(Part):
 UNTOLD = "a day that nobody has told"
 
 
+def moving(path: str) -> str:
+    """The subject of the branches that move a handled file."""
+    return f"the moving of {path}"
+
+
 @dataclass(frozen=True)
 class Kept(Part):
     """The archive: agent/file → day and content."""
@@ -336,11 +341,13 @@ class Kept(Part):
             if one == other or (one and other and (one[0], one[1]) == (UNTOLD, other[1])):
                 continue
             agent, _, file = name.rpartition("/")
-            why = self.why.get(f"agents/{agent}/outbox/{file}", self.handled)
+            source = f"agents/{agent}/outbox/{file}"
+            why = self.why.get(source, self.handled)
             if one and other:
                 why = ("relay.export.03",) if one[1] == other[1] else ("relay.export.07", *why)
             else:
-                why = ("relay.log.07", "relay.export.05", "relay.export.07", *why)
+                moved = self.why.get(moving(source)) if one else None
+                why = ("relay.log.07", "relay.export.05", "relay.export.07", *(why if moved is None else moved))
             return Difference(f"{path}.{name}", as_json(one), as_json(other), why)
         return None
 
