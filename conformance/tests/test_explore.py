@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import shlex
@@ -237,3 +238,30 @@ def test_ctrl_c_tells_how_far_an_exploration_came(
     monkeypatch.setattr(command, "search", search)
     assert command.main(["worker", "--calls", "50"]) == 2
     assert "12 calls in 1 programs, no MUST broken by then" in capsys.readouterr().err
+
+
+def test_a_call_that_cannot_be_made_beside_one_that_waits_leaves_that_one_judged() -> None:
+    """The id is taken, so no message is stored; the sync that waits for it ends before the next step."""
+    lane = {"$": "create.topic2"}
+
+    def stranger(name: str, id_: str) -> Step:
+        said = {"sender": "bob", "content_markdown": id_, "created_at": 1.0, "topic_id": lane, "message_id": id_}
+        return Step("call", "hand", "stranger_sends", said, name)
+
+    waits = Step("call", 0, "sync", {"topic_id": lane, "wait_seconds": 1}, "waits")
+    steps = [
+        Step("open", 0, name="open"),
+        Step("call", 0, "topic_create", {"name": "lane"}, "create"),
+        Step("call", 0, "topic_join", {"topic_id": lane, "agent_name": "ann"}, "join"),
+        stranger("first", "0000000001"),
+        Step("call", 0, "sync", {"topic_id": lane, "wait_seconds": 0}, "reads"),
+        Step("wait", name="wait", calls=[waits, stranger("again", "0000000001")]),
+        stranger("other", "0000000002"),
+        Step("call", 0, "sync", {"topic_id": lane, "wait_seconds": 0}, "reads on"),
+    ]
+    with contextlib.closing(Fleet([reference("topics")], system="topics")) as fleet:
+        specification = SYSTEMS["topics"].model
+        assert specification is not None
+        played = play(fleet, specification, steps)
+    assert played.mismatch is None
+    assert dict(played.seen.left_out) == {"stranger_sends": 1}

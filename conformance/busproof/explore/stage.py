@@ -286,14 +286,25 @@ class Stage:
         try:
             threads = [self._sent_off(one) for one in racing]
             self._until_at_the_lock(racing)
-            for one in inside:
-                one.seen = self.hand.call(one.method, one.params)
+            inside = self._done(inside)
         finally:
             self.hand.let_go()
         for thread in threads:
             thread.join()
         self._judge(step, [*inside, *racing])
         self._look(step)
+
+    def _done(self, calls: list[Called]) -> list[Called]:
+        """Make calls while others are in the air; those that could be made. The others are judged in any case."""
+        done = []
+        for one in calls:
+            try:
+                one.seen = self._send(one)
+            except Unresolved:
+                self.seen.left_out[one.method] += 1
+            else:
+                done.append(one)
+        return done
 
     def _until_at_the_lock(self, racing: list[Called]) -> None:
         """A process that looks before it locks has looked when it sleeps; on a busy machine that takes its time."""
@@ -319,8 +330,7 @@ class Stage:
         with Pulse() as pulse:
             thread = self._sent_off(waiting)
             time.sleep(SENT_OFF_S)
-            for one in bringing:
-                one.seen = self._send(one)
+            bringing = self._done(bringing)
             brought_s = time.monotonic()
             thread.join()
             ended_s = time.monotonic()

@@ -726,11 +726,11 @@ class RelayModel(Model):
         if not (self.settings["archive"] and self.has_rest):
             return
         rest = [row for row in self.rows if isinstance(row, Row) and (row.status == "completed" or self.is_left(row))]
+        self.has_rest = when == "at its opening"  # a later pass looks no more: a file is then known and not taken again
         if not rest or when != self.choice(
             "relay.export.04: what was left", "in its first pass", "at its opening", "stays for ever"
         ):
             return
-        self.has_rest = False
         for row in rest:
             with self.about(row.path):
                 self.row("relay.export.04")
@@ -858,6 +858,7 @@ class RelayModel(Model):
         is_lost = bool(folder.blocked)
         copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"), source)
         folder.last_copy, folder.is_inbox_gone = copy.name, False
+        self.is_name_unsure |= any(copy.name.fits(file) for file in folder.outbox)
         if is_lost:
             self.row("relay.route.22")
             self.refuse_inbox(name, folder)
@@ -1173,7 +1174,7 @@ class RelayModel(Model):
         inode = self.born(Number, "inode")
         files[file] = File(content, mtime_ns, inode, odd)
         copies = (row for row in self.rows if isinstance(row, CopyRow) and row.recipient == agent)
-        self.is_name_unsure = any(row.name.value is None and row.name.fits(file) for row in copies)
+        self.is_name_unsure |= any(row.name.value is None and row.name.fits(file) for row in copies)
         return {"inode": inode}
 
     def remove(self, agent: str, file: str, place: str = "outbox") -> dict[str, Any]:

@@ -6,8 +6,7 @@ from refbus.driver import serve
 from refbus.relay import limit
 from refbus.relay.bus import RelayBus
 
-KILLED_BY = ("relay.log.63",)
-ITEM = "explore:states"
+KILLED_BY = ("relay.limit.03", "relay.limit.05")
 
 room = limit.Rate.room
 BEFORE: dict[limit.Rate, Counter[str]] = {}

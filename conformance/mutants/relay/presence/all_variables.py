@@ -9,8 +9,8 @@ from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.presence.23",)
 
-WAS = "if key.strip() not in self._store.config.env:"
-IS = "if key.strip() in ():"
+WAS = "if key not in self._store.config.env:"
+IS = "if key in ():"
 SOURCE = inspect.getsource(spawn.Spawns._environment)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))

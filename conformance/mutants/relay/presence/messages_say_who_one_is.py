@@ -9,7 +9,7 @@ from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.presence.38",)
 
-FIRST = '            **self._environment(said.get("ENV", "")),\n'
+FIRST = "            **self._environment(variables),\n"
 LAST = '            "AGENT_RELAY_DIR": str(self._store.root),\n'
 SOURCE = inspect.getsource(spawn.Spawns._program)
 assert FIRST in SOURCE and LAST in SOURCE

@@ -9,8 +9,8 @@ from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.presence.17", "relay.presence.23")
 
-WAS = 'self._environment(said.get("ENV", ""))'
-IS = "self._environment('')"
+WAS = "self._environment(variables)"
+IS = "self._environment([])"
 SOURCE = inspect.getsource(spawn.Spawns._program)
 assert WAS in SOURCE
 exec(textwrap.dedent(SOURCE.replace(WAS, IS)), vars(spawn))
