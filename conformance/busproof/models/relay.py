@@ -1116,9 +1116,8 @@ class RelayModel(Model):
 
         def rows_of(file: str, *place: str) -> tuple[str, ...]:
             path = "/".join(("agents", name, "outbox", *place, file))
-            if file not in one.outbox and moving(path) in self.why:  # it was handled, and is still there
-                return self.why[moving(path)]
-            return self.why.get(path, ()) or ("relay.log.04", "relay.log.07")
+            moved = () if file in one.outbox else self.why.get(moving(path), ())  # it was handled, and is still there
+            return moved or self.why.get(path, ()) or ("relay.log.04", "relay.log.07")
 
         outbox = [(file, one.outbox[file].told(file)) for file in sorted(one.outbox)]
         pending = [(file, one.pending[file].told(file)) for file in sorted(one.pending)]

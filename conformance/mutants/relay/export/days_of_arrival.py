@@ -13,14 +13,14 @@ ITEM = "corpus:over_midnight"
 move, today = Archive.move, Archive._today
 
 
-def moved(self: Archive, agent: str, name: str, stat: Stat) -> None:
+def moved(self: Archive, agent: str, name: str, stat: Stat) -> bool:
     path = f"agents/{agent}/outbox/{name}"
     found = self._store.db.row("SELECT discovered_at FROM messages WHERE file_path = ?", (path,))
     if found is not None:
         day = datetime.datetime.fromtimestamp(found[0] / 1000, datetime.UTC).date()
         Archive._today = lambda _self: day  # type: ignore[method-assign]
     try:
-        move(self, agent, name, stat)
+        return move(self, agent, name, stat)
     finally:
         Archive._today = today  # type: ignore[method-assign]
 

@@ -8,7 +8,7 @@ from refbus.relay import ledger
 from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.log.32",)
-ITEM = "corpus:good_forms"
+ITEM = "corpus:over_midnight"
 
 WAS = "names.message_id(entry.agent, entry.name)"
 IS = "names.uuid(entry.name)"
