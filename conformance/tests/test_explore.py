@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from busproof.cli import main
-from busproof.explore import command, script
+from busproof.explore import command, corpus, script
 from busproof.explore.script import Step, Unresolved, call, changed, copied, resolve
 from busproof.explore.search import Program, invent, play
 from busproof.explore.shrink import shrink
@@ -265,3 +265,14 @@ def test_a_call_that_cannot_be_made_beside_one_that_waits_leaves_that_one_judged
         played = play(fleet, specification, steps)
     assert played.mismatch is None
     assert dict(played.seen.left_out) == {"stranger_sends": 1}
+
+
+def test_a_script_that_is_played_tells_the_choice_that_explains_its_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise a choice that a search reported would look as if it could not be seen again."""
+    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS.parent / 'relay/export/days_of_arrival.py'))}"
+    assert (
+        main(["explore", "relay", "--bus", bus, "--script", str(corpus.FOLDER / "relay" / "over_midnight.jsonl")]) == 0
+    )
+    said = capsys.readouterr().out
+    assert "dialect: relay.export.03: of discovery" in said
+    assert "every other answer is the model's" in said

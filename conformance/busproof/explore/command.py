@@ -107,7 +107,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
         calls, programs = calls + program.seen.calls, programs + 1
         undecided += program.seen.undecided
         if _is_broken(args.system, program):
-            return _found(fleet, specification, args, program, dialects)
+            return _found(fleet, specification, args, program, dialects, calls - program.seen.calls)
         if program.mismatch is not None:
             others.setdefault(program.mismatch.rows, program)
         if sys.stderr.isatty() and time.monotonic() - told_at > PROGRESS_S:
@@ -156,8 +156,14 @@ def _again(args: argparse.Namespace) -> str:
 
 
 def _found(
-    fleet: Fleet, specification: Specification, args: argparse.Namespace, program: Program, dialects: dict[str, str]
+    fleet: Fleet,
+    specification: Specification,
+    args: argparse.Namespace,
+    program: Program,
+    dialects: dict[str, str],
+    done: int = 0,
 ) -> int:
+    """Tell the shortest script of it; `done`: calls of the programs before it."""
     print(f"program {program.seed} differs; looking for the shortest script that shows it …", file=sys.stderr)
     small, is_certain = shrink(lambda steps: play(fleet, specification, steps, dict(dialects)), program)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -168,6 +174,11 @@ def _found(
         print("It was seen once; the same script did not show it again: a matter of timing.")
     print(f"\nThe script, {len(small.steps)} steps, is {path}. Play it again:")
     print(f"  busproof explore {_again(args)} --script {shlex.quote(str(path))}")
+    if dialects and play(fleet, specification, small.steps, {}).mismatch is None:
+        told = ", ".join(f"{one_line(name)}: {one_line(option)}" for name, option in dialects.items())
+        more = " --retold" if args.retold else ""
+        print(f"Alone it shows nothing: it contradicts what earlier programs showed ({told}). Both again:")
+        print(f"  busproof explore {_again(args)}{more} --seed {args.seed} --calls {done + program.seen.calls}")
     return code
 
 
@@ -200,11 +211,15 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
     except (OSError, ValueError, KeyError) as error:
         say(f"busproof: {args.script}: {reason(error)}", sys.stderr)
         return 2
-    program = play(fleet, specification, steps)
+    dialects: dict[str, str] = {}
+    program = play(fleet, specification, steps, dialects)
     if program.mismatch is not None:
         return _told(args.system, program)
+    for name, learnt in program.learnt.items():
+        say(f"dialect: {one_line(name)}: {one_line(dialects[name])}\n{learnt.told()}\n")
     left_out = program.seen.skipped + program.seen.undecided
-    print(f"{program.seen.calls} calls, {left_out} left out: every answer is the model's")
+    same = "every other answer" if program.learnt else "every answer"
+    print(f"{program.seen.calls} calls, {left_out} left out: {same} is the model's")
     return 0
 
 
