@@ -5,7 +5,7 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.lease.07", "comms.log.70")
+KILLED_BY = ("comms.lease.07",)
 
 
 class Mutant(CommsBus):

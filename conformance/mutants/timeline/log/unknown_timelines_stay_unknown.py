@@ -5,8 +5,7 @@ from refbus.timeline.bus import TimelineBus
 from refbus.timeline.queue import Branch
 from refbus.timeline.sqlite import SqliteQueue
 
-KILLED_BY = ("timeline.log.46",)
-ITEM = "explore:states"
+KILLED_BY = ("timeline.log.09",)
 
 branch, append = SqliteQueue.branch, SqliteQueue.append
 UNKNOWN: dict[SqliteQueue, set[str]] = {}
