@@ -5,7 +5,7 @@ from typing import Any
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
 
-KILLED_BY = ("comms.lease.04", "comms.lease.08", "comms.retry.01")
+KILLED_BY = ("comms.lease.08", "comms.retry.01")
 ITEM = "corpus:060012"
 
 
