@@ -239,6 +239,10 @@ class _Point:
                     self._door.kill()
             self._consumer.send(self._kit, self._prepared)
         _until(lambda: self._hear(0.01) or self._gone.is_set())
+        if self._case.has_successor and self._gone.is_set():
+            # The call goes on under the supervisor to the place of its successor. One of the first places always comes.
+            limit_s = ENDING_S if self._later <= 0 else GIVING_BACK_S
+            _until(lambda: (self._hear(0.01), self._successors is not None)[1], limit_s)
 
     def _decide(self, change: Change) -> Verdict:
         if self._case.has_successor and self._gone.is_set() and self._successors is None and self._is_unlocked():
