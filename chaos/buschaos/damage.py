@@ -174,9 +174,8 @@ class Damage:
             catch_up, said = self._ground.subject.catch_up, "acknowledged"
             call = partial(live.call, self._operation.method, **params)
             try:
-                if catch_up is None:  # a process that has been at work for a while remembers what it has looked at
-                    time.sleep(AT_WORK_S)
-                    live.call(self._operation.method, **self._another(params))
+                if catch_up is None:
+                    self._make_it_work(live, params)
                 take = do(store / name)
                 if not waits:
                     take()
@@ -209,13 +208,19 @@ class Damage:
             return f"{said}, and lost"
         return f"{said}, and found"
 
-    def _another(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of the same call for other messages."""
+    def _make_it_work(self, live: Session, params: dict[str, Any]) -> None:
+        """Call it for other messages: a process that has been at work for a while remembers what it has looked at.
+
+        Raises RunFailed if that is refused: nothing is damaged yet.
+        """
+        time.sleep(AT_WORK_S)
         text = json.dumps(params)
         for id_ in self._ground.subject.repertoire.ids(self._operation.method, params):
             text = text.replace(id_, id_[:-1] + ("1" if id_[-1] == "0" else "0"))
-        other: dict[str, Any] = json.loads(text)
-        return other
+        try:
+            live.call(self._operation.method, **json.loads(text))
+        except Refused as error:
+            raise RunFailed(f"{self._operation.name} is refused before anything is damaged: {error}") from error
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)

@@ -147,8 +147,10 @@ def _places(case: Case, changes: list[Change]) -> list[int]:
 
 def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
     """If the cursor moves by itself, the returned messages are consumed; all others must still be there."""
+    if not played.has_ended:
+        yield f"the server still runs {ENDING_S:g} s after its client closed the connection"
     if played.successors:
-        if doubled := [seq for seq in played.left if seq in played.successors]:
+        if doubled := [seq for seq in played.left if seq in (*played.successors, *played.returned)]:
             yield f"doubled: another session received {short(doubled)} meanwhile, and they are received again"
         return
     consumed = played.returned if case.auto_advance else []
@@ -161,8 +163,6 @@ def _wrong(case: Case, unread: list[int], played: Played) -> Iterator[str]:
         yield f"doubled: {short(doubled)} was returned and consumed, and is received again"
     if not unread:
         yield "a sync without a nemesis returns nothing"
-    if not played.has_ended:
-        yield f"the server still runs {ENDING_S:g} s after its client closed the connection"
 
 
 class _Point:
@@ -242,7 +242,7 @@ class _Point:
         if self._case.has_successor and self._gone.is_set():
             # The call goes on under the supervisor to the place of its successor. One of the first places always comes.
             limit_s = ENDING_S if self._later <= 0 else GIVING_BACK_S
-            _until(lambda: (self._hear(0.01), self._successors is not None)[1], limit_s)
+            _until(self._has_come, limit_s)
 
     def _decide(self, change: Change) -> Verdict:
         if self._case.has_successor and self._gone.is_set() and self._successors is None and self._is_unlocked():
@@ -296,6 +296,11 @@ class _Point:
         finally:
             sender.door.close()
             successor.door.close()
+
+    def _has_come(self) -> bool:
+        """The successor. What the server says meanwhile is read."""
+        self._hear(0.01)
+        return self._successors is not None
 
     # -- the facts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import pickle
@@ -276,3 +277,19 @@ def test_a_script_that_is_played_tells_the_choice_that_explains_its_answers(caps
     said = capsys.readouterr().out
     assert "dialect: relay.export.03: of discovery" in said
     assert "every other answer is the model's" in said
+
+
+def test_a_difference_that_needs_earlier_programs_says_so_and_how_to_play_them_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They showed a choice, and this one contradicts it; alone, it shows a bus of the other choice."""
+    specification, seen = SYSTEMS["relay"].model, {"relay.export.03": "of discovery"}
+    assert specification is not None
+    args = argparse.Namespace(system="relay", bus="", retold=True, seed=7, out=tmp_path)
+    with contextlib.closing(Fleet([reference("relay")], system="relay")) as fleet:
+        program = play(fleet, specification, corpus.scripts("relay", only=["over_midnight"])["over_midnight"], {**seen})
+        assert program.mismatch is not None
+        command._found(fleet, specification, args, program, seen, done=100)
+    said = capsys.readouterr().out
+    assert "Alone it shows nothing: it contradicts what earlier programs showed (relay.export.03: of discovery)" in said
+    assert f"busproof explore relay --retold --seed 7 --calls {100 + program.seen.calls}" in said

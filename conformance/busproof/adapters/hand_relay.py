@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -14,7 +15,8 @@ from typing import Any
 from busproof.adapters.hand import Hand
 
 MODE = 0o600
-ODD_SHELL = "a shell) S 1 (2"  # in `clis`: the file of a program may have any name, and /proc tells it as it is
+ODD_PROGRAM = "a tool) S 1 (2"  # in `clis`: the file of a program may have any name, and /proc tells it as it is
+WAITS = '#!/bin/sh\nread x <> "$0.never"\n'  # a script that starts no other program, which would be known by its own
 LONG_S = 20.0  # for a process to say a word, or to be gone; no wait is longer than it takes
 
 
@@ -33,12 +35,14 @@ class RelayHand(Hand):
         self._name, self._numbers = name, itertools.count()
 
     def config(self, **values: Any) -> dict[str, Any]:
-        """Write config.json. ODD_SHELL in it is a shell of an odd name."""
-        text, shell = json.dumps(values), self.store.parent / ODD_SHELL
-        if ODD_SHELL in text and not shell.is_symlink():
-            shell.symlink_to("/bin/sh")
+        """Write config.json. ODD_PROGRAM in it is a program of that name, which waits to be ended."""
+        text, program = json.dumps(values), self.store.parent / ODD_PROGRAM
+        if ODD_PROGRAM in text and not program.exists():
+            program.write_text(WAITS)
+            program.chmod(0o700)
+            os.mkfifo(f"{program}.never")
         path = self.store / "config.json"
-        path.write_text(text.replace(ODD_SHELL, str(shell)), encoding="utf-8")
+        path.write_text(text.replace(ODD_PROGRAM, str(program)), encoding="utf-8")
         path.chmod(MODE)
         return {}
 
@@ -186,16 +190,30 @@ class RelayHand(Hand):
     def kill(self, agent: str) -> dict[str, Any]:
         """The process of an agent ends, by no request; returns when it has."""
         pid = self._pid(agent)
-        if pid:
-            os.kill(pid, signal.SIGKILL)
+        if pid and self._runs(pid):
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, signal.SIGKILL)
             until = time.monotonic() + LONG_S
             while self._runs(pid) and time.monotonic() < until:
                 time.sleep(0.001)
         return {}
 
     def _pid(self, agent: str) -> int | None:
+        """The number in the ledger. Raises ProcessLookupError if another process of this machine has it."""
         found = self.db.execute("SELECT pid FROM agents WHERE name = ?", (agent,)).fetchone()
-        return found[0] if found and type(found[0]) is int and found[0] > 1 else None
+        pid = found[0] if found and type(found[0]) is int and found[0] > 1 else None
+        if pid and self._runs(pid) and not self._is_an_agents(pid):
+            raise ProcessLookupError(f"process {pid} was not started for this folder")
+        return pid
+
+    def _is_an_agents(self, pid: int) -> bool:
+        """Was it told that it works here?"""
+        try:
+            told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except (PermissionError, FileNotFoundError, ProcessLookupError):
+            return False
+        folders = [one.partition(b"=")[2] for one in told if one.startswith(b"AGENT_RELAY_DIR=")]
+        return any(os.path.realpath(one) == os.path.realpath(os.fsencode(self.store)) for one in folders)
 
     def _runs(self, pid: int) -> bool:
         """A zombie does not: only its parent has not looked yet."""

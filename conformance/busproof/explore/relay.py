@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from busproof.adapters.hand_relay import ODD_SHELL, RelayHand
+from busproof.adapters.hand_relay import ODD_PROGRAM, RelayHand
 from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
 from busproof.explore.relay_texts import CHANNELS, GOOD, bad_files, body_of, headers_of
@@ -69,11 +69,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {  # the usual values come by themselves
     "archive": (False, False, True),
 }
 CONFIG = {
-    "clis": {
-        "sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"],
-        "a sayer: 2": list(SAYER),
-        "odd": [ODD_SHELL, "-c", "sleep 600 & wait"],
-    }
+    "clis": {"sleeper": ["/bin/sh", "-c", "exec sleep 600", "sleeper"], "a sayer: 2": list(SAYER), "odd": [ODD_PROGRAM]}
 }
 # How often each is drawn; every program has its own mind about it, so that two rare ones meet in some of them.
 LOVED = (0.2, 1, 1, 4)

@@ -31,7 +31,6 @@ from busproof.models.comms_values import (
     breaks_standard,
     envelope_faults,
     is_deep,
-    is_json,
     is_name,
     is_text,
     is_uuid,
@@ -67,6 +66,7 @@ from busproof.models.spec import (
     Model,
     Refuse,
     Told,
+    is_json_text,
     plain,
     same_json,
 )
@@ -1113,7 +1113,7 @@ class CommsModel(Model):
         self.damaged.discard(artifact_path)
         if text is None:
             del self.artifacts[artifact_path]
-        elif is_json(text):
+        elif is_json_text(text):
             self.artifacts[artifact_path] = json.loads(text)
         else:
             self.damaged.add(artifact_path)

@@ -87,15 +87,6 @@ def json_fault(value: Any, bytes_max: int = PAYLOAD_BYTES_MAX) -> str | None:
     return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > bytes_max else None
 
 
-def is_json(text: str) -> bool:
-    """Can it be read?"""
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
 def with_nulls(value: Any) -> Any:
     """The same, with null for every number that JSON does not know."""
     if isinstance(value, dict):

@@ -10,6 +10,7 @@ on. Each branch names its rows of the catalogue, so a bus that differs is told w
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -276,6 +277,15 @@ def _is_same(expected: Any, actual: Any) -> bool:
 def _told(value: Any) -> str:
     text = as_json(value)
     return text if len(text) <= 600 else f"{text[:400]} … {text[-190:]}"
+
+
+def is_json_text(text: str) -> bool:
+    """Can it be read?"""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def same_json(a: Any, b: Any, *, are_doubles: bool = False) -> bool:

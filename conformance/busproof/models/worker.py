@@ -26,12 +26,13 @@ from busproof.models.spec import (
     Json,
     Refuse,
     Told,
+    is_json_text,
     plain,
     same_json,
 )
 from busproof.models.worker_parts import AtLeast, JsonText, announces
 from busproof.models.worker_state import LEASE_MS, LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
-from busproof.models.worker_values import holds, is_json, ref_of, tokens, whole_numbers, words_of
+from busproof.models.worker_values import holds, ref_of, tokens, whole_numbers, words_of
 
 INLINE_BYTES_MAX = 4096
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
@@ -331,7 +332,7 @@ class WorkerModel(WorkerState):
             return "blob_missing", ("worker.blob.09",)
         if row.ref is not None and row.ref in self.harm:
             return "blob_corrupt", ("worker.blob.11", "worker.blob.12")
-        if row.text is not None and not is_json(row.text):
+        if row.text is not None and not is_json_text(row.text):
             return "decode_failed", ("worker.blob.10",)
         return None, ("worker.log.48",)
 

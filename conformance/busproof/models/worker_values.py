@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
-from busproof.models.spec import INT_MAX, DoesNotApply, Model
+from busproof.models.spec import INT_MAX, DoesNotApply, Model, is_json_text
 from busproof.protocol.worker import CONTRACT
 
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
@@ -104,15 +104,6 @@ def ref_of(text: str) -> str:
     return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def is_json(text: str) -> bool:
-    """Can it be read?"""
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
-
-
 def depth(value: Any) -> int:
     """How deep a value is nested."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
@@ -137,7 +128,7 @@ def tokens(text: str) -> list[str]:
 
 def words_of(text: str | None) -> list[str]:
     """The readable words of a payload: from its strings, numbers and member names."""
-    return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json(text) else text)
+    return [] if text is None else tokens(" ".join(leaves(json.loads(text))) if is_json_text(text) else text)
 
 
 def leaves(value: Any) -> Iterator[str]:
