@@ -63,6 +63,31 @@ def test_a_part_that_ends_early_says_how_many_scripts_it_did_not_play(
     assert told[1] == 0
 
 
+def test_a_script_that_breaks_another_row_is_not_one_of_those_that_end_the_corpus(
+    monkeypatch: pytest.MonkeyPatch, warm: Warm
+) -> None:
+    monkeypatch.setattr(corpus, "ENOUGH", 1)
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+    bus = mutants("worker")["ack_goes_back"].spec(warm)
+    with contextlib.closing(Fleet([bus], system="worker")) as fleet:
+        found = corpus.replay(fleet, specification, _scripts_of("worker", "corpus:1of9"))
+    broken = [program.mismatch.rows for program in found.broken.values() if program.mismatch is not None]
+    is_new = [bool(set(rows) - {row for before in broken[:at] for row in before}) for at, rows in enumerate(broken)]
+    assert is_new == [True] * (len(broken) - 1) + [False]
+
+
+def test_the_shortest_script_is_played_first(monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:
+    monkeypatch.setattr(corpus, "ENOUGH", 0)  # stop behind the first one
+    specification, scripts = SYSTEMS["worker"].model, _scripts_of("worker", "corpus:1of9")
+    assert specification is not None
+    with contextlib.closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
+        found = corpus.replay(fleet, specification, scripts)
+        shortest = min(sum(1 + step.times * len(step.calls) for step in steps) for steps in scripts.values())
+    assert found.not_played == len(scripts) - 1
+    assert 0 < found.calls <= shortest
+
+
 def test_what_one_part_does_not_reach_another_decides() -> None:
     for decided in (result("pass"), result("fail", "broken"), result("warn", "chose otherwise")):
         assert _joined([result("could-not-run", NOT_REACHED), decided]) == [decided]

@@ -24,14 +24,14 @@ from typing import Any
 from busproof.catalogue import catalogue
 from busproof.explore.script import Step, load, to_line
 from busproof.explore.search import Program, play
-from busproof.explore.stage import Mismatch, Specification
+from busproof.explore.stage import Form, Mismatch, Specification
 from busproof.fleet import Fleet
 from busproof.models.spec import Model
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parent.parent / "corpus"
 PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
-ENOUGH = 8  # scripts that broke; the rest would say the same
+ENOUGH = 8  # scripts in turn that broke no other row than those before; the rest would say the same
 STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
@@ -62,10 +62,17 @@ class Replay:
 def replay(
     fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]], dialects: dict[str, str] | None = None
 ) -> Replay:
-    """Play every script. The bus's choices where the seed is silent are learnt on the way (or known), and followed."""
+    """Play every script, the shortest first: they tell soonest, and teach the bus's choices where the seed is silent.
+
+    The choices are learnt on the way (or known), and followed.
+    """
     found = Replay(dialects=dict(dialects or {}))
-    for number, (name, steps) in enumerate(corpus.items(), 1):
-        program = certain(fleet, specification, play(fleet, specification, steps, found.dialects), found.dialects)
+    told: set[str] = set()
+    unexplained: set[Form] = set()
+    in_vain = 0
+    for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
+        program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+        program = certain(fleet, specification, program, found.dialects)
         if program.mismatch is not None and found.learnt:
             program = _revised(fleet, specification, program, steps, found)
         found.learnt |= dict.fromkeys(program.learnt, (name, program))
@@ -74,10 +81,18 @@ def replay(
         found.rows |= program.seen.rows
         if program.mismatch is not None:
             found.broken[name] = program
-        if len(found.broken) >= ENOUGH:
+            in_vain = in_vain + 1 if told.issuperset(program.mismatch.rows) else 0
+            told.update(program.mismatch.rows)
+            if not program.mismatch.contradicts:
+                unexplained.add(program.mismatch.form)
+        if in_vain >= ENOUGH:
             found.not_played = len(corpus) - number
             break
     return found
+
+
+def _length(script: tuple[str, list[Step]]) -> int:
+    return sum(1 + step.times * len(step.calls) for step in script[1])
 
 
 def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], found: Replay) -> Program:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.script import Step
-from busproof.explore.stage import Generator, Mismatch, Seen, Specification, Stage
+from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
 from busproof.fleet import Fleet
 
 LENGTH = 60
@@ -39,10 +39,11 @@ def play(
     dialects: dict[str, str] | None = None,
     *,
     is_measured: bool = False,
+    unexplained: Container[Form] = (),
 ) -> Program:
     """Play a script."""
     program = Program(0)
-    with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
+    with Stage(fleet, specification, dialects, is_measured=is_measured, unexplained=unexplained) as stage:
         program.seen, program.learnt = stage.seen, stage.learnt
         for step in steps:
             program.steps.append(step)

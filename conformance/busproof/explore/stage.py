@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,6 +98,9 @@ def _form(text: str) -> str:
     return _VALUES.sub("*", text)
 
 
+Form = tuple[str, tuple[str, ...]]  # of a mismatch: its cause and its rows
+
+
 class Mismatch(Exception):
     """The bus did something that no state of the model allows."""
 
@@ -121,6 +124,11 @@ class Mismatch(Exception):
     def kind(self) -> tuple[str, ...]:
         """The identity of a mismatch: the calls, and where they differ."""
         return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
+
+    @property
+    def form(self) -> Form:
+        """Two mismatches of one form say the same about a bus."""
+        return self.cause, self.rows
 
     @property
     def cause(self) -> str:
@@ -173,8 +181,10 @@ class Stage:
         dialects: dict[str, str] | None = None,
         *,
         is_measured: bool = False,
+        unexplained: Container[Form] = (),
     ) -> None:
         self.fleet, self.specification, self.is_measured = fleet, specification, is_measured
+        self.unexplained = unexplained  # by any choice, when they were met before: the trials can take minutes
         self.dialects = {} if dialects is None else dialects
         hello = fleet.hello
         self.features = frozenset({*hello.nouns, *hello.features})
@@ -522,6 +532,8 @@ class Stage:
 
     def _under_another_dialect(self, mismatch: Mismatch, since: int) -> list[Model]:
         """The states under other choices, if some explain all that was seen; `since`: the first that none explained."""
+        if mismatch.form in self.unexplained:
+            raise mismatch
         learnt = {name: self.dialects[name] for name in self.learnt}
         known = {name: option for name, option in self.dialects.items() if name not in learnt}
         trial = explained(self._new_model, self.history, known, learnt)

@@ -96,6 +96,7 @@ CONTENT = {
 ITS_AGENTS, EVERYBODYS = "its agent's again", "everybody's again"  # a broadcast that is redriven
 COMPLETED_UNCLAIMED = ("to one, nobody named", "a broadcast", "to one, named")
 UNTOUCHED = {"delivery_count": 0, "last_delivered_at": None, "error": None}  # of a broadcast's row
+STATUS_ROWS = ("comms.lease.04", "comms.lease.08", "comms.retry.01")
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -830,10 +831,13 @@ class CommsModel(Model):
             response_payload,
             self.as_asked(original_message, "channel", "general"),
             self.as_asked(original_message, "priority", 5),
-            original_message.get("correlation_id") or original_message["id"],
+            self.link_of(original_message),
             message_id,
         )
         new.expires_us = self.expiry(new.channel)
+        new.rows = {"type": "comms.route.28"}
+        if not original_message.get("correlation_id"):
+            new.rows["correlation_id"] = "comms.route.29"
         known = self.known(new)
         if known is None and to is None:
             asked = self.by_id(original_message["id"])
@@ -854,6 +858,11 @@ class CommsModel(Model):
         is_query = kind.endswith(".query") and not is_bare
         of_query = is_query and self.choice("comms.route.28: type", "X.response", "X.query.response")
         return (kind.removesuffix(".query") if of_query == "X.response" else kind) + ".response"
+
+    def link_of(self, asked: dict[str, Any]) -> Any:
+        """The request's link; of one without, its id (C17), or none on another bus."""
+        link = asked.get("correlation_id")
+        return link or (asked["id"] if self.choice("comms.route.29", "its id", "none") == "its id" else None)
 
     def as_asked(self, asked: dict[str, Any], member: str, default: Any) -> Any:
         """As in the request (C17); another bus may answer with the defaults of any message."""
@@ -946,7 +955,12 @@ class CommsModel(Model):
         self.name(agent_id)
         if agent_id not in self.agents:
             self.refuse("NOT_FOUND", "comms.presence.07")
-        self.row("comms.presence.02")
+        if self.agents[agent_id].status is None:  # it has said nothing: no sentence is about such an agent
+            self.row("comms.presence.07")
+            if self.choice("comms.presence.07: who has said nothing", "is known", "was never seen") != "is known":
+                self.refuse("NOT_FOUND", "comms.presence.07")
+        else:
+            self.row("comms.presence.02")
         self.sweep(agent_id)
         return self.health(agent_id, surely := self.pending(agent_id, True), surely + self.pending(agent_id, None))
 
@@ -1238,7 +1252,7 @@ class CommsModel(Model):
             **self.envelope(
                 message, Fits("the payload, or its JSON text", lambda seen: is_kept_as(seen, message.payload))
             ),
-            "status": Cited(self.status_of(mine), ("comms.lease.04", "comms.lease.08", "comms.retry.01")),
+            "status": Cited(self.status_of(mine), STATUS_ROWS if message.to is not None else ("comms.route.38",)),
             "created_at": Cited(Stamp(message.created_us), ("comms.retry.13" if was_redriven else "comms.log.58",)),
             "expires_at": Cited(expires, ("comms.retry.13" if was_redriven else "comms.log.42",)),
         }
@@ -1293,7 +1307,8 @@ class CommsModel(Model):
         }
         if message.is_spoiled:
             told["payload"] = ANYTHING
-        return {name: Cited(value, (ENVELOPE_ROWS[name],)) for name, value in told.items()}
+        rows = {**ENVELOPE_ROWS, **message.rows}
+        return {name: Cited(value, (rows[name],)) for name, value in told.items()}
 
     def refuse(self, code: str, *rows: str, why: str = "", also: tuple[str, ...] = ()) -> NoReturn:
         """A refusal names the row that asks for it, not those of the way there."""

@@ -121,6 +121,7 @@ class Message:
     expires_us: int | None = None
     claimed_us: int | None = None
     is_spoiled: bool = False  # its payload differs from its sender's
+    rows: dict[str, str] = field(default_factory=dict)  # of members that no sender chose: an answer's
     deliveries: dict[str, Delivery] = field(default_factory=dict)
 
     def of(self, agent: str) -> Delivery:
