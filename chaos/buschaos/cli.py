@@ -22,6 +22,7 @@ from buschaos.operations import Operation
 from buschaos.plan import CALLS_PER_KILL, CALLS_PER_KILL_SLOW
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS
 from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
+from buschaos.schedules import PROGRAMS, replayed
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
@@ -126,6 +127,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help=f"hold N operations against any others, which nobody named ({CROSSED}; MCP: {CROSSED_OF_SLOW_STARTERS})",
     )
+    made.add_argument(
+        "--drawn",
+        type=int,
+        metavar="N",
+        help=f"play N drawn programs in which any call is held while any others come (of --holds: {PROGRAMS})",
+    )
+    made.add_argument("--script", type=Path, metavar="FILE", help="play the script of such a program again, alone")
     made.add_argument("--against", metavar="PEER", help="hold against this peer's call alone")
     made.add_argument(
         "--waits", action="store_true", help="hold a reader that waits in each of its looks, until a message has come"
@@ -166,7 +174,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     importlib.import_module("multiprocess")  # raises here, not in the middle of a run
     counted = (args.kills, args.power, args.damage)
-    asked = (args.points, args.holds, args.waits, args.disk_full, args.gone)
+    if args.script is not None:
+        return replayed(args.bus or [reference(args.system)], args.system, args.script)
+    asked = (args.points, args.holds, args.drawn is not None, args.waits, args.disk_full, args.gone)
     everything = set(counted) == {None} and not any(asked)
     subject = SUBJECTS[args.system]
     acts = acts_of(args.system, args.bus or []) if everything else frozenset()
@@ -199,6 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         twice=args.twice,
         crossed=args.crossed,
         against=args.against,
+        drawn=_drawn(args, is_whole=args.holds or "chaos.holds" in acts),
         disk_full=args.disk_full or "chaos.disk_full" in acts,
         damage=0 if "chaos.damage" in acts else args.damage,
         gone=args.gone or "chaos.gone_callers" in acts,
@@ -225,6 +236,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     told = report.write(result, settings)
     _tell(result, told, settings)
     return int(told.footer["exit_code"])
+
+
+def _drawn(args: argparse.Namespace, *, is_whole: bool) -> int:
+    """As many programs as are asked for; the usual number where all of the act is."""
+    if args.drawn is not None:
+        return int(args.drawn)
+    return PROGRAMS if is_whole and not (args.only or args.against or args.at) else 0
 
 
 def _errors(text: str) -> list[str]:

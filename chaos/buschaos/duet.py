@@ -103,7 +103,7 @@ class Duet:
         door = self._peers.take()
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
-        victims, peers = _Held(place.ordinal, place.then), _Held(place.peers)
+        victims, peers = Held(place.ordinal, place.then), Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
             watched_child(peer.door).watched(self._store, peers.decide) as peers_watch,
@@ -166,7 +166,7 @@ class Duet:
         told = (self._plain(self._told.get("victim")), self._plain(self._told.get("peer")))
         return Ending(self._look(), told)
 
-    def _let_go_on(self, victims: _Held, peers: _Held, *threads: threading.Thread) -> None:
+    def _let_go_on(self, victims: Held, peers: Held, *threads: threading.Thread) -> None:
         """Let them go on to their ends; a call that was not made by then is made."""
         self._let_go_s = time.monotonic()
         victims.let_go()
@@ -361,7 +361,7 @@ class Duet:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class _Held:
+class Held:
     """One of the two, held before its changes with these numbers; with 0 it never is."""
 
     def __init__(self, *ordinals: int) -> None:

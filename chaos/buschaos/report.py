@@ -84,7 +84,7 @@ def _decide(row: Requirement, act: Act, hello: HelloReply, nouns: Set[str]) -> R
 
 def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
     """The operations that show the problem: those that the check names, else the last ones."""
-    if not history.exists():
+    if not history.exists() or problem.point.startswith("--script"):  # a script is no history
         return []
     events = [
         event for event in read(history) if event.type not in ("header", "state", "footer") and event.op != "clock.set"
@@ -119,6 +119,8 @@ def in_part(settings: Settings) -> str:
     """The parts of the whole that were not asked for: a verdict on a part is none on the whole."""
     acts = sorted(act.partition(".")[2].replace("_", " ") for act in SUBJECTS[settings.system].acts - settings.asked)
     told = [f"not played: {', '.join(acts)}"] if acts else []
+    if settings.drawn and not settings.holds:
+        told.append("of holds only drawn programs")
     if settings.operations is not None:
         told.append("only " + ", ".join(operation.name for operation in settings.operations))
     return f" (in part; {'; '.join(told)})" if told else ""
@@ -130,7 +132,7 @@ def again(settings: Settings, act: str) -> str:
         "chaos.random_kills": f"--kills {settings.kills}{_calls(settings)} --seed {settings.seed}",
         "chaos.kill_points": "--points",
         "chaos.power_loss": f"--power {settings.power or 0} --seed {settings.seed}{_level(settings)}",
-        "chaos.holds": f"--holds --seed {settings.seed}{_twice(settings)}{_against(settings)}",
+        "chaos.holds": f"{_held(settings)} --seed {settings.seed}{_twice(settings)}{_against(settings)}",
         "chaos.disk_full": f"--disk-full{_folder(settings)}{_errors(settings)}",
         "chaos.damage": f"--damage {settings.damage or 0} --seed {settings.seed}",
         "chaos.waits": "--waits",
@@ -153,6 +155,10 @@ def _calls(settings: Settings) -> str:
 
 def _against(settings: Settings) -> str:
     return "" if settings.against is None else f" --against {shlex.quote(settings.against)}"
+
+
+def _held(settings: Settings) -> str:
+    return " ".join(["--holds"] * settings.holds + [f"--drawn {settings.drawn}"] * (settings.drawn > 0))
 
 
 def _twice(settings: Settings) -> str:

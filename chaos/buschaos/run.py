@@ -29,7 +29,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-from buschaos import damage, diskfull, judge, plan, reading, workload
+from buschaos import damage, diskfull, judge, plan, reading, schedules, workload
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
@@ -118,6 +118,7 @@ class Settings:
     twice: int | None = None  # places of a pair at which both stand still
     crossed: int | None = None  # so many pairs of operations that nobody named, drawn by the seed
     against: str | None = None  # this peer's call alone
+    drawn: int = 0  # programs in which any call stands still while any others come
     waits: bool = False
     disk_full: bool = False
     damage: int | None = None  # bits to flip in each kind of file
@@ -154,7 +155,7 @@ class Settings:
             "chaos.random_kills": self.kills is not None,
             "chaos.kill_points": self.points,
             "chaos.power_loss": self.power is not None,
-            "chaos.holds": self.holds,
+            "chaos.holds": self.holds or self.drawn > 0,
             "chaos.disk_full": self.disk_full,
             "chaos.damage": self.damage is not None,
             "chaos.waits": self.waits,
@@ -192,6 +193,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         "points",
         *([] if settings.resumes else ["power"]),
         "holds",
+        "schedules",
         "waits",
         "disk",
         "damage",
@@ -399,7 +401,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
 
 
 def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """Every pair of an operation that stands still and a peer's call; then others work on its files meanwhile."""
+    """Every pair of an operation that stands still and a peer's call; others at work on its files; drawn programs."""
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
         return
@@ -407,10 +409,30 @@ def held(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     every = repertoire.operations if settings.operations is None else settings.operations
     others = tuple(op for op in every if op.name in repertoire.others)
     is_pair, is_point = settings.against is not None or isinstance(settings.at, Place), isinstance(settings.at, Point)
-    if not is_point:
-        _pairs(act, settings, fleet, time.part(2) if others else time)
-    if others and not is_pair:
-        _points(act, replace(settings, operations=others), time, kills=False, errors=(), others=True)
+    plays: list[Callable[[Time], None]] = []
+    if settings.holds and not is_point:
+        plays.append(lambda part: _pairs(act, settings, fleet, part))
+    if settings.holds and others and not is_pair:
+        asked = replace(settings, operations=others)
+        plays.append(lambda part: _points(act, asked, part, kills=False, errors=(), others=True))
+    if settings.drawn:
+        plays.append(lambda part: _schedules(act, settings, fleet, part))
+    for number, play in enumerate(plays):
+        play(time.part(len(plays) - number))
+
+
+def _schedules(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
+    if why := schedules.why_not(settings.system, fleet.hello):
+        act.notes.append(f"no drawn programs: {why}")
+        return
+    folder = settings.out / "schedules"
+    drawn = schedules.Schedules(settings.specs, settings.system, folder, seed=settings.seed, time=time)
+    act.progress.say(f"holds: {settings.drawn} drawn programs")
+    for shown in drawn.run(settings.drawn):
+        _point(act, shown)
+    act.counts.update(drawn.counts)
+    if time.is_over:
+        act.left_out["drawn programs"] += settings.drawn - drawn.counts["drawn programs"]
 
 
 def waits(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:

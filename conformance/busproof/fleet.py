@@ -46,11 +46,11 @@ class Fleet:
     """Sessions on one or several implementations, reused from store to store.
 
     If several specs are given, the i-th agent of a run gets the (i mod n)-th: a mixed fleet. `hello` is the declaration
-    common to all of them.
+    common to all of them. A household of another kind starts processes that can be held (`buschaos.schedules`).
     """
 
-    def __init__(self, specs: list[str], *, system: str) -> None:
-        self._household = Household()
+    def __init__(self, specs: list[str], *, system: str, household: Household | None = None) -> None:
+        self._household = household or Household()
         self.specs, self.system = specs, system
         self.ends_at: float | None = None  # Unix seconds; after it `door` raises BudgetSpent
         self._idle: dict[str, list[Door]] = defaultdict(list)

@@ -106,7 +106,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     for program in _until_interrupted(drawn):
         calls, programs = calls + program.seen.calls, programs + 1
         undecided += program.seen.undecided
-        if _is_broken(args.system, program):
+        if is_broken(args.system, program):
             return _found(fleet, specification, args, program, dialects, calls - program.seen.calls)
         if program.mismatch is not None:
             others.setdefault(program.mismatch.rows, program)
@@ -169,7 +169,7 @@ def _found(
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"{args.system}-{program.seed}.jsonl"
     save(path, small.steps)
-    code = _told(args.system, small)
+    code = tell(args.system, small)
     if not is_certain:
         print("It was seen once; the same script did not show it again: a matter of timing.")
     print(f"\nThe script, {len(small.steps)} steps, is {path}. Play it again:")
@@ -182,7 +182,7 @@ def _found(
     return code
 
 
-def _told(system: str, program: Program) -> int:
+def tell(system: str, program: Program) -> int:
     """Rows, both answers, the state; the exit code."""
     assert program.mismatch is not None
     rows = [row for name in program.mismatch.rows if (row := catalogue(system).get(name))]
@@ -191,13 +191,13 @@ def _told(system: str, program: Program) -> int:
     say(f"\n{program.mismatch.told()}")
     if program.mismatch.state:
         say(f"\nthe state before, as the model has it:\n{program.mismatch.state}")
-    is_broken = _is_broken(system, program)
-    if not is_broken:
-        print("\nNo MUST says so: the bus chose otherwise than the reference.")
-    return int(is_broken)
+    if is_broken(system, program):
+        return 1
+    print("\nNo MUST says so: the bus chose otherwise than the reference.")
+    return 0
 
 
-def _is_broken(system: str, program: Program) -> bool:
+def is_broken(system: str, program: Program) -> bool:
     """Does it show more than a choice?"""
     if program.mismatch is None:
         return False
@@ -214,7 +214,7 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
     dialects: dict[str, str] = {}
     program = play(fleet, specification, steps, dialects)
     if program.mismatch is not None:
-        return _told(args.system, program)
+        return tell(args.system, program)
     for name, learnt in program.learnt.items():
         say(f"dialect: {one_line(name)}: {one_line(dialects[name])}\n{learnt.told()}\n")
     left_out = program.seen.skipped + program.seen.undecided

@@ -239,11 +239,11 @@ class WorkerModel(WorkerState):
             return False
         if sender != old.from_agent and not self.may_be_anybodys(old):
             return False
-        if old.text is None or draft.text is None:
-            return old.text is draft.text
-        if old.ref is not None and old.ref in self.harm:
+        if old.ref is not None and (old.ref in self.harm or old.text is None):
             self.row("worker.blob.17")
             return draft.ref == old.ref  # only the hash of the blob's content is known
+        if old.text is None or draft.text is None:
+            return old.text is draft.text
         return self.is_same_payload(old.text, draft.text)
 
     def may_be_anybodys(self, old: Row) -> bool:
