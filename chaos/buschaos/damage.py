@@ -27,7 +27,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -214,13 +215,36 @@ class Damage:
         Raises RunFailed if that is refused: nothing is damaged yet.
         """
         time.sleep(AT_WORK_S)
-        text = json.dumps(params)
-        for id_ in self._ground.subject.repertoire.ids(self._operation.method, params):
-            text = text.replace(id_, id_[:-1] + ("1" if id_[-1] == "0" else "0"))
-        try:
-            live.call(self._operation.method, **json.loads(text))
-        except Refused as error:
-            raise RunFailed(f"{self._operation.name} is refused before anything is damaged: {error}") from error
+        refused: Refused | None = None
+        for others in self.of_another_id(params):
+            try:
+                live.call(self._operation.method, **others)
+                return
+            except Refused as error:
+                refused = error
+        raise RunFailed(f"{self._operation.name} is refused before anything is damaged: {refused}")
+
+    def stored(self) -> tuple[Callable[[dict[str, Any]], set[str]], dict[str, Any]]:
+        """The ids of the things that a call stores, and the parameters of the one that is made."""
+        ids = partial(self._ground.subject.repertoire.ids, self._operation.method)
+        return ids, self._operation.params(self._ground.prepared)
+
+    def of_another_id(self, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The same call for something else: another id where it names one, or one of its texts changed."""
+        ids, _ = self.stored()
+        named = json.dumps(params)
+        for id_ in ids(params):
+            named = named.replace(id_, _changed(id_))
+        if (others := json.loads(named)) != params:
+            yield others
+        for path in texts(params):
+            others = json.loads(json.dumps(params))
+            *way, last = path
+            at = reduce(getitem, way, others)
+            at[last] = _changed(at[last])
+            with contextlib.suppress(KeyError, ValueError, TypeError):  # a call that the system does not know
+                if not ids(params) & ids(others):
+                    yield others
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)
@@ -249,6 +273,19 @@ class Damage:
             session.door.kill()
         else:
             self._ground.fleet.give_back(session.door, retired=True)
+
+
+def _changed(text: str) -> str:
+    return text[:-1] + ("1" if text[-1:] == "0" else "0")
+
+
+def texts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of each text in a JSON value."""
+    if isinstance(value, str):
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, member in items:
+        yield from texts(member, (*path, name))
 
 
 def _takes_while_it_waits(

@@ -3,7 +3,8 @@
     chaos.random_kills   agents side by side, killed again and again; then everything is read and judged
     chaos.kill_points    every operation killed at every change it makes
     chaos.power_loss     the disks that may be left when the power goes, at every step of a session of all operations
-    chaos.holds          a process stands still at each change and lock of an operation, while a peer works
+    chaos.holds          a process stands still at each change and lock of an operation, while a peer works; then any
+                         call of a drawn program, while any others come
     chaos.disk_full      every level of a full disk; every change fails once, for lack of space or with an I/O error
     chaos.damage         single bits are flipped, files are taken from under a live process
     chaos.waits          a reader that waits stands still in its looks until its news is there

@@ -40,11 +40,13 @@ from busproof.protocol import HelloReply
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say
 
-PROGRAMS = 60  # of a run: some 550 calls are held
+PROGRAMS = 25  # of a run: some 230 calls are held
 LENGTH = 40
 HELD = 0.3  # of the calls
+RECALLED = 0.1  # are made again, word for word, when another's call has come between
 OTHERS = (1, 1, 2, 3)
 CHOICE = 6  # of so many that one comes which writes, and has most in common with the call that is held
+CHOICE_OF_ONE_METHOD = 24  # enough that most often one of them is a call of the same method on the same thing
 FIRST_GUESS = 12  # places of a call that was not seen yet
 ORDERS_MAX = 120  # that may explain one schedule; each is played on a copy of the model
 SHRINK_S = 15.0
@@ -150,12 +152,15 @@ class HeldStage(Stage):
         return called
 
     def _orders(self, calls: list[Called]) -> Iterator[tuple[int, ...]]:
-        """The others come one after the other; the parts of the first one anywhere between theirs."""
         own, *counts = [parts_of(self.model, one) for one in calls]
-        line = [number for number, count in enumerate(counts, 1) for _ in range(count)]
-        for places in itertools.combinations(range(own + len(line)), own):
-            rest = iter(line)
-            yield tuple(0 if place in places else next(rest) for place in range(own + len(line)))
+        return orders(own, [number for number, count in enumerate(counts, 1) for _ in range(count)])
+
+
+def orders(own: int, line: list[int]) -> Iterator[tuple[int, ...]]:
+    """The others come in their line; the so many parts of the first call (0) anywhere between."""
+    for places in itertools.combinations(range(own + len(line)), own):
+        rest = iter(line)
+        yield tuple(0 if place in places else next(rest) for place in range(own + len(line)))
 
 
 class Schedules:
@@ -231,22 +236,30 @@ def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:
 
 
 def _drawn(generator: Generator, stage: Stage, methods: Methods, dice: random.Random) -> Iterator[Step]:
-    """The generator's steps; some of its calls are held, and the next ones come meanwhile."""
+    """The generator's steps; some of its calls are held, and some are made again when another has come between."""
+
+    def another(step: Step, count: int = CHOICE) -> Iterator[Step]:
+        drawn = [generator.draw(stage.model, stage.now_ms) for _ in range(count)]
+        drawn = [one for one in drawn if _can_come(one) and one.params != step.params]
+        other = max(drawn, key=lambda one: _interest(one, step, methods), default=None)
+        elsewhere = sorted(stage.places - {step.at})
+        if other is not None:
+            yield replace(other, at=dice.choice(elsewhere)) if other.at == step.at and elsewhere else other
+
     yield from generator.start()
     for _ in range(LENGTH):
         step = generator.draw(stage.model, stage.now_ms)
-        if step.do != "call" or step.at not in stage.places or dice.random() > HELD:
+        luck = dice.random()
+        if step.do != "call" or step.at not in stage.places or luck > HELD + RECALLED:
             yield step
-            continue
-        place = 1 + int(dice.random() * (1 + methods.places.get(step.method, FIRST_GUESS)))
-        elsewhere = sorted(stage.places - {step.at})
-        others = []
-        for _ in range(dice.choice(OTHERS)):
-            drawn = [generator.draw(stage.model, stage.now_ms) for _ in range(CHOICE)]
-            other = max(filter(_can_come, drawn), key=lambda one: _interest(one, step, methods), default=None)
-            if other is not None:
-                others.append(replace(other, at=dice.choice(elsewhere)) if other.at == step.at and elsewhere else other)
-        yield Step("hold", calls=[step, *others], params={"place": place})
+        elif luck > HELD:  # a process may remember a thing that another has changed by now
+            yield step
+            yield from another(step, CHOICE_OF_ONE_METHOD)
+            yield replace(step, name="", tags=())
+        else:
+            place = 1 + int(dice.random() * (1 + methods.places.get(step.method, FIRST_GUESS)))
+            others = [one for _ in range(dice.choice(OTHERS)) for one in another(step)]
+            yield Step("hold", calls=[step, *others], params={"place": place})
     yield from generator.end()
 
 
@@ -255,10 +268,10 @@ def _can_come(step: Step) -> bool:
     return step.do == "clock" or (step.do == "call" and (step.at != "hand" or step.method.startswith("stranger_")))
 
 
-def _interest(one: Step, held: Step, methods: Methods) -> tuple[bool, int]:
+def _interest(one: Step, first: Step, methods: Methods) -> tuple[bool, int]:
     """Calls that only read seldom get in another's way, nor do those that name nothing in common with it."""
     reads = one.method in methods.places and one.method not in methods.writers
-    return not reads, len(_texts(one.params) & _texts(held.params))
+    return not reads, len(_texts(one.params) & _texts(first.params)) + (one.method == first.method)
 
 
 def _texts(value: Any) -> frozenset[str]:

@@ -36,6 +36,16 @@ def test_the_reference_tells_of_a_damaged_blob_and_refuses_a_store_that_is_gone(
     assert set(ends.values()) == {"refused IO_ERROR"}
 
 
+@pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
+def test_a_process_is_at_work_on_something_else_before_its_files_go(system: str, tmp_path: Path) -> None:
+    """Were it the same call, its retry would be answered from the copy, and nothing would be lost."""
+    with damaging(reference(system), system, tmp_path) as damage:
+        ids, params = damage.stored()
+        others = [ids(other) for other in damage.of_another_id(params)]
+        assert others
+        assert not any(ids(params) & other for other in others)
+
+
 def test_who_goes_on_in_a_removed_file_loses_what_it_acknowledges(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The message is in a file that nobody can find."""
     with damaging(faulty("worker/writes_into_a_removed_file"), "worker", tmp_path) as damage:

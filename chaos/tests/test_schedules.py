@@ -1,0 +1,62 @@
+"""Drawn schedules: any call stands still while any others come, and the model judges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from buschaos.cli import main
+from buschaos.schedules import Schedules, orders, why_not
+from busproof.fleet import Fleet, reference
+
+SYSTEMS = ("worker", "comms", "topics", "timeline")
+
+
+@given(st.integers(0, 4), st.lists(st.integers(1, 3), max_size=4))
+def test_each_order_keeps_the_line_of_the_others_and_is_there_once(own: int, line: list[int]) -> None:
+    """The parts of the first call are anywhere between."""
+    found = list(orders(own, line))
+    assert len(set(found)) == len(found) == math.comb(own + len(line), own)
+    assert all([number for number in order if number] == line and order.count(0) == own for order in found)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_reference_answers_in_some_order_whatever_is_drawn(system: str, tmp_path: Path) -> None:
+    drawn = Schedules([reference(system)], system, tmp_path)
+    assert not any(drawn.run(6))
+    assert drawn.counts["drawn programs"] == 6
+    assert drawn.counts["calls held in them"] > 20
+
+
+def test_two_steps_that_should_be_one_are_found_by_a_script_that_shows_them_again(
+    tmp_path: Path, faulty: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An acknowledgement looks, then sets the cursor; nobody drew the pair for it."""
+    bus = faulty("worker/acks_in_two_steps")
+    asked = ["worker", "--bus", bus, "--out", str(tmp_path), "--stop-after", "1", "--seed", "1"]
+    assert main([*asked, "--drawn", "60"]) == 1
+    (script,) = (tmp_path / "schedules").iterdir()
+    assert f"--script {script}" in capsys.readouterr().out
+    assert main(["worker", "--bus", bus, "--script", str(script)]) == 1
+    assert "held" not in capsys.readouterr().err
+    assert main(["worker", "--script", str(script)]) == 0  # the reference
+
+
+def test_a_script_that_is_none_decides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("not JSON", encoding="utf-8")
+    assert main(["worker", "--script", str(tmp_path / "x")]) == 2
+
+
+def test_one_process_alone_and_a_clock_that_nobody_sets_are_told() -> None:
+    fleet = Fleet([reference("worker")], system="worker")
+    try:
+        assert why_not("worker", fleet.hello) is None
+        assert "no other can call" in (why_not("relay", fleet.hello) or "")
+        assert "clock" in (why_not("worker", fleet.hello.model_copy(update={"clock": "wall"})) or "")
+    finally:
+        fleet.close()
