@@ -173,9 +173,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run, report, and return the exit code."""
     args = parser().parse_args(argv)
     importlib.import_module("multiprocess")  # raises here, not in the middle of a run
-    counted = (args.kills, args.power, args.damage)
     if args.script is not None:
         return replayed(args.bus or [reference(args.system)], args.system, args.script)
+    counted = (args.kills, args.power, args.damage)
     asked = (args.points, args.holds, args.drawn is not None, args.waits, args.disk_full, args.gone)
     everything = set(counted) == {None} and not any(asked)
     subject = SUBJECTS[args.system]

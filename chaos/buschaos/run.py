@@ -429,11 +429,15 @@ def _schedules(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     folder = settings.out / "schedules"
     drawn = schedules.Schedules(settings.specs, settings.system, folder, seed=settings.seed, time=time)
     act.progress.say(f"holds: {settings.drawn} drawn programs")
-    for shown in drawn.run(settings.drawn):
-        _point(act, shown)
-    act.counts.update(drawn.counts)
+    try:
+        for shown in drawn.run(settings.drawn):
+            _point(act, shown)
+    finally:
+        act.counts.update(drawn.counts)
     if time.is_over:
         act.left_out["drawn programs"] += settings.drawn - drawn.counts["drawn programs"]
+    if not settings.holds:
+        act.undecided.append("drawn programs can break a row; the pairs of --holds decide it")
 
 
 def waits(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:

@@ -40,7 +40,7 @@ from busproof.protocol import HelloReply
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say
 
-PROGRAMS = 25  # of a run: some 230 calls are held
+PROGRAMS = 25  # of a run: some 75 to 140 calls are held
 LENGTH = 40
 HELD = 0.3  # of the calls
 RECALLED = 0.1  # are made again, word for word, when another's call has come between
@@ -50,7 +50,7 @@ CHOICE_OF_ONE_METHOD = 24  # enough that most often one of them is a call of the
 FIRST_GUESS = 12  # places of a call that was not seen yet
 ORDERS_MAX = 120  # that may explain one schedule; each is played on a copy of the model
 SHRINK_S = 15.0
-KINDS_MAX = 3  # of differences; the rest would say the same
+KINDS_MAX = 3  # of differences in which a MUST is broken; the rest would say the same
 # They read at several moments, and say so: on a server nothing else is possible.
 AT_MOMENTS = {"timeline": ("dump", "verify")}
 
@@ -61,6 +61,7 @@ class Methods:
 
     places: dict[str, int] = field(default_factory=dict)  # of its last call
     writers: set[str] = field(default_factory=set)
+    stood: int = 0  # calls that stood still at a place, and were judged
 
     def learn(self, called: Called, changes: list[Change]) -> None:
         """From a call that was watched."""
@@ -104,6 +105,7 @@ class HeldStage(Stage):
                 held.let_go()
                 thread.join()
         self.methods.learn(called, watch.changes)
+        self.methods.stood += held.change is not None
         self._judge(step, [called, *done], tuple(self._orders([called, *done])))
         self._look(step)
 
@@ -178,17 +180,19 @@ class Schedules:
     def run(self, programs: int = PROGRAMS) -> Iterator[list[tuple[Problem, Path]]]:
         """Yield the problems of each program, with the script that shows them."""
         kinds: set[tuple[str, ...]] = set()
+        broken = 0
         with contextlib.closing(self._fleet()) as fleet:
             for seed in range(self._seed, self._seed + programs):
-                if self._time.is_over or len(kinds) == KINDS_MAX:
+                if self._time.is_over or broken == KINDS_MAX:
                     break
                 program = self._invented(fleet, seed)
                 self.counts["drawn programs"] += 1
-                self.counts["calls held in them"] += sum(step.do == "hold" for step in program.steps)
+                self.counts["calls held in them"] = self._methods.stood
                 if program.mismatch is None or program.mismatch.kind in kinds:
                     yield []
                 else:
                     kinds.add(program.mismatch.kind)
+                    broken += is_broken(self._system, program)
                     yield [self._kept(fleet, seed, program)]
 
     def replay(self, script: Path) -> Program:
