@@ -290,6 +290,7 @@ def figures(specification: Specification, found: corpus.Reached) -> dict[str, An
         "pairs": f"{len(got)} of {len(pairs)}",
         "pairs left": sorted(pairs - got),
         "meetings": f"{len(found.meetings):,}",
+        "recalls": f"{len(found.recalls):,}",
         "races of too many orders, not judged": found.undecided,
         "rows": f"{len(rows & found.rows)} of {len(rows)}",
         "of model and scripts": corpus.digest(specification),

@@ -199,6 +199,7 @@ class Reached:
     edges: set[str]
     pairs: set[tuple[str, ...]]
     meetings: set[tuple[str, ...]]
+    recalls: set[tuple[str, ...]]
     rows: set[str]
     tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
     undecided: int = 0  # races of more orders than can be tried
@@ -247,7 +248,7 @@ Play = Callable[[], Program]
 
 def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
     """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
-    found = Reached({}, [], 0, set(), set(), set(), set(), {})
+    found = Reached({}, [], 0, set(), set(), set(), set(), set(), {})
     with _measured(specification) as cover:
         for name, one in programs:
             cover.switch_context(name)
@@ -256,6 +257,7 @@ def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) 
             found.edges |= program.seen.tags
             found.pairs |= program.seen.pairs
             found.meetings |= program.seen.meetings
+            found.recalls |= program.seen.recalls
             found.undecided += program.seen.undecided
             found.rows |= program.seen.rows
         cover.switch_context("")
@@ -281,6 +283,7 @@ def items_of(program: Program) -> set[tuple[str, ...]]:
         | {("row", row) for row in seen.rows}
         | {("pair", *pair) for pair in seen.pairs}
         | {("meeting", *meeting) for meeting in seen.meetings}
+        | {("recall", *recall) for recall in seen.recalls}
     )
 
 

@@ -19,6 +19,12 @@ ALIKE: tuple[Any, ...] = (
     *("a\x00b", "a\nb"),
 )
 
+# Names of a store's folder, of which a path, a URI, a pattern, a shell or an option may make something else.
+FOLDERS = (
+    *("a b", "100%", "%41", "what?mode=ro", "x#y", "it's", 'say "hi"', "caf\u00e9", "cafe\u0301", "[ab]*", "{x}", "~"),
+    *("-rf", "$HOME", "a;b&c", "a\\b", "a:b", "a,b=c", "+", ".hidden", "\U0001f600", "n" * 200, "tab\there", "store."),
+)
+
 
 class Drawing:
     """The memory of a generator while it draws a program."""

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from busproof.models.spec import Answer, Difference, DoesNotApply, Model
+from busproof.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
 
 ROUNDING = 0.99  # of a wait that was promised
 STATES_MAX = 24
@@ -34,6 +34,11 @@ class Called:
     text: str = ""  # for people, if the door has one
     held: tuple[str, ...] = ()  # conditions, if they are measured
     took_s: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """The method, and the code of a refusal."""
+        return f"{self.method}:{self.seen.code}" if isinstance(self.seen, Refusal) else self.method
 
 
 Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done

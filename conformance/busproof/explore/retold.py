@@ -14,7 +14,7 @@ from typing import Any
 
 from busproof.explore import corpus
 from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step
-from busproof.explore.search import Draw, Program, playing
+from busproof.explore.search import Draw, Program, playing, somewhere
 from busproof.explore.stage import T0_MS, Generator, Specification, Stage
 from busproof.explore.vary import VISITOR
 from busproof.fleet import Fleet
@@ -61,6 +61,7 @@ class _Telling:
 
     def steps(self, stories: Mapping[str, Sequence[Step]]) -> Iterator[Step]:
         """The steps of a story, or two, and others in between."""
+        yield from somewhere(self.dice)
         yield from self.generator.start()
         drawn, again, stops, jumps = (self.dice.choice((0.0, 0.0, rate)) for rate in RATES)
         told = _in_steps_of_time(self._chosen(stories))

@@ -1,5 +1,6 @@
 """Scripts: programs for a bus as data, one JSON object a line.
 
+    {"do": "store", "folder": "50% of it?"}
     {"do": "open", "at": 0, "options": {"lease_ms": 1000}}
     {"do": "clock", "now_ms": 1000}
     {"do": "call", "at": 0, "method": "publish", "params": {"agent_id": "ann", "message": {"type": "t"}}}
@@ -11,9 +12,10 @@
     {"do": "many", "at": 0, "method": "publish", "params": {…}, "times": 1000}
     {"do": "many", "calls": [CALL, CALL], "times": 300}
 
-`at` is a process, or "hand": the kit's own, on the files. Values that the bus chose are references to the step they
-were born in (`{"$": "3.seq1"}`), so a script means the same on every bus, even if lines are left out. A `race` sends
-its calls off while the hand holds the write lock, does the calls `inside`, then lets go. Tags give a step's purpose.
+A `store` comes before all, and gives the folder a name. `at` is a process, or "hand": the kit's own, on the files.
+Values that the bus chose are references to the step they were born in (`{"$": "3.seq1"}`), so a script means the same
+on every bus, even if lines are left out. A `race` sends its calls off while the hand holds the write lock, does the
+calls `inside`, then lets go. Tags give a step's purpose.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def _as_object(step: Step) -> dict[str, Any]:
     line: dict[str, Any] = {"do": step.do}
     if step.name:
         line["name"] = step.name
-    if step.do not in ("clock", "race", "wait") and not step.calls:
+    if step.do not in ("store", "clock", "race", "wait") and not step.calls:
         line["at"] = step.at
     if step.method:
         line["method"] = step.method

@@ -13,12 +13,14 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from busproof.explore.drawing import FOLDERS
+from busproof.explore.recall import Recall, recalls
 from busproof.explore.script import Step
 from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
 from busproof.fleet import Fleet
 
 LENGTH = 60
-AGAIN = 0.06  # of the steps
+AGAIN, RECALLED = 0.06, 0.12  # of the steps: any earlier call; one that ends in another way by now
 
 
 @dataclass
@@ -51,6 +53,7 @@ def play(
                 break
         else:
             _went_well(program, stage.end)
+        program.seen.recalls = recalls(stage) if is_measured else set()
     return program
 
 
@@ -76,6 +79,7 @@ def invent(
     with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         generator = specification.generator(random.Random(seed), stage.features)
         playing(program, stage, _drawn(generator, stage, length, random.Random(f"{AGAIN} {seed}")))
+        program.seen.recalls = recalls(stage) if is_measured else set()
     return program
 
 
@@ -95,22 +99,28 @@ def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
 
 
 def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random) -> Iterator[Step]:
-    """The generator's steps; now and then an earlier call once more, by its caller or another one.
+    """The generator's steps; now and then an earlier call once more.
 
-    No generator thinks of that for every call: a process, or all of them, may remember a thing that was looked up,
-    refused or not there when it was first asked for.
+    A process, or all of them, may remember a thing that was looked up, refused or not there when it was first asked
+    for.
     """
-    asked: list[Step] = []
+    recall = Recall(stage, dice)
+    yield from somewhere(dice)
     yield from generator.start()
     for _ in range(length):
-        if asked and dice.random() < AGAIN:
-            before = dice.choice(asked)
-            yield replace(before, at=dice.choice((before.at, dice.choice(asked).at)), name="", tags=())
-            continue
-        step = generator.draw(stage.model, stage.now_ms)
-        asked += [step] if step.do == "call" and isinstance(step.at, int) else []
+        luck = dice.random()
+        again = recall.any() if luck < AGAIN else recall.changed() if luck < AGAIN + RECALLED else None
+        step = generator.draw(stage.model, stage.now_ms) if again is None else again
+        place = len(stage.history)
         yield step
+        recall.note(step, place)
     yield from generator.end()
+
+
+def somewhere(dice: random.Random) -> Iterator[Step]:
+    """Half of all programs are played on a store whose folder has an odd name."""
+    if dice.random() < 0.5:
+        yield Step("store", params={"folder": dice.choice(FOLDERS)})
 
 
 def _name(step: Step, name: str) -> None:

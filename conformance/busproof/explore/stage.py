@@ -162,6 +162,7 @@ class Seen:
     undecided: int = 0  # races with more orders than can be tried
     pairs: set[tuple[str, ...]] = field(default_factory=set)
     meetings: set[tuple[str, ...]] = field(default_factory=set)  # method and outcome, and two conditions that held
+    recalls: set[tuple[str, ...]] = field(default_factory=set)  # a call, another's that changed it, the call again
     tags: set[str] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
 
@@ -192,9 +193,11 @@ class Stage:
         self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
         self.history: list[tuple[list[Called], Schedules]] = []
+        self.changes: set[int] = set()  # places of the history that changed the state, if they are measured
         self.now_ms = T0_MS
         self.seen = Seen()
         self._last: dict[tuple[str, str], str] = {}
+        self._fingerprint = ""
         self._lasts = contextlib.ExitStack()
         self._doors: dict[int, Door] = {}
         self._processes: dict[int, list[Path]] = {}  # of those that raced, in /proc
@@ -207,10 +210,14 @@ class Stage:
 
     def __enter__(self) -> Stage:
         self.folder = self._lasts.enter_context(scratch())
-        self.store = self.folder / "store"
+        self._settle("store")
+        return self
+
+    def _settle(self, folder: str) -> None:
+        """The store is this folder from now on."""
+        self.store = self.folder / folder
         self.store.mkdir()
         self.hand = self.specification.hand(self.store)
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.hand.close()
@@ -241,6 +248,12 @@ class Stage:
         self.seen.left_out.update(one.method or one.do for one in step.calls or [step])
 
     # -- the kinds of steps
+
+    def _do_store(self, step: Step) -> None:
+        if self._doors or (self.folder / step.params["folder"]).exists():
+            raise Unresolved
+        self.hand.close()
+        self._settle(step.params["folder"])
 
     def _do_clock(self, step: Step) -> None:
         if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
@@ -466,6 +479,9 @@ class Stage:
             mismatch.state = self._before(since)
             states = self._under_another_dialect(self._closer(mismatch), since)
         self.states = distinct(states)
+        if self.is_measured and (now := self.model.fingerprint()) != self._fingerprint:
+            self.changes.add(since)
+            self._fingerprint = now
         self._keep_secrets(step, calls)
         self._hear(step, calls)
         self._note(calls, tried[0])
@@ -577,8 +593,7 @@ class Stage:
         for one in calls:
             if one.at == "hand" or one.step.endswith(".look"):
                 continue
-            outcome = one.seen.code if isinstance(one.seen, Refusal) else "ok"
-            said = one.method if outcome == "ok" else f"{one.method}:{outcome}"
+            said = one.said
             self.seen.meetings.update((said, *two) for two in itertools.combinations(one.held, 2))
             for kind, name in self.specification.things(one.method, one.params):
                 before = self._last.get((kind, name))
