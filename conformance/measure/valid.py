@@ -34,7 +34,8 @@ measured, in four ways.
 MEANS = """
 - *Branches, edges, pairs*: of the model, reached by the corpus. A branch that no script takes could not be wrong in a
   way that shows. All branches are not all combinations: a fault that needs two conditions at once can hide where each
-  is met alone. *Meetings* count a method, its outcome and two conditions that held; how many can meet is not known.
+  is met alone. *Meetings* count a method, its outcome and two conditions that held; *recalls* a call, one of another
+  process that changed what it does, and the same call again. How many of both there can be is not known.
 - *Broken buses*: ours, one deliberate fault each, written with the row in mind. They show that a row can fail. They say
   nothing about faults that nobody thought of.
 - *Mutants of a tool*: faults that nobody chose, in code and in SQL, [one by one](mutation/README.md), with each
@@ -73,6 +74,8 @@ Every MUST of what the bus declares has to be decided: a row that could not run 
   another one is shown; that finds a leak, not a bus that hides one.
 """
 
+REACHED = ("branches", "edges", "pairs", "meetings", "recalls")
+
 
 def text() -> str:
     """The page."""
@@ -92,7 +95,7 @@ def _figures(system: str) -> dict[str, str]:
     musts = sum(row.level == "MUST" and row.check is not None for row in rows)
     told = {
         "rows, checked of all": f"{sum(row.check is not None for row in rows)} of {len(rows)}, {musts} of them MUST",
-        **{f"{one} of the model": _covered(system, one) for one in ("branches", "edges", "pairs", "meetings")},
+        **{f"{one} of the model": _covered(system, one) for one in REACHED},
         "broken buses killed, and rows that kill": _matrix(system),
         "mutants of a tool caught": _score(page.figures(system)),
         "of those in SQL": _score(page.figures(system, is_sql=True)),

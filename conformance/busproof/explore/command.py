@@ -252,7 +252,9 @@ def _page(system: str, told: dict[str, Any]) -> str:
         f"Written by `busproof explore {system} --coverage --markdown docs/corpus/{system}.md`, on the reference.",
         "Branches are those of the model that a bus without a dialect can take; edges are what the generator says a",
         "step is for; pairs are one method after another on one store; meetings are a method, its outcome and two",
-        "conditions that held when it was called (how many can meet is not known); rows are those that a branch cites.",
+        "conditions that held when it was called (how many can meet is not known); recalls are a call, one of another",
+        "process that changed what it does, and the same call again (how many there can be is not known, either); rows",
+        "are those that a branch cites.",
         "",
         *(f"- {name}: {value}" for name, value in told.items() if not isinstance(value, list)),
     ]

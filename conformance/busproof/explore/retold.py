@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.explore import corpus
+from busproof.explore.recall import Recall
 from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step
 from busproof.explore.search import Draw, Program, playing, somewhere
 from busproof.explore.stage import T0_MS, Generator, Specification, Stage
@@ -23,7 +24,8 @@ MADE_OFTEN_MAX = 60  # calls of a story by `many`: a volume that is retold takes
 APART = 20  # the places of the second story's processes, if it has its own
 CLOCK_JUMPS_MS = (-3_600_000, -60_000, -1_000, -1, 1, 999, 60_001, 400_000)
 NOW_MS_LAST = 2**53  # that a clock may be set to
-RATES = (0.3, 0.15, 0.15, 0.15)  # of a step: drawn ones behind it, it again, an end or a visit before it, a jump
+# Of a step: drawn ones behind it, it again, one that others have changed, an end or a visit before it, a jump.
+RATES = (0.3, 0.15, 0.15, 0.15, 0.15)
 CROWDED, CROWD, SMALL_CHARS = 0.05, 1_050, 400
 WAITS_UNASKED = {"sync": "wait_seconds"}  # for a minute: the news that it has in its story may be missing here
 OWN = ("client_message_id", "task_id", "submission")  # keys that a caller chose, beside `id`
@@ -63,7 +65,8 @@ class _Telling:
         """The steps of a story, or two, and others in between."""
         yield from somewhere(self.dice)
         yield from self.generator.start()
-        drawn, again, stops, jumps = (self.dice.choice((0.0, 0.0, rate)) for rate in RATES)
+        recall = Recall(self.stage, self.dice)
+        drawn, again, recalled, stops, jumps = (self.dice.choice((0.0, 0.0, rate)) for rate in RATES)
         told = _in_steps_of_time(self._chosen(stories))
         jumped_ms = 0
         for step in told:
@@ -77,9 +80,13 @@ class _Telling:
                 yield self._clock(jump_ms)
             if step.do in ("call", "race", "wait") and self._falls(stops):
                 yield self._stop(step)
+            place = len(self.stage.history)
             yield step
+            recall.note(step, place)
             if step.do == "call" and isinstance(step.at, int) and self._falls(again):
                 yield replace(step, name="")
+            if self._falls(recalled) and (other := recall.changed()) is not None:
+                yield other
             while self._falls(drawn):
                 yield self._drawn()
         for _ in range(self.dice.choice((1, 1, self.length // 4))):

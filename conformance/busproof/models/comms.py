@@ -113,6 +113,7 @@ class CommsModel(Model):
     """One project, as all its processes see it."""
 
     SYSTEM = "comms"
+    EXACT = ("comms.limit.19",)
     EITHER = frozenset(f"comms.lease.23: {whose}" for whose in COMPLETED_UNCLAIMED)
     ISOLATED = ("comms.log.71",)
 

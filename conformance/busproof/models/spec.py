@@ -23,6 +23,8 @@ Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INT_MAX = 2**63 - 1
+NAME_BYTES_MAX, TEXT_CHARS_MAX, MANY = "name_bytes_max", "text_chars_max", 1 << 40
+CARRIED = ("payload", "content", "query")  # texts of another kind than names: their limits are others
 MEMBERS_SHOWN = 3  # missing or extra ones of a list
 ANY_CODE = ""  # a refusal whose code the catalogue leaves open
 NO_CODE = "UNSTRUCTURED"  # a door's code for a refusal that has none
@@ -396,6 +398,16 @@ _OF_THE_CALL = frozenset(
 )
 
 
+def is_long(params: Mapping[str, Any], limits: Mapping[str, int]) -> bool:
+    """Is one of its names or other short texts so long that a bus may take it for too long? By the declared limits."""
+    if not limits.keys() & {NAME_BYTES_MAX, TEXT_CHARS_MAX}:
+        return False
+    members = (params, *(one for one in params.values() if isinstance(one, dict)))
+    texts = [one for two in members for key, one in two.items() if isinstance(one, str) and key not in CARRIED]
+    least_bytes, least_chars = (limits.get(name, MANY) // 2 for name in (NAME_BYTES_MAX, TEXT_CHARS_MAX))
+    return any(len(text.encode("utf-8", "replace")) > least_bytes or len(text) > least_chars for text in texts)
+
+
 class Model:
     """The state of one store, and the effect of each call on it. A method of the protocol is a method of the subclass.
 
@@ -405,6 +417,7 @@ class Model:
     SYSTEM = ""
     ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks on a good call
     ISOLATED: tuple[str, ...] = ()  # rows that promise calls at once the results of calls in turn
+    EXACT: tuple[str, ...] = ()  # the row that says that a declared limit is exact
     KEEPS_SECRETS = ""  # prefix of the store's files that may hold them
     FOLLOWED: frozenset[str] = frozenset()  # not real choices: each breaks a MUST, but is followed
     EITHER: frozenset[str] = frozenset()  # choices that no answer tells completely: see `either`
@@ -438,6 +451,8 @@ class Model:
         """The same, with a None wherever another call may come in between. The last is the answer."""
         self._rows, self._bounds, self._births, self.least_s = [], dict(self.ALWAYS), 0, 0.0
         self._step, self.at, self.now_ms = step, at, now_ms
+        if self.EXACT and is_long(params, self.limits):
+            self._bounds["INVALID_ARGUMENT"] = self.EXACT
         value = None
         try:
             function = getattr(self, method.replace(".", "_"))

@@ -159,6 +159,7 @@ class TimelineModel(Model):
     """One store, as all its processes see it."""
 
     SYSTEM = "timeline"
+    EXACT = ("timeline.log.45",)
     NOUNS = frozenset({"log", "cursor", "route", "retry", "export", "fork"})
     EVERYTHING = NOUNS | CONTRACT.features.keys()
 

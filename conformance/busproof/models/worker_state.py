@@ -82,6 +82,7 @@ class WorkerState(Values):
     """One store, as all its processes see it."""
 
     SYSTEM = "worker"
+    EXACT = ("worker.limit.18",)
     ISOLATED = ("worker.log.66",)
     NOUNS = frozenset({"log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"})
     EVERYTHING = NOUNS | CONTRACT.features.keys() | {"name_bytes_max", "text_chars_max"}
