@@ -30,6 +30,13 @@ class Hand:
             self._db = sqlite3.connect(f"{path}?mode=rw", uri=True, isolation_level=None, timeout=10)
         return self._db
 
+    def has_tables(self) -> bool:
+        """Is there a database where the store's belongs, and anything in it?"""
+        try:
+            return bool(self.db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+        except sqlite3.OperationalError:  # there is no such file
+            return False
+
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Do one thing."""
         function = getattr(self, method)

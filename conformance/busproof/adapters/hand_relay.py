@@ -275,7 +275,8 @@ class RelayHand(Hand):
     def _told(self, path: Path) -> dict[str, Any]:
         is_what = path.lstat()
         if stat.S_ISREG(is_what.st_mode):
-            return {"name": path.name, "kind": "file", "data": path.read_bytes(), "inode": is_what.st_ino}
+            looks = {"inode": is_what.st_ino, "links": is_what.st_nlink}
+            return {"name": path.name, "kind": "file", "data": path.read_bytes(), **looks}
         return {"name": path.name, "kind": "symlink" if stat.S_ISLNK(is_what.st_mode) else "not_regular"}
 
     def _rows(self, query: str) -> list[dict[str, Any]]:

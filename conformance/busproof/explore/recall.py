@@ -1,21 +1,24 @@
-"""Calls made once more, when others have changed what they do: a process may remember a thing that is so no longer.
+"""Calls made once more: when others have changed what they do, or with one word of another call.
 
-No generator thinks of that for every call. The model knows which earlier calls would end in another way by now.
+A process may remember a thing that is so no longer, or under too short a name. No generator thinks of that for every
+call. The model knows which of them would end in another way by now.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from dataclasses import replace
 
 from busproof.explore.orders import Called, copy_of
-from busproof.explore.script import Step
+from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step, Unresolved, resolve
 from busproof.explore.stage import Stage
-from busproof.models.spec import DoesNotApply
+from busproof.models.spec import Answer, DoesNotApply, Model
 
 NEAREST = 3  # changes before a call
 TRIED = 6  # earlier calls that are tried on the model
+WAITED = (*MS_WAITED, *SECONDS_WAITED)
 ANYWHERE = ("store", "")  # the thing that all calls touch
 
 
@@ -45,17 +48,41 @@ class Recall:
                 return replace(step, name="", tags=())
         return None
 
+    def crossed(self) -> Step | None:
+        """An earlier call with one argument of another call, if that would end in another way."""
+        for place, step in self._dice.sample(self._asked, min(TRIED, len(self._asked))):
+            _, other = self._dice.choice(self._asked)
+            names = [name for name in step.params.keys() & other.params.keys() if name not in WAITED]
+            if not names or step.at not in self._stage.places:
+                continue
+            name = self._dice.choice(sorted(names))
+            again = replace(step, params={**step.params, name: other.params[name]}, name="", tags=())
+            with contextlib.suppress(Unresolved):
+                params = resolve(again.params, self._stage.model.frees)
+                (before, *_), _ = self._stage.history[place]
+                answer = self._answer(replace(before, params=params))
+                if params != before.params and answer is not None and answer.said(before.method) != before.said:
+                    return again
+        return None
+
+    def _answer(self, called: Called, model: Model | None = None) -> Answer | None:
+        """That of this model, or of a copy of the stage's. None if nothing is known, or if it would wait in vain."""
+        try:
+            answer = (model or copy_of(self._stage.model)).call(
+                "again", called.at, called.method, called.params, self._stage.now_ms
+            )
+        except DoesNotApply:
+            return None
+        return None if answer.least_s else answer
+
     def _is_changed(self, place: int) -> bool:
         (before, *others), _ = self._stage.history[place]
         since = [one for calls, _ in self._stage.history[place + 1 :] for one in calls if one.at != before.at]
         if others or not since:
             return False
         trial = copy_of(self._stage.model)
-        try:
-            answer = trial.call("again", before.at, before.method, before.params, self._stage.now_ms)
-        except DoesNotApply:
-            return False
-        if answer.least_s:  # it would wait in vain
+        answer = self._answer(before, trial)
+        if answer is None:
             return False
         if answer.differs(before.seen):
             return True
@@ -93,3 +120,19 @@ def recalls(stage: Stage) -> set[tuple[str, ...]]:
                     found.add((before.said, other.said, one.said))
         last[asked] = place
     return found
+
+
+def crossings(stage: Stage) -> set[tuple[str, ...]]:
+    """The pairs of calls of one process that differ in one argument and in their end: outcome, argument, outcome."""
+    calls = [one for (one, *others), _ in stage.history if not others and one.at != "hand" and one.method != "open"]
+    pairs = ((one, other) for one, other in itertools.combinations(calls, 2) if one.said != other.said)
+    alike = ((one, other) for one, other in pairs if (one.at, one.method) == (other.at, other.method))
+    return {(one.said, f"but {name}", other.said) for one, other in alike if (name := _differs_in(one, other))}
+
+
+def _differs_in(one: Called, other: Called) -> str:
+    """The only argument in which two calls differ; empty if there is none or several."""
+    if one.params.keys() != other.params.keys():
+        return ""
+    names = [name for name, value in one.params.items() if repr(value) != repr(other.params[name])]
+    return names[0] if len(names) == 1 else ""

@@ -130,6 +130,7 @@ EDGES = (
     *(f"later limit{at:+}" for at in NEAR),
     *(
         "another's name",
+        "before and after",
         "name of any length",
         "name of the inbox",
         "same looks",
@@ -303,6 +304,8 @@ class RelayGenerator(Drawing):
             return self._crowd()
         if what < 0.02:
             return self._many(sender)
+        if self.r.random() < 0.06:
+            return self._around(sender)
         if what < 0.05:
             return self._written(sender, file, self._tag("empty", ""), mtime_ns)
         if what < 0.16:
@@ -321,6 +324,21 @@ class RelayGenerator(Drawing):
             for _ in range(self.r.choice((3, 4, 12)))
         ]
         self.queue += steps[1:]
+        return steps[0]
+
+    def _around(self, sender: str) -> Step:
+        """In one pass: a message, one that changes who gets such messages, and the same again."""
+        other, text = self._sender(), self._text(sender)
+        if self.r.random() < 0.5:
+            text = f"TO: #dev\n\n{self.serial}"
+        verb = self.r.choice(("", "UN"))
+        change = self.r.choice((self._text(other), f"TO: __orchestrator__\nKIND: status\n\n{verb}SUBSCRIBE: #dev\n"))
+        self.tags, steps = ["before and after"], list[Step]()
+        for who, one in ((sender, text), (other, change), (sender, text)):
+            self.serial += 1
+            name = f"{self.now_ms * MS + self.serial}-{self.serial:08x}.msg"
+            steps.append(self._written(who, name, one, (self.now_ms - 200) * MS))
+        self.queue += [*steps[1:], self._scan()]
         return steps[0]
 
     def _crowd(self) -> Step:

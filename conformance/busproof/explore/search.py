@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.drawing import FOLDERS
-from busproof.explore.recall import Recall, recalls
+from busproof.explore.recall import Recall, crossings, recalls
 from busproof.explore.script import Step
 from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
 from busproof.fleet import Fleet
 
 LENGTH = 60
-AGAIN, RECALLED = 0.06, 0.12  # of the steps: any earlier call; one that ends in another way by now
+# Of the steps: any earlier call; one that ends in another way by now; one that does with a word of another.
+AGAIN, RECALLED, CROSSED = 0.06, 0.12, 0.08
 
 
 @dataclass
@@ -53,7 +54,7 @@ def play(
                 break
         else:
             _went_well(program, stage.end)
-        program.seen.recalls = recalls(stage) if is_measured else set()
+        program.seen.recalls = (recalls(stage) | crossings(stage)) if is_measured else set()
     return program
 
 
@@ -79,7 +80,7 @@ def invent(
     with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         generator = specification.generator(random.Random(seed), stage.features)
         playing(program, stage, _drawn(generator, stage, length, random.Random(f"{AGAIN} {seed}")))
-        program.seen.recalls = recalls(stage) if is_measured else set()
+        program.seen.recalls = (recalls(stage) | crossings(stage)) if is_measured else set()
     return program
 
 
@@ -105,11 +106,12 @@ def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random)
     for.
     """
     recall = Recall(stage, dice)
+    ways = (recall.any, recall.changed, recall.crossed, lambda: None)
     yield from somewhere(dice)
     yield from generator.start()
     for _ in range(length):
-        luck = dice.random()
-        again = recall.any() if luck < AGAIN else recall.changed() if luck < AGAIN + RECALLED else None
+        (draw,) = dice.choices(ways, (AGAIN, RECALLED, CROSSED, 1 - AGAIN - RECALLED - CROSSED))
+        again = draw()
         step = generator.draw(stage.model, stage.now_ms) if again is None else again
         place = len(stage.history)
         yield step

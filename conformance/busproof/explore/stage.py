@@ -535,7 +535,10 @@ class Stage:
                     raise Mismatch(step, [one], unsaid, [unsaid.expected])
 
     def end(self) -> None:
-        """A secret is in no file beside the tables, and in no words of a process for people."""
+        """The database is where it belongs, and secrets are nowhere else: in no file, in no words for people."""
+        if "sqlite" in self.features and self._has_changed() and not self.hand.has_tables():
+            where = f"tables in {self.hand.DATABASE} in {self.store}"
+            raise Mismatch(Step("end"), [], Difference("store", where, "none", self._declared(self.model.STORED)), [])
         if not self.model.secrets:
             return
         words = {str(at): door.stderr for at, door in self._doors.items()}
@@ -545,6 +548,11 @@ class Stage:
         for place, text in words.items():
             if leak := self.model.leak(place, text.lower()):
                 raise Mismatch(Step("end"), [], leak, [])
+
+    def _has_changed(self) -> bool:
+        """Did a process change the store?"""
+        calls = (called for calls, _ in self.history for called in calls if called.at != "hand")
+        return any(one.method in self.model.WRITES and not isinstance(one.seen, Refusal) for one in calls)
 
     def _under_another_dialect(self, mismatch: Mismatch, since: int) -> list[Model]:
         """The states under other choices, if some explain all that was seen; `since`: the first that none explained."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from busproof.adapters.hand_topics import TopicsHand
@@ -17,7 +17,7 @@ from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, changed
 from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
-from busproof.models.spec import plain
+from busproof.models.spec import Free, plain
 from busproof.models.topics import (
     BODY_CHARS_MAX,
     CLIENT_ID_CHARS_MAX,
@@ -83,7 +83,8 @@ EDGES = (
     *("not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
     *("upper case token", "blank around the name", "both id and name", "neither id nor name", "name too long"),
     *("closed topic", "closed by name", "allow_closed", "unknown topic", "cut id", "upper case id", "reuse", "new"),
-    *("no name", "closed is not reused", "close again", "retry", "retry with other content", "retry by another"),
+    *("a name that the bus made", "no name", "closed is not reused", "close again", "retry", "retry by another"),
+    "retry with other content",
     *("retry on another topic", "retry after close", "twice in an outbox", "look-alike metadata", "bad item last"),
     *("reply", "reply to another topic", "reply to nothing", "50 items", "51 items", "largest body", "body too large"),
     *("largest type", "type too long", "largest key", "key too long", "largest name", "outbox as text", "one object"),
@@ -311,8 +312,8 @@ class TopicsGenerator(Drawing):
     def _create(self, at: int) -> Step:
         params: dict[str, Any] = {}
         if self.r.random() < 0.9:
-            params["name"] = self.r.choice(self.topic_names)
-            newest = [one for one in self.model.topics if plain(one.name) == params["name"]]
+            params["name"] = self._name(self.topic_names)
+            newest = [one for one in self.model.topics if plain(one.name) == plain(params["name"])]
             if newest and newest[-1].status == "closed":
                 self._tag("closed is not reused")
         else:
@@ -325,6 +326,13 @@ class TopicsGenerator(Drawing):
             params["name"] = self._tag("topic name too long", self.r.choice(WIDE) * (TEXT_CHARS_MAX + 1))
         return self._step(at, "topic_create", params)
 
+    def _name(self, names: Sequence[str]) -> Any:
+        """One of these, or seldom one that the bus made for a topic without a name."""
+        made = [one.name for one in self.model.topics if isinstance(one.name, Free)]
+        if made and self.r.random() < 0.15:
+            return self._tag("a name that the bus made", self.r.choice(made))
+        return self.r.choice(names)
+
     def _ping(self, at: int) -> Step:
         return self._step(at, "ping", {})
 
@@ -334,7 +342,7 @@ class TopicsGenerator(Drawing):
         )
 
     def _resolve(self, at: int) -> Step:
-        params: dict[str, Any] = {"name": self.r.choice((*self.topic_names, "nosuch"))}
+        params: dict[str, Any] = {"name": self._name((*self.topic_names, "nosuch"))}
         if self.r.random() < 0.5:
             params["allow_closed"] = self._tag("allow_closed", self.r.random() < 0.8)
         return self._step(at, "topic_resolve", params)

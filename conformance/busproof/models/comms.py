@@ -114,6 +114,7 @@ class CommsModel(Model):
 
     SYSTEM = "comms"
     EXACT = ("comms.limit.19",)
+    WRITES, STORED = ("send_message",), ("comms.log.23",)
     EITHER = frozenset(f"comms.lease.23: {whose}" for whose in COMPLETED_UNCLAIMED)
     ISOLATED = ("comms.log.71",)
 

@@ -98,6 +98,7 @@ class RelayModel(Model):
     """One folder."""
 
     SYSTEM = "relay"
+    WRITES, STORED = ("scan",), ("relay.log.02",)
     EVERYTHING = frozenset(CONTRACTS["relay"].features) | frozenset(CONTRACTS["relay"].profiles["full"])
 
     def __init__(self, features: frozenset[str], limits: dict[str, int], dialects: dict[str, str]) -> None:

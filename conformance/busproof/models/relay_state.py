@@ -119,6 +119,7 @@ class Copy:
             "kind": "file",
             "data": Cited(self.data, ("relay.route.15", *why)),
             "inode": self.inode,
+            "links": Cited(1, ("relay.route.23",)),
         }
 
 

@@ -340,6 +340,10 @@ class Answer:
     )  # a code → the rows that a bus breaks if it refuses with it
     also: tuple[str, ...] = ()  # codes of refusals that are as true as `refused`
 
+    def said(self, method: str) -> str:
+        """The method, and the code of the refusal, if it is one."""
+        return method if self.refused is None else f"{method}:{self.refused}"
+
     def differs(self, seen: Any) -> Difference | None:
         """Compare the actual end with it: a reply, or a `Refusal`."""
         if self.refused is None and not isinstance(seen, Refusal):
@@ -418,6 +422,8 @@ class Model:
     ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # code → rows that it breaks on a good call
     ISOLATED: tuple[str, ...] = ()  # rows that promise calls at once the results of calls in turn
     EXACT: tuple[str, ...] = ()  # the row that says that a declared limit is exact
+    WRITES: tuple[str, ...] = ()  # methods after which the database is surely there
+    STORED: tuple[str, ...] = ()  # the row that says where it is
     KEEPS_SECRETS = ""  # prefix of the store's files that may hold them
     FOLLOWED: frozenset[str] = frozenset()  # not real choices: each breaks a MUST, but is followed
     EITHER: frozenset[str] = frozenset()  # choices that no answer tells completely: see `either`

@@ -160,6 +160,7 @@ class TimelineModel(Model):
 
     SYSTEM = "timeline"
     EXACT = ("timeline.log.45",)
+    WRITES, STORED = ("send",), ("timeline.log.32",)
     NOUNS = frozenset({"log", "cursor", "route", "retry", "export", "fork"})
     EVERYTHING = NOUNS | CONTRACT.features.keys()
 

@@ -207,6 +207,7 @@ class TopicsModel(Model):
     """One database, as all its servers see it."""
 
     SYSTEM = "topics"
+    WRITES, STORED = ("topic_create",), ("topics.log.17",)
     KEEPS_SECRETS = "agent_bus.sqlite"
     ALWAYS: ClassVar[Mapping[str, tuple[str, ...]]] = {"DB_BUSY": ("topics.log.70",)}
     FOLLOWED = frozenset({REFUSES})

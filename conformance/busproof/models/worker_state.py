@@ -83,6 +83,7 @@ class WorkerState(Values):
 
     SYSTEM = "worker"
     EXACT = ("worker.limit.18",)
+    WRITES, STORED = ("publish",), ("worker.log.29",)
     ISOLATED = ("worker.log.66",)
     NOUNS = frozenset({"log", "cursor", "route", "lease", "presence", "blob", "retry", "limit", "search", "export"})
     EVERYTHING = NOUNS | CONTRACT.features.keys() | {"name_bytes_max", "text_chars_max"}

@@ -10,6 +10,7 @@ from busproof.scenarios.comms.common import (
     claim,
     complete,
     database,
+    fail,
     receive,
     scenario,
     sees,
@@ -125,6 +126,21 @@ def waits(ctx: Ctx) -> None:
         "comms.route.18",
         len(there) == 1 and time.monotonic() - started < 6,
         "a reader waited though a message was there",
+    )
+
+
+@scenario("route.comes_back_while_one_waits", needs=("wait",))
+def comes_back_while_one_waits(ctx: Ctx) -> None:
+    """A message that failed is pending again after a second or so, and nobody writes anything by then."""
+    a, b = ctx.agent_in_real_time("a"), ctx.agent_in_real_time("b")
+    name = send(a, "b")
+    failed = fail(b, name)
+    began_s = time.monotonic()
+    got = receive(b, timeout_seconds=20)
+    took_s = time.monotonic() - began_s
+    good = failed and ids(got) == [name] and took_s < 15
+    ctx.expect(
+        "comms.route.47", good, f"it failed, somebody waited up to 20 s, and got {ids(got)} after {took_s:.1f} s"
     )
 
 
