@@ -239,7 +239,7 @@ class Holds:
         reached = self._places(two, once, serial, result, time)
         if two.peer.ends_a_wait:  # in its sleep, too
             self._places(two, [Place(0)], serial, result, time)
-        if two.peer.is_crossed or two.peer.ends_a_wait:
+        if two.peer.is_crossed or two.peer.ends_a_wait or two.peer.is_whole:
             return
         both = [Place(place.ordinal, peers) for place, ordinals in reached for peers in ordinals]
         self._places(two, _drawn(both, self._twice, seed), serial, result, time)

@@ -80,14 +80,18 @@ def _judged(system: str, *, is_on_nats: bool) -> dict[str, Any]:
     return {"by": None, "rows": [], "warned": sorted(warned)}
 
 
-def _played(system: str, *, is_on_nats: bool) -> Iterator[tuple[str, list[RowResult]]]:
+def items_of(system: str) -> list[str]:
+    """All that `check` plays on a bus alone, the short scripts first."""
     scripts = corpus.scripts(system)
     items = [f"{CORPUS}:{name}" for name in sorted(scripts, key=lambda name: len(scripts[name]))]
-    items += [name for name in item_names(system) if name != CORPUS]
+    return items + [name for name in item_names(system) if name != CORPUS]
+
+
+def _played(system: str, *, is_on_nats: bool) -> Iterator[tuple[str, list[RowResult]]]:
     with warm_for([system]) as warm:
         spec = ("nats:" if is_on_nats else "") + warm.spec(reference(system))
         with closing(Fleet([spec], system=system)) as fleet:
-            for item in items:
+            for item in items_of(system):
                 yield item, run_item(fleet, item, seed=SEED)
 
 

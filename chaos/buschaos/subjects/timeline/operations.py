@@ -87,6 +87,8 @@ OPERATIONS = (
     Operation("reply again", "log", "reply", lambda _: {"key": request("done"), "payload": {"a": 1}}),
     Operation("fetch", "cursor", "fetch", lambda _: {"filter": wanted("waiting")}),
     Operation("fetch, abandoned", "cursor", "fetch", lambda _: {"filter": wanted("abandoned")}, ("clock",)),
+    # Nothing is there for it: most buses write nothing then, but one that does must not write over what comes meanwhile.
+    Operation("fetch, in vain", "cursor", "fetch", lambda _: {"filter": wanted("late")}),
     Operation("ack", "cursor", "ack", lambda prepared: {"delivery": prepared.deliveries["done"]}),
     Operation("nak", "cursor", "nak", lambda prepared: {"delivery": prepared.deliveries["given"]}, ("nak",)),
     Operation(
@@ -146,6 +148,16 @@ PEERS = (
         lambda _: {"filter": wanted("abandoned")},
         ("fetch, abandoned",),
         needs=("clock",),
+    ),
+    PeerCall("a send of what it wants", "send", lambda _: {"key": request("late"), "payload": 1}, ("fetch, in vain",)),
+    PeerCall(
+        "a send of what it wants, a fetch of it, and another in vain",
+        "send",
+        lambda _: {"key": request("late"), "payload": 1},
+        ("fetch, in vain",),
+        then=("fetch", lambda _: {"filter": wanted("late")}),
+        later=(("fetch", lambda _: {"filter": wanted("late")}),),
+        is_whole=True,
     ),
     PeerCall(
         "a fetch after the time-out",

@@ -1,0 +1,178 @@
+"""`python conformance/measure/remember.py worker`: would `check` notice a process that remembers what it once read?
+
+Faults that nobody chose, one for each function of the reference that reads the database or the disk and returns
+something: asked again with the same arguments, it answers from memory, until its own process writes. A bus that
+caches so is right as long as it is alone. Each is judged as a stranger's bus would be, the short scripts first, until
+a MUST fails. A line for each goes to docs/mutation/remember-SYSTEM.jsonl; one that is there is not judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import importlib
+import json
+import runpy
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve()
+ROOT = HERE.parents[2]
+RESULTS = ROOT / "docs" / "mutation"
+READS = frozenset(
+    {
+        *("row", "rows", "dicts", "execute", "fetchone", "fetchall", "version", "integrity"),
+        *("stat", "lstat", "exists", "is_file", "is_dir", "scandir", "iterdir", "listdir", "read_bytes", "read_text"),
+    }
+)
+PEOPLE = ("cli", "web", "pages")  # folders of commands and pages, which `check` does not call
+SEED = 1
+
+
+def sites(group: str) -> Iterator[str]:
+    """MODULE:FUNCTION of every function of a folder of the reference that reads, and returns what it made of that."""
+    for path in sorted((ROOT / "reference" / "refbus" / group).rglob("*.py")):
+        if path.parent.name in PEOPLE:
+            continue
+        module = ".".join(path.relative_to(ROOT / "reference").with_suffix("").parts)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        owners = [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+        for prefix, body in [("", tree.body), *owners]:
+            functions = (one for one in body if isinstance(one, ast.FunctionDef) and _looks_something_up(one))
+            yield from (f"{module}:{prefix}{one.name}" for one in functions)
+
+
+def _looks_something_up(function: ast.FunctionDef) -> bool:
+    nodes = list(ast.walk(function))
+    called = {one.func.attr for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)}
+    returns = any(isinstance(one, ast.Return) and one.value is not None for one in nodes)
+    is_plain = not function.decorator_list and not function.name.startswith("__")
+    return bool(called & READS) and returns and is_plain and not any(isinstance(one, ast.Yield) for one in nodes)
+
+
+# -- the faulty bus
+
+
+def be_a_bus(program: str, site: str) -> None:
+    """Serve the reference, with one function that remembers."""
+    module, _, name = site.partition(":")
+    owner: Any = importlib.import_module(module)
+    *inside, name = name.split(".")
+    for one in inside:
+        owner = getattr(owner, one)
+    original, memory = getattr(owner, name), dict[str, Any]()
+    remembers = _remembering(original, memory)
+    setattr(owner, name, remembers)
+    for other in [one for key, one in sys.modules.items() if key.startswith("refbus.")]:
+        for key in [key for key, value in vars(other).items() if value is original]:
+            setattr(other, key, remembers)
+    _forget_at_own_writes(memory)
+    sys.argv = [program]
+    runpy.run_module(program, run_name="__main__", alter_sys=True)
+
+
+def _remembering(function: Callable[..., Any], memory: dict[str, Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def remembers(*args: Any, **named: Any) -> Any:
+        key = repr(
+            ([one for one in args if _is_value(one)], {key: one for key, one in named.items() if _is_value(one)})
+        )
+        if key not in memory:
+            memory[key] = function(*args, **named)
+        return memory[key]
+
+    return remembers
+
+
+def _is_value(one: object) -> bool:
+    """A word of the caller's, or a part of the bus, such as its store or a transaction?"""
+    return isinstance(one, str | bytes | int | float | bool | None | Path | tuple | list | dict | set | frozenset)
+
+
+def _forget_at_own_writes(memory: dict[str, Any]) -> None:
+    from refbus.kernel import db
+
+    def forgets(function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **named: Any) -> Any:
+            memory.clear()
+            try:
+                return function(*args, **named)
+            finally:
+                memory.clear()
+
+        return wrapped
+
+    begin, leave = db.Database._begin, db.Block.__exit__
+
+    def begins(self: Any, how: str) -> Any:
+        if "IMMEDIATE" in how:
+            memory.clear()
+        return begin(self, how)
+
+    def leaves(self: Any, *error: Any) -> None:
+        leave(self, *error)
+        if "IMMEDIATE" in self._begin:
+            memory.clear()
+
+    database: Any = db.Database
+    database._begin = begins
+    database.write = forgets(database.write)
+    database.__init__ = forgets(database.__init__)
+    db.Block.__exit__ = leaves  # type: ignore[method-assign]
+
+
+# -- the judge
+
+
+def main() -> int:
+    """Judge what was not judged yet."""
+    parser = argparse.ArgumentParser(description="Judge buses that remember what they once read.")
+    parser.add_argument("system")
+    parser.add_argument("group", nargs="?", help="kernel: the parts that all systems share")
+    parser.add_argument("--again", action="store_true", help="judge those that survived once more")
+    args = parser.parse_args()
+    name = args.system if args.group is None else f"{args.system}-{args.group}"
+    path = RESULTS / f"remember-{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    known = {told["site"]: told for told in map(json.loads, lines)}
+    for site in sites(args.group or args.system):
+        if site not in known or (args.again and known[site]["by"] is None):
+            known[site] = {"site": site} | _judged(args.system, site)
+            print(json.dumps(known[site]), flush=True)
+            path.write_text("".join(json.dumps(known[one]) + "\n" for one in sorted(known)), encoding="utf-8")
+    return 0
+
+
+def _judged(system: str, site: str) -> dict[str, Any]:
+    """The first item that fails a MUST, and its rows; else rows that warned."""
+    from blind import items_of
+
+    from busproof.fleet import Fleet, reference, warm_for
+    from busproof.runner import run_item
+
+    scheme, _, program = reference(system).partition(":")
+    argv = [sys.executable, str(HERE), "--bus", program.rpartition(" ")[2], site]
+    warned = set[str]()
+    with (
+        warm_for([system]) as warm,
+        closing(Fleet([warm.spec(f"{scheme}:{shlex.join(argv)}")], system=system)) as fleet,
+    ):
+        for item in items_of(system):
+            results = run_item(fleet, item, seed=SEED)
+            failed = sorted({one.requirement for one in results if one.outcome == "fail"})
+            warned |= {one.requirement for one in results if one.outcome == "warn"}
+            if failed:
+                return {"by": item, "rows": failed[:5], "warned": sorted(warned)}
+    return {"by": None, "rows": [], "warned": sorted(warned)}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--bus":
+        be_a_bus(*sys.argv[2:])
+    else:
+        sys.exit(main())
