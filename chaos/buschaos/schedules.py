@@ -30,6 +30,7 @@ from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.explore.command import is_broken, tell
 from busproof.explore.orders import Called, copy_of, parts_of
+from busproof.explore.recall import Recall
 from busproof.explore.script import Step, load, save
 from busproof.explore.search import Program, playing
 from busproof.explore.shrink import shrink
@@ -43,10 +44,9 @@ from busproof.words import one_line, reason, say
 PROGRAMS = 25  # of a run: some 75 to 140 calls are held
 LENGTH = 40
 HELD = 0.3  # of the calls
-RECALLED = 0.1  # are made again, word for word, when another's call has come between
+RECALLED = 0.1  # of the steps: between a call of another process that they change, and the same again
 OTHERS = (1, 1, 2, 3)
 CHOICE = 6  # of so many that one comes which writes, and has most in common with the call that is held
-CHOICE_OF_ONE_METHOD = 24  # enough that most often one of them is a call of the same method on the same thing
 FIRST_GUESS = 12  # places of a call that was not seen yet
 ORDERS_MAX = 120  # that may explain one schedule; each is played on a copy of the model
 SHRINK_S = 15.0
@@ -240,26 +240,27 @@ def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:
 
 
 def _drawn(generator: Generator, stage: Stage, methods: Methods, dice: random.Random) -> Iterator[Step]:
-    """The generator's steps; some of its calls are held, and some are made again when another has come between."""
+    """The generator's steps; some of its calls are held, some come between a call of another process and the same."""
 
-    def another(step: Step, count: int = CHOICE) -> Iterator[Step]:
-        drawn = [generator.draw(stage.model, stage.now_ms) for _ in range(count)]
+    def another(step: Step) -> Iterator[Step]:
+        drawn = [generator.draw(stage.model, stage.now_ms) for _ in range(CHOICE)]
         drawn = [one for one in drawn if _can_come(one) and one.params != step.params]
         other = max(drawn, key=lambda one: _interest(one, step, methods), default=None)
         elsewhere = sorted(stage.places - {step.at})
         if other is not None:
             yield replace(other, at=dice.choice(elsewhere)) if other.at == step.at and elsewhere else other
 
+    recall = Recall(stage, dice)
     yield from generator.start()
     for _ in range(LENGTH):
         step = generator.draw(stage.model, stage.now_ms)
-        luck = dice.random()
+        luck, place = dice.random(), len(stage.history)
         if step.do != "call" or step.at not in stage.places or luck > HELD + RECALLED:
             yield step
+            recall.note(step, place)
         elif luck > HELD:  # a process may remember a thing that another has changed by now
-            yield step
-            yield from another(step, CHOICE_OF_ONE_METHOD)
-            yield replace(step, name="", tags=())
+            around = recall.around(step)
+            yield from (step,) if around is None else (around, step, replace(around))
         else:
             place = 1 + int(dice.random() * (1 + methods.places.get(step.method, FIRST_GUESS)))
             others = [one for _ in range(dice.choice(OTHERS)) for one in another(step)]

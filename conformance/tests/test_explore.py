@@ -205,7 +205,7 @@ def test_a_choice_that_the_model_does_not_follow_is_told_and_the_search_goes_on(
 ) -> None:
     """It is no fault, and behind it may be one."""
     bus = f"exec:{sys.executable} {MUTANTS.parent / 'timeline/log/unknown_timelines_are_empty.py'}"
-    asked = ["--seed", "10", "--calls", "100", "--out", str(tmp_path)]  # of an unknown timeline, soon
+    asked = ["--seed", "10", "--calls", "1000", "--out", str(tmp_path)]  # of an unknown timeline, sooner or later
     assert main(["explore", "timeline", "--bus", bus, *asked]) == 0
     told = capsys.readouterr().out
     assert told.count("timeline.log.29 (RESOLVED)") == 1

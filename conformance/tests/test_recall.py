@@ -43,6 +43,20 @@ if __name__ == "__main__":
     serve({"worker": Remembers})
 """
 
+ELSEWHERE = """
+import os
+from refbus.driver import serve
+from refbus.worker import bus
+
+class Elsewhere(bus.WorkerBus):
+    def __init__(self, store, **options):
+        os.makedirs(store + "-data", exist_ok=True)
+        super().__init__(store + "-data", **options)
+
+if __name__ == "__main__":
+    serve({"worker": Elsewhere})
+"""
+
 
 @pytest.fixture
 def fleet(warm: Warm) -> Iterator[Fleet]:
@@ -78,6 +92,46 @@ def test_a_recall_that_was_played_is_counted_by_its_three_calls(fleet: Fleet) ->
     seen = play(fleet, SPECIFICATION, steps, is_measured=True).seen
     assert ("poll", "publish", "poll") in seen.recalls
     assert not any("liveness" in recall for recall in seen.recalls)
+
+
+def test_what_a_process_did_itself_in_between_is_no_recall(fleet: Fleet) -> None:
+    own = call(0, "publish", agent_id="ann", message={"type": "t", "to": "cleo"})
+    seen = play(fleet, SPECIFICATION, [*OPENED, POLLED, TOLD, own, POLLED], is_measured=True).seen
+    assert ("poll", "publish", "poll") not in seen.recalls
+
+
+def test_an_earlier_call_is_made_around_one_that_changes_its_answer(fleet: Fleet) -> None:
+    with Stage(fleet, SPECIFICATION) as stage:
+        recall = Recall(stage, random.Random(1))
+        for number, step in enumerate([*OPENED, POLLED]):
+            step.name = str(number)
+            place = len(stage.history)
+            stage.do(step)
+            recall.note(step, place)
+        around = recall.around(TOLD)
+        elsewhere = call(1, "publish", agent_id="ann", message={"type": "t", "to": "cleo"})
+        assert around is not None
+        assert (around.at, around.method) == (0, "poll")
+        assert recall.around(elsewhere) is None
+
+
+def test_an_argument_of_another_call_is_tried_where_it_changes_the_end(fleet: Fleet) -> None:
+    claims = [call(0, "try_claim_task", task_id=task, agent_id="ann") for task in ("a", "b")]
+    renews = call(0, "renew_claim", task_id="a", agent_id="ann")
+    refused = call(0, "renew_claim", task_id="n" * 201, agent_id="ann")
+    seen = play(fleet, SPECIFICATION, [OPENED[0], *claims, renews, refused], is_measured=True).seen
+    assert ("renew_claim", "but task_id", "renew_claim:INVALID_ARGUMENT") in seen.recalls
+
+
+def test_tables_in_another_folder_are_seen_though_all_else_works(tmp_path: Path) -> None:
+    bus = tmp_path / "elsewhere.py"
+    bus.write_text(ELSEWHERE, encoding="utf-8")
+    with closing(Fleet([f"exec:{shlex.join([sys.executable, str(bus)])}"], system="worker")) as fleet:
+        mismatch = play(fleet, SPECIFICATION, [*OPENED, TOLD, POLLED]).mismatch
+        nothing = play(fleet, SPECIFICATION, [*OPENED, POLLED]).mismatch
+    assert mismatch is not None
+    assert mismatch.rows == ("worker.log.29",)
+    assert nothing is None
 
 
 def test_a_process_that_remembers_an_answer_is_found(tmp_path: Path) -> None:

@@ -48,6 +48,38 @@ class Recall:
                 return replace(step, name="", tags=())
         return None
 
+    def around(self, step: Step) -> Step | None:
+        """An earlier call, by a process other than the step's, that ends in another way after the step than before it.
+
+        Made before and after it: in between its process does nothing, so all that it remembers is as it was.
+        """
+        others = sorted(self._stage.places - {step.at})
+        if step.do != "call" or not others or not self._asked:
+            return None
+        with contextlib.suppress(Unresolved):
+            params = resolve(step.params, self._stage.model.frees)
+            coming = Called("again", step.at, step.method, params, self._stage.now_ms)
+            before, after = copy_of(self._stage.model), copy_of(self._stage.model)
+            if self._answer(coming, after) is None:
+                return None
+            for asked in self._one_of_each(coming):
+                at = asked.at if asked.at in others else self._dice.choice(others)
+                called = replace(coming, at=at, method=asked.method, params=resolve(asked.params, after.frees))
+                # They may change the two copies: what comes of that is a hint, and the stage's model judges.
+                first, again = self._answer(called, before), self._answer(called, after)
+                if first and again and (first.refused, repr(first.value)) != (again.refused, repr(again.value)):
+                    return replace(asked, at=at, name="", tags=())
+        return None
+
+    def _one_of_each(self, coming: Called) -> list[Step]:
+        """An earlier call of each method, in any order; one that touches the same thing, if there is one."""
+        things, found = self._things(coming), dict[str, Step]()
+        for place, step in self._dice.sample(self._asked, len(self._asked)):
+            (before, *_), _ = self._stage.history[place]
+            if step.method not in found or things & self._things(before):
+                found[step.method] = step
+        return self._dice.sample(list(found.values()), len(found))
+
     def crossed(self) -> Step | None:
         """An earlier call with one argument of another call, if that would end in another way."""
         for place, step in self._dice.sample(self._asked, min(TRIED, len(self._asked))):
@@ -71,7 +103,7 @@ class Recall:
             answer = (model or copy_of(self._stage.model)).call(
                 "again", called.at, called.method, called.params, self._stage.now_ms
             )
-        except DoesNotApply:
+        except (DoesNotApply, TypeError):  # a number that the bus has not chosen yet cannot be compared
             return None
         return None if answer.least_s else answer
 
@@ -102,7 +134,8 @@ def recalls(stage: Stage) -> set[tuple[str, ...]]:
     """The recalls of a program that was played and measured.
 
     Each is a call, one of another process that changed the state meanwhile, and the same call by the same process
-    again: methods and outcomes. Either the answer became another one, or both touched the same thing.
+    again, which has changed nothing in between: methods and outcomes. Either the answer became another one, or both
+    touched the same thing.
     """
     found = set[tuple[str, ...]]()
     last = dict[tuple[int | str, str, str], int]()
@@ -118,6 +151,8 @@ def recalls(stage: Stage) -> set[tuple[str, ...]]:
                 differs = repr(before.seen) != repr(one.seen)
                 if other.at != one.at and (differs or _things(stage, one) & _things(stage, other)):
                     found.add((before.said, other.said, one.said))
+        if place in stage.changes:  # by its own call: what it remembers may be of that
+            last = {other: first for other, first in last.items() if other[0] != one.at}
         last[asked] = place
     return found
 

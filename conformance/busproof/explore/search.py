@@ -21,7 +21,8 @@ from busproof.fleet import Fleet
 
 LENGTH = 60
 # Of the steps: any earlier call; one that ends in another way by now; one that does with a word of another.
-AGAIN, RECALLED, CROSSED = 0.06, 0.12, 0.08
+AGAIN, RECALLED, CROSSED = 0.06, 0.06, 0.08
+AROUND = 0.25  # of the steps that the generator draws: between a call of another process, and the same again
 
 
 @dataclass
@@ -113,9 +114,11 @@ def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random)
         (draw,) = dice.choices(ways, (AGAIN, RECALLED, CROSSED, 1 - AGAIN - RECALLED - CROSSED))
         again = draw()
         step = generator.draw(stage.model, stage.now_ms) if again is None else again
-        place = len(stage.history)
-        yield step
-        recall.note(step, place)
+        other = recall.around(step) if dice.random() < AROUND else None
+        for one in (step,) if other is None else (other, step, replace(other)):
+            place = len(stage.history)
+            yield one
+            recall.note(one, place)
     yield from generator.end()
 
 

@@ -883,7 +883,7 @@ def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
     if any(len(one.payload) > LONG_CHARS for one in model.record):
         yield "a long payload"
     filter_ = called.params.get("filter")
-    if type(filter_) is dict and filter_.get("type") in VARIANTS:
+    if type(filter_) is dict and type(filter_.get("type")) is str and filter_["type"] in VARIANTS:
         count = len(filter_.keys() - {"type"})
         yield "all open" if not count else "none open" if count == len(dimensions(filter_["type"])) else "some open"
 

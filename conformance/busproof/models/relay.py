@@ -854,7 +854,7 @@ class RelayModel(Model):
 
     def deliver(self, source: str, name: str, data: bytes, kind: str, target: str) -> None:
         """A new file in an inbox, and a row of its own."""
-        self.row("relay.route.17", "relay.route.18", "relay.route.19", "relay.limit.08")
+        self.row("relay.route.17", "relay.route.18", "relay.route.19", "relay.route.23", "relay.limit.08")
         folder = self.folders[name]
         is_lost = bool(folder.blocked)
         copy = Copy(self.born(CopyName, "copy", folder.last_copy), data, self.born(Number, "inode"), source)

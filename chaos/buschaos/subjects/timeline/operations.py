@@ -87,7 +87,7 @@ OPERATIONS = (
     Operation("reply again", "log", "reply", lambda _: {"key": request("done"), "payload": {"a": 1}}),
     Operation("fetch", "cursor", "fetch", lambda _: {"filter": wanted("waiting")}),
     Operation("fetch, abandoned", "cursor", "fetch", lambda _: {"filter": wanted("abandoned")}, ("clock",)),
-    # Nothing is there for it: most buses write nothing then, but one that does must not write over what comes meanwhile.
+    # Nothing is there for it. Most buses write nothing then; one that does must not write over what comes meanwhile.
     Operation("fetch, in vain", "cursor", "fetch", lambda _: {"filter": wanted("late")}),
     Operation("ack", "cursor", "ack", lambda prepared: {"delivery": prepared.deliveries["done"]}),
     Operation("nak", "cursor", "nak", lambda prepared: {"delivery": prepared.deliveries["given"]}, ("nak",)),
