@@ -457,8 +457,6 @@ class Model:
         """The same, with a None wherever another call may come in between. The last is the answer."""
         self._rows, self._bounds, self._births, self.least_s = [], dict(self.ALWAYS), 0, 0.0
         self._step, self.at, self.now_ms = step, at, now_ms
-        if self.EXACT and is_long(params, self.limits):
-            self._bounds["INVALID_ARGUMENT"] = self.EXACT
         value = None
         try:
             function = getattr(self, method.replace(".", "_"))
@@ -479,7 +477,10 @@ class Model:
             also = (*refusal.also, *self.also_said({refusal.code, *refusal.also}))
             yield Answer(None, *said, bounds=self._bounds, also=also)
             return
-        yield Answer(value, None, tuple(dict.fromkeys(self._rows)), least_s=self.least_s, bounds=self._bounds)
+        rows = tuple(dict.fromkeys(self._rows))
+        if self.EXACT and is_long(params, self.limits):  # perhaps it was taken for too long
+            self._bounds.setdefault("INVALID_ARGUMENT", (*self.EXACT, *rows))
+        yield Answer(value, None, rows, least_s=self.least_s, bounds=self._bounds)
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters as the method takes them; refuses missing and unknown ones."""
