@@ -477,10 +477,10 @@ class Model:
             also = (*refusal.also, *self.also_said({refusal.code, *refusal.also}))
             yield Answer(None, *said, bounds=self._bounds, also=also)
             return
-        rows = tuple(dict.fromkeys(self._rows))
+        cited = tuple(dict.fromkeys(self._rows))
         if self.EXACT and is_long(params, self.limits):  # perhaps it was taken for too long
-            self._bounds.setdefault("INVALID_ARGUMENT", (*self.EXACT, *rows))
-        yield Answer(value, None, rows, least_s=self.least_s, bounds=self._bounds)
+            self._bounds.setdefault("INVALID_ARGUMENT", (*self.EXACT, *cited))
+        yield Answer(value, None, cited, least_s=self.least_s, bounds=self._bounds)
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Parameters as the method takes them; refuses missing and unknown ones."""
