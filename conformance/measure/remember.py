@@ -3,8 +3,8 @@
 Faults that nobody chose, one for each function of the reference that reads the database or the disk and returns
 something: asked again with the same arguments, it answers from memory, until its own process writes. A bus that
 caches so is right as long as it is alone. Each is judged as a stranger's bus would be, the short scripts first, until
-a MUST fails. A line for each goes to docs/mutation/remember-SYSTEM.jsonl; one that is there is not judged again. At the
-end docs/mutation/remember.md is written, of all results and of the reasons in remember.toml.
+a MUST fails. A function of a transaction that writes cannot be told from the right one: the write makes it forget. A
+line for each goes to docs/mutation/remember-SYSTEM.jsonl; one that is there is not judged again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import json
 import runpy
 import shlex
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -92,7 +91,7 @@ def _remembering(function: Callable[..., Any], memory: dict[str, Any]) -> Callab
 
 
 def _is_value(one: object) -> bool:
-    """A word of the caller's, or a part of the bus, such as its store or a transaction?"""
+    """Is it a value, and not a part of the bus, such as its store or a transaction?"""
     return isinstance(one, str | bytes | int | float | bool | None | Path | tuple | list | dict | set | frozenset)
 
 
@@ -147,38 +146,7 @@ def main() -> int:
             known[site] = {"site": site} | _judged(args.system, site)
             print(json.dumps(known[site]), flush=True)
             path.write_text("".join(json.dumps(known[one]) + "\n" for one in sorted(known)), encoding="utf-8")
-    (RESULTS / "remember.md").write_text(page(), encoding="utf-8")
     return 0
-
-
-def page() -> str:
-    """All results: figures, then each that was not found, with its reason."""
-    reasons = tomllib.loads((RESULTS / "remember.toml").read_text(encoding="utf-8"))
-    lines, left = [HEAD], list[str]()
-    for path in sorted(RESULTS.glob("remember-*.jsonl")):
-        judged = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        told = {one["site"].removeprefix("refbus."): one for one in judged}
-        caught = {name for name, one in told.items() if one["by"] is not None}
-        warned = {name for name, one in told.items() if one["warned"]} - caught
-        survived = sorted(told.keys() - caught - warned)
-        same = [name for name in survived if reasons.get(name, "").startswith("the same")]
-        system = path.stem.partition("-")[2]
-        counts = (len(told), len(caught), len(warned), len(same), len(survived) - len(same))
-        lines.append(f"| {system} | {' | '.join(map(str, counts))} |")
-        left += [f"| `{name}` | {reasons.get(name, 'not looked at yet')} |" for name in survived]
-    return "\n".join([*lines, "", "| not found | |", "|---|---|", *left]) + "\n"
-
-
-HEAD = """# Would `check` notice a process that remembers?
-
-Written by `python conformance/measure/remember.py SYSTEM`.
-
-Faults that nobody chose: one function of the reference that reads the database or the disk answers from memory when it
-is asked again with the same arguments, until its own process writes. A bus that caches so is right as long as it is
-alone. Functions of a transaction that writes cannot be told from the right ones: the write made them forget.
-
-| | functions | found by a MUST | only warned | the same to every caller | not found |
-|---|---|---|---|---|---|"""
 
 
 def _judged(system: str, site: str) -> dict[str, Any]:
@@ -205,7 +173,7 @@ def _judged(system: str, site: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--bus":
+    if sys.argv[1:2] == ["--bus"]:  # as _judged starts it
         be_a_bus(*sys.argv[2:])
     else:
         sys.exit(main())

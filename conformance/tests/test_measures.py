@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from busproof.catalogue import catalogue
+from busproof.explore import corpus
+from busproof.explore.search import play
+from busproof.explore.worker import SPECIFICATION
+from busproof.fleet import Fleet
 from busproof.matrix import page as matrix_page
 from busproof.mutant import mutants
 
@@ -15,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "conformance" / "measure"))
 
 import page  # noqa: E402
+import remember  # noqa: E402
 import valid  # noqa: E402
 
 SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")
@@ -52,3 +59,27 @@ def test_a_bus_that_chose_otherwise_than_the_reference_fails_no_must_where_it_is
         if not any(rows[row].level == "MUST" for row in line["named"]) and "fail" in line["killed_by"].values()
     }
     assert missed == set()
+
+
+DEAD_LETTERS, PURE = "refbus.worker.retry:Redelivery.dead_letters", "refbus.kernel.rules"
+LOOKS = corpus.scripts("worker", only=["each_look_around_each_change"])["each_look_around_each_change"]
+
+
+def test_functions_that_read_are_made_to_remember_and_no_others() -> None:
+    assert DEAD_LETTERS in set(remember.sites("worker"))
+    assert not [site for site in remember.sites("kernel") if site.startswith(PURE)]
+
+
+@pytest.mark.parametrize(
+    ("site", "is_found"),
+    [
+        (DEAD_LETTERS, True),
+        ("refbus.worker.presence:Presence.liveness", True),
+        ("refbus.worker.export:Export.holds", False),
+    ],
+)
+def test_a_process_that_only_looks_and_remembers_is_found(site: str, is_found: bool) -> None:
+    """One that never asks twice is not; and it is the memory that is found: a bus without one passes."""
+    argv = [sys.executable, remember.__file__, "--bus", "refbus.driver", site]
+    with closing(Fleet([f"exec:{shlex.join(argv)}"], system="worker")) as fleet:
+        assert (play(fleet, SPECIFICATION, LOOKS).mismatch is not None) == is_found

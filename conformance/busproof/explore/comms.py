@@ -1155,7 +1155,7 @@ def _conditions(model: CommsModel, called: Called) -> Iterator[str]:
     yield from (name for name in kept if getattr(model, name))
     if type(wanted) is str and any(plain(letter.message.id) == wanted for letter in model.letters):
         yield "has a letter"
-    for message in model.messages if type(wanted) is str and type(agent) in (str, type(None)) else ():
+    for message in model.messages if type(wanted) is str and isinstance(agent, str | None) else ():
         if plain(message.id) == wanted:
             yield from _of_message(message, agent, now_us)
     if type(agent) is str:

@@ -16,7 +16,7 @@ from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step, Unresolved,
 from busproof.explore.stage import Stage
 from busproof.models.spec import Answer, DoesNotApply, Model
 
-NEAREST = 3  # changes before a call
+NEAREST = 3  # changes between two calls that count as what came between
 TRIED = 6  # earlier calls that are tried on the model
 WAITED = (*MS_WAITED, *SECONDS_WAITED)
 ANYWHERE = ("store", "")  # the thing that all calls touch
@@ -73,10 +73,10 @@ class Recall:
 
     def _one_of_each(self, coming: Called) -> list[Step]:
         """An earlier call of each method, in any order; one that touches the same thing, if there is one."""
-        things, found = self._things(coming), dict[str, Step]()
+        things, found = _things(self._stage, coming), dict[str, Step]()
         for place, step in self._dice.sample(self._asked, len(self._asked)):
             (before, *_), _ = self._stage.history[place]
-            if step.method not in found or things & self._things(before):
+            if step.method not in found or things & _things(self._stage, before):
                 found[step.method] = step
         return self._dice.sample(list(found.values()), len(found))
 
@@ -118,23 +118,24 @@ class Recall:
             return False
         if answer.differs(before.seen):
             return True
-        things = self._things(before)
-        shares = any(things & self._things(one) for one in since)
+        things = _things(self._stage, before)
+        shares = any(things & _things(self._stage, one) for one in since)
         return shares and trial.fingerprint() != self._stage.model.fingerprint()
-
-    def _things(self, called: Called) -> set[tuple[str, str]]:
-        return _things(self._stage, called)
 
 
 def _things(stage: Stage, called: Called) -> set[tuple[str, str]]:
     return {*stage.specification.things(called.method, called.params)} - {ANYWHERE}
 
 
-def recalls(stage: Stage) -> set[tuple[str, ...]]:
-    """The recalls of a program that was played and measured.
+def reached(stage: Stage) -> set[tuple[str, ...]]:
+    """The recalls and the crossings of a program that was played and measured."""
+    return _recalls(stage) | _crossings(stage)
 
-    Each is a call, one of another process that changed the state meanwhile, and the same call by the same process
-    again, which has changed nothing in between: methods and outcomes. Either the answer became another one, or both
+
+def _recalls(stage: Stage) -> set[tuple[str, ...]]:
+    """A call, one of another process that changed the state meanwhile, and the same call by the same process again.
+
+    Its process has changed nothing in between. Methods and outcomes; either the answer became another one, or both
     touched the same thing.
     """
     found = set[tuple[str, ...]]()
@@ -157,7 +158,7 @@ def recalls(stage: Stage) -> set[tuple[str, ...]]:
     return found
 
 
-def crossings(stage: Stage) -> set[tuple[str, ...]]:
+def _crossings(stage: Stage) -> set[tuple[str, ...]]:
     """The pairs of calls of one process that differ in one argument and in their end: outcome, argument, outcome."""
     calls = [one for (one, *others), _ in stage.history if not others and one.at != "hand" and one.method != "open"]
     pairs = ((one, other) for one, other in itertools.combinations(calls, 2) if one.said != other.said)

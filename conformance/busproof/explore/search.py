@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.drawing import FOLDERS
-from busproof.explore.recall import Recall, crossings, recalls
+from busproof.explore.recall import Recall, reached
 from busproof.explore.script import Step
 from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
 from busproof.fleet import Fleet
@@ -55,7 +55,7 @@ def play(
                 break
         else:
             _went_well(program, stage.end)
-        program.seen.recalls = (recalls(stage) | crossings(stage)) if is_measured else set()
+        program.seen.recalls = reached(stage) if is_measured else set()
     return program
 
 
@@ -81,7 +81,7 @@ def invent(
     with Stage(fleet, specification, dialects, is_measured=is_measured) as stage:
         generator = specification.generator(random.Random(seed), stage.features)
         playing(program, stage, _drawn(generator, stage, length, random.Random(f"{AGAIN} {seed}")))
-        program.seen.recalls = (recalls(stage) | crossings(stage)) if is_measured else set()
+        program.seen.recalls = reached(stage) if is_measured else set()
     return program
 
 

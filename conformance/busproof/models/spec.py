@@ -23,7 +23,7 @@ Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 INT_MAX = 2**63 - 1
-NAME_BYTES_MAX, TEXT_CHARS_MAX, MANY = "name_bytes_max", "text_chars_max", 1 << 40
+NAME_BYTES_MAX, TEXT_CHARS_MAX = "name_bytes_max", "text_chars_max"
 CARRIED = ("payload", "content", "query")  # texts of another kind than names: their limits are others
 MEMBERS_SHOWN = 3  # missing or extra ones of a list
 ANY_CODE = ""  # a refusal whose code the catalogue leaves open
@@ -404,11 +404,9 @@ _OF_THE_CALL = frozenset(
 
 def is_long(params: Mapping[str, Any], limits: Mapping[str, int]) -> bool:
     """Is one of its names or other short texts so long that a bus may take it for too long? By the declared limits."""
-    if not limits.keys() & {NAME_BYTES_MAX, TEXT_CHARS_MAX}:
-        return False
     members = (params, *(one for one in params.values() if isinstance(one, dict)))
     texts = [one for two in members for key, one in two.items() if isinstance(one, str) and key not in CARRIED]
-    least_bytes, least_chars = (limits.get(name, MANY) // 2 for name in (NAME_BYTES_MAX, TEXT_CHARS_MAX))
+    least_bytes, least_chars = (limits.get(name, math.inf) / 2 for name in (NAME_BYTES_MAX, TEXT_CHARS_MAX))
     return any(len(text.encode("utf-8", "replace")) > least_bytes or len(text) > least_chars for text in texts)
 
 
