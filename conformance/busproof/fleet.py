@@ -38,8 +38,8 @@ def warm_for(systems: Iterable[str]) -> Warm:
     return Warm([*sorted(programs), *buses, *_LATE])
 
 
-class BudgetSpent(Exception):
-    """The time that the user gave the run is over: no session is opened any more."""
+class BudgetSpent(BaseException):
+    """The time that the user gave the run is over. No script takes it for an answer of the bus."""
 
 
 class Fleet:
@@ -52,7 +52,7 @@ class Fleet:
     def __init__(self, specs: list[str], *, system: str, household: Household | None = None) -> None:
         self._household = household or Household()
         self.specs, self.system = specs, system
-        self.ends_at: float | None = None  # Unix seconds; after it `door` raises BudgetSpent
+        self.ends_at: float | None = None  # Unix seconds
         self._idle: dict[str, list[Door]] = defaultdict(list)
         self._spec_of: dict[int, str] = {}
         self._lasts = contextlib.ExitStack()
@@ -75,13 +75,17 @@ class Fleet:
         clock = "manual" if manual else "wall"
         return first.model_copy(update={"nouns": nouns, "features": features, "limits": limits, "clock": clock})
 
+    def goes_on(self) -> None:
+        """Raises BudgetSpent if the run's time is over."""
+        if self.ends_at is not None and time.time() > self.ends_at:
+            raise BudgetSpent
+
     def door(self, agent_index: int, store: Path, options: dict[str, object], *, in_real_time: bool = False) -> Door:
         """A door opened on the store, warm if one is idle. Raises BudgetSpent, or the DoorError of its opening.
 
         In real time: the door of a process that was never told the time, and has no clock but the machine's.
         """
-        if self.ends_at is not None and time.time() > self.ends_at:
-            raise BudgetSpent
+        self.goes_on()
         spec = self.specs[agent_index % len(self.specs)]
         if in_real_time:
             spec = spec.removeprefix("faketime:")

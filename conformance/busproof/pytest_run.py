@@ -9,17 +9,15 @@ import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__, known
 from busproof.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
-from busproof.explore.corpus import cited
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
-from busproof.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, item_names, run_item
+from busproof.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm, started_by
@@ -110,16 +108,12 @@ class Run:
         if item != HISTORY:
             names |= {row.noun for row in rows}
         if item == CORPUS:
-            names |= self._cited
+            names |= cited(self.system)
         return bool(names & set(self.only))
-
-    @cached_property
-    def _cited(self) -> set[str]:
-        return cited(SYSTEMS[self.system].model)
 
     def _asked_for(self, item: str, results: list[RowResult]) -> list[RowResult]:
         """If the corpus is played for rows that were asked for by their ids, only these rows."""
-        if item.partition(":")[0] != CORPUS or not set(self.only) & self._cited or CORPUS in self.only:
+        if item.partition(":")[0] != CORPUS or not set(self.only) & cited(self.system) or CORPUS in self.only:
             return results
         return [result for result in results if result.requirement in self.only]
 
@@ -206,7 +200,7 @@ class Run:
                     corpus.add(found[0])
                 results += found
                 continue
-            results += [
+            lost = [
                 RowResult(
                     requirement=row.id,
                     outcome="could-not-run",
@@ -214,8 +208,9 @@ class Run:
                     fleet=label,
                     why=f"{item} did not come to an end",
                 )
-                for row in rows_of(self.system, item)
+                for row in decided_by(self.system, item)
             ]
+            results += self._asked_for(item, lost)
         return _joined(results), corpus
 
     def _hello(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ An item is a scenario, the recorded workload with its history checks, the search
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import re
 import shlex
@@ -51,6 +52,7 @@ CHOSEN = {"token_not_rising"}  # kinds of witnesses of RESOLVED choices: a row o
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 PLAYS_OF_LUCK, LUCK_S = 12, 6.0  # of a race that is not forced: two in three show a wide window, each time anew
 NOT_REACHED = "no script of the corpus reached it"
+BUDGET_SPENT = "the time of --budget was over before it was decided"
 
 
 class RowResult(BaseModel):
@@ -87,8 +89,21 @@ def run_item(
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
     except BudgetSpent:
-        why = "the time of --budget was over before it was decided"
-        return [_result(row, "could-not-run", why, fleet=label) for row in rows_of(fleet.system, item)]
+        return [_result(row, "could-not-run", BUDGET_SPENT, fleet=label) for row in decided_by(fleet.system, item)]
+
+
+def decided_by(system: str, item: str) -> list[Requirement]:
+    """The rows that stay open until an item is played to its end: the corpus may break all that the model names."""
+    rows = {row.id: row for row in rows_of(system, item)}
+    if item.partition(":")[0] == CORPUS:
+        rows |= {row.id: row for row in catalogue(system).values() if row.item and row.id in cited(system)}
+    return list(rows.values())
+
+
+@functools.cache
+def cited(system: str) -> set[str]:
+    """The rows that branches of the model name."""
+    return corpus.cited(SYSTEMS[system].model)
 
 
 def _run(fleet: Fleet, item: str, profile: str, seed: int | None) -> list[RowResult]:
@@ -149,8 +164,6 @@ def _played(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> tuple[
         with stage(fleet, run=scenario.name, options=scenario.options, alone=scenario.alone) as ctx:
             try:
                 scenario.play(ctx)
-            except BudgetSpent:
-                raise
             except Exception as error:
                 ended = _what_ended_it(error)
             return _decide(rows, ctx, ended), ctx.is_by_luck
@@ -299,8 +312,12 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
         _result(rows[name], _broken(rows[name]), one.why, cause=one.cause, steps=one.steps)
         for name, one in broken.items()
     ]
-    results += [_result(row, "pass") for row in held]
-    results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
+    if found.is_cut:
+        left = [row for row in decided_by(fleet.system, CORPUS) if row.id not in broken]
+        results += [_not_judged(fleet, row, CORPUS) or _result(row, "could-not-run", BUDGET_SPENT) for row in left]
+    else:
+        results += [_result(row, "pass") for row in held]
+        results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
     told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}
     return [result.model_copy(update={**told, "not_played": found.not_played}) for result in results]
 

@@ -20,8 +20,17 @@ GATE: ContextVar[Callable[[Door], object] | None] = ContextVar("GATE", default=N
 class Session:
     """Calls go out under this agent's name and are recorded at send and at receive."""
 
-    def __init__(self, door: Door, recorder: Recorder, *, process: int, agent: str) -> None:
+    def __init__(
+        self,
+        door: Door,
+        recorder: Recorder,
+        *,
+        process: int,
+        agent: str,
+        goes_on: Callable[[], None] = lambda: None,  # raises where no call is to follow
+    ) -> None:
         self.door, self.recorder, self.process, self.agent = door, recorder, process, agent
+        self._goes_on = goes_on
         self.now_ms: int | None = None
         self.retired = False
         self._contract = CONTRACTS[recorder.system]
@@ -30,6 +39,7 @@ class Session:
         """Call and record. The caller's name is this agent's if the method takes one and none is given."""
         for name in self._contract.callers_of(method):
             params.setdefault(name, self.agent)
+        self._goes_on()
         self._record("invoke", method, params)
         if (gate := GATE.get()) is not None:
             GATE.set(None)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -56,6 +57,7 @@ class Ctx:
         self.findings: list[Finding] = []
         self.is_by_luck = False  # a race in it was not forced: another play may show what this one did not
         self._options = options
+        self._thread = threading.get_ident()
         self.opened_with: dict[int, dict[str, Any]] = {}  # process → options of its open
         self._sessions: list[Session] = []
         self._blamed: list[int] = []
@@ -77,9 +79,14 @@ class Ctx:
         number = next(self._numbers)
         self.opened_with[number] = {**self._options, **options}
         door = self.fleet.door(number, self.store, self.opened_with[number], in_real_time=in_real_time)
-        session = Session(door, self.recorder, process=number, agent=name)
+        session = Session(door, self.recorder, process=number, agent=name, goes_on=self._goes_on)
         self._sessions.append(session)
         return session
+
+    def _goes_on(self) -> None:
+        """The end of the user's time is the end of the script; another thread's call is left alone."""
+        if threading.get_ident() == self._thread:
+            self.fleet.goes_on()
 
     @property
     def newest(self) -> Session:

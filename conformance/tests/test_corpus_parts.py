@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import CORPUS, EXPLORE
+from busproof.catalogue import CORPUS, EXPLORE, HISTORY
 from busproof.explore import corpus
-from busproof.fleet import Fleet, reference
+from busproof.fleet import BudgetSpent, Fleet, reference
 from busproof.mutant import mutants
 from busproof.pytest_run import PARTS, _joined
 from busproof.report import terminal
 from busproof.report.lines import Report
 from busproof.runner import (
+    BUDGET_SPENT,
     NOT_REACHED,
     RETOLD_PROGRAMS,
     VALUE_PROGRAMS,
@@ -101,6 +102,24 @@ def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> No
     assert _joined(unplayed) == unplayed
     by_scenario = [result("pass", check="log.publish"), result("could-not-run", NOT_REACHED)]
     assert _joined(by_scenario) == by_scenario
+
+
+@pytest.mark.parametrize("item", [f"{CORPUS}:1of3", "log.idempotent_publish", HISTORY])
+def test_a_budget_that_ends_in_the_middle_of_an_item_ends_it(
+    item: str, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was good until then is no pass: the rest of it was not seen. And nothing more is sent."""
+    asked = itertools.count()
+
+    def spent(fleet: Fleet) -> None:
+        if next(asked) >= 4:
+            raise BudgetSpent
+
+    with contextlib.closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
+        monkeypatch.setattr(Fleet, "goes_on", spent)
+        results = run_item(fleet, item, seed=1)
+    assert {(one.outcome, one.why) for one in results} == {("could-not-run", BUDGET_SPENT)}
+    assert next(asked) == 5
 
 
 def test_the_parts_of_the_search_play_what_the_whole_plays(monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:

@@ -25,7 +25,7 @@ from busproof.catalogue import catalogue
 from busproof.explore.script import Step, load, to_line
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Form, Mismatch, Specification
-from busproof.fleet import Fleet
+from busproof.fleet import BudgetSpent, Fleet
 from busproof.models.spec import Model
 from busproof.words import one_line
 
@@ -57,6 +57,7 @@ class Replay:
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
     not_played: int = 0  # scripts, as enough had broken
+    is_cut: bool = False  # the user's time was over
 
 
 def replay(
@@ -71,10 +72,14 @@ def replay(
     unexplained: set[Form] = set()
     in_vain = 0
     for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
-        program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
-        program = certain(fleet, specification, program, found.dialects)
-        if program.mismatch is not None and found.learnt:
-            program = _revised(fleet, specification, program, steps, found)
+        try:
+            program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+            program = certain(fleet, specification, program, found.dialects)
+            if program.mismatch is not None and found.learnt:
+                program = _revised(fleet, specification, program, steps, found)
+        except BudgetSpent:
+            found.is_cut = True
+            break
         found.learnt |= dict.fromkeys(program.learnt, (name, program))
         found.calls += program.seen.calls
         found.left_out += program.seen.left_out

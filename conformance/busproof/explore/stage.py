@@ -237,6 +237,7 @@ class Stage:
 
     def do(self, step: Step) -> None:
         """Play one step; leave it out if the bus lacks a thing (a method, so late a time) or a value was never born."""
+        self.fleet.goes_on()
         try:
             getattr(self, f"_do_{step.do}")(step)
         except Unresolved:

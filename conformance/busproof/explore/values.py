@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step, call
 from busproof.explore.search import Program, playing
 from busproof.explore.stage import Specification, Stage
-from busproof.fleet import Fleet
+from busproof.fleet import BudgetSpent, Fleet
 from busproof.models.spec import Free
 from busproof.protocol import CONTRACTS
 
@@ -94,7 +94,7 @@ def _played(
             raise Enough
         try:
             program = _program(fleet, specification, data)
-        except Exception as error:  # the kit's own, or the end of the user's budget
+        except (Exception, BudgetSpent) as error:  # one of the kit's own, too
             raise Enough from error
         played.append(program)
         if shrink_s is not None and program.mismatch is not None:

@@ -63,6 +63,7 @@ def _play(workload: Workload, fleet: Fleet, plan: Plan, seed: int, store: Path, 
             sessions.append(Session(fleet.door(number, store, {}), recorder, process=number, agent=agent))
         now_ms = T0_MS
         for phase, parts in enumerate(plan):
+            fleet.goes_on()
             if fleet.hello.clock == "manual":
                 for session in sessions:
                     session.set_clock(now_ms)
