@@ -29,6 +29,7 @@ from pydantic import BaseModel
 from busproof.adapters.base import DoorError, Lost, Malformed, Refused
 from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict, Witness
+from busproof.checks.facts import NO_DUMP
 from busproof.explore import corpus, retold
 from busproof.explore.script import Step
 from busproof.explore.search import Program, search
@@ -65,6 +66,7 @@ class RowResult(BaseModel):
     why: str = ""
     cause: str = ""  # what rows of one fault have in common, if that is less than `why`
     steps: int = 0  # of the script of the corpus that shows it
+    held: int = 0  # in how many scripts of the corpus it held
     events: list[dict[str, Any]] = []
     script: list[dict[str, Any]] = []
     left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
@@ -307,9 +309,9 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     found = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
     rows = catalogue(fleet.system)
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
-    held = [rows[name] for name in sorted(found.rows - broken.keys()) if name in rows and rows[name].item]
+    held = [rows[name] for name in sorted(found.rows.keys() - broken.keys()) if name in rows and rows[name].item]
     results = [
-        _result(rows[name], _broken(rows[name]), one.why, cause=one.cause, steps=one.steps)
+        _result(rows[name], _broken(rows[name]), one.why, cause=one.cause, steps=one.steps, held=one.held)
         for name, one in broken.items()
     ]
     if found.is_cut:
@@ -317,7 +319,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
         results += [_not_judged(fleet, row, CORPUS) or _result(row, "could-not-run", BUDGET_SPENT) for row in left]
     else:
         results += [_result(row, "pass") for row in held]
-        results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows | broken.keys()]
+        results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows.keys() | broken.keys()]
     told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}
     return [result.model_copy(update={**told, "not_played": found.not_played}) for result in results]
 
@@ -355,10 +357,20 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
     verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(lines)}
     events = [line for line in lines if isinstance(line, Event)]
     told = [one for row in rows for one in _from_verdict(row, verdicts[row.check or ""], events)]
+    if refused := _refused_dump(events):
+        told = [one.model_copy(update={"why": one.why.replace(NO_DUMP, refused)}) for one in told]
     if broke := _broke(events):
         shaky = {"outcome": "inconclusive", "why": broke}
         return [one.model_copy(update=shaky) if one.outcome in ("pass", "inconclusive") else one for one in told]
     return told
+
+
+def _refused_dump(events: list[Event]) -> str:
+    """The bus's answer to the last dump, if it did not give one."""
+    last = next((event for event in reversed(events) if event.op == "dump" and event.type != "invoke"), None)
+    if last is None or last.type == "ok":
+        return ""
+    return f"{NO_DUMP}: dump was answered {last.code}, {last.value!s:.300}"
 
 
 def _broke(events: list[Event]) -> str:

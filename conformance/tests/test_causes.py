@@ -10,7 +10,7 @@ from busproof.explore.stage import Mismatch
 from busproof.fleet import Fleet
 from busproof.models.spec import Refusal, differs
 from busproof.mutant import mutants
-from busproof.report.causes import causes, others
+from busproof.report.causes import causes, chosen, held_elsewhere, others
 from busproof.runner import run_item
 from busproof.warm import Warm
 
@@ -38,6 +38,25 @@ def test_of_scripts_that_show_one_cause_the_shortest_is_shown() -> None:
         for name, steps in (("a", 57), ("b", 7), ("c", 30))
     ]
     assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["b", "c", "a"]]
+
+
+def test_a_row_that_held_in_other_scripts_is_looked_at_last() -> None:
+    """The more often a sentence held, the less likely it is that the fault is in it."""
+    rows = [
+        {"requirement": name, "outcome": "fail", "fleet": "bus", "why": name, "cause": "one", "steps": 3, "held": held}
+        for name, held in (("a", 57), ("b", 0), ("c", 2), ("d", 0))
+    ]
+    (cause,) = causes(rows)
+    assert [row["requirement"] for row in cause] == ["b", "d", "c", "a"]
+    assert others(cause) == ["d", "c"] and held_elsewhere(cause) == ["a"]
+    (all_held,) = causes([row for row in rows if row["held"]])
+    assert others(all_held) == [] and held_elsewhere(all_held) == ["a"]
+
+
+def test_a_choice_beside_a_broken_must_is_not_told_as_one() -> None:
+    told = [("a", "fail", "x", "bus"), ("b", "warn", "x", "bus"), ("c", "warn", "", "bus"), ("d", "warn", "", "mixed")]
+    rows = [dict(zip(("requirement", "outcome", "cause", "fleet"), row, strict=True)) for row in told]
+    assert [row["requirement"] for row in chosen(rows)] == ["c"]
 
 
 def mismatch(method: str, expected: Any, seen: Any) -> Mismatch:

@@ -22,7 +22,10 @@ from busproof.systems import SYSTEMS
 
 def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
     """An item's rows, as a worker leaves them."""
-    told = [{"requirement": row, "outcome": outcome, "why": "it\x1b[2J was\nso"} for row, outcome in rows]
+    told = [
+        {"requirement": row, "outcome": outcome, "why": "it\x1b[2J was\nso", "fleet": name.partition("-")[0]}
+        for row, outcome in rows
+    ]
     (folder / f"{name}.json").write_text(json.dumps(told))
 
 

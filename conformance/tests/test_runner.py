@@ -264,3 +264,27 @@ def test_a_history_in_which_the_bus_breaks_by_itself_passes_no_row(tmp_path: Pat
         results = run_item(fleet, "history")
     assert {result.outcome for result in results} <= {"inconclusive", "not-applicable"}
     assert any("answers were INTERNAL, though nothing struck; the first to release_claim" in one.why for one in results)
+
+
+REFUSES_THE_DUMP = """
+from refbus.driver import serve
+from refbus.kernel.errors import InvalidArgument
+from refbus.worker.bus import WorkerBus
+
+
+class Refuses(WorkerBus):
+    def dump(self):
+        raise InvalidArgument("more than I can tell")
+
+
+serve({"worker": Refuses})
+"""
+
+
+def test_a_dump_that_is_refused_is_quoted_where_a_row_needs_it(tmp_path: Path) -> None:
+    bus = tmp_path / "bus.py"
+    bus.write_text(REFUSES_THE_DUMP)
+    with closing(Fleet([f"exec:{sys.executable} {bus}"], system="worker")) as fleet:
+        results = run_item(fleet, "history")
+    told = [one.why for one in results if one.outcome == "inconclusive"]
+    assert told and all("no final dump: dump was answered INVALID_ARGUMENT, " in why for why in told)

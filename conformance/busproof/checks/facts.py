@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+NO_DUMP = "the history has no final dump"
+
 
 class Fact(msgspec.Struct, gc=False):
     """One row. A struct of msgspec, because a history has millions of them."""
@@ -214,7 +216,7 @@ class About(Fact):
     @property
     def no_dump(self) -> str:
         """Why a check that needs the final state has no answer."""
-        return "" if self.dump_at is not None else "the history has no final dump"
+        return "" if self.dump_at is not None else NO_DUMP
 
 
 # stream → the fact whose rows it holds; in this order in Parquet folders, frames and `Facts`

@@ -53,7 +53,7 @@ class Replay:
     broken: dict[str, Program] = field(default_factory=dict)  # script → the program that ended in a mismatch
     dialects: dict[str, str] = field(default_factory=dict)
     learnt: dict[str, tuple[str, Program]] = field(default_factory=dict)  # a choice → the script that taught it
-    rows: set[str] = field(default_factory=set)  # reached, and held
+    rows: Counter[str] = field(default_factory=Counter)  # reached, and held: in how many scripts
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
     not_played: int = 0  # scripts, as enough had broken
@@ -83,7 +83,7 @@ def replay(
         found.learnt |= dict.fromkeys(program.learnt, (name, program))
         found.calls += program.seen.calls
         found.left_out += program.seen.left_out
-        found.rows |= program.seen.rows
+        found.rows.update(program.seen.rows)
         if program.mismatch is not None:
             found.broken[name] = program
             in_vain = in_vain + 1 if told.issuperset(program.mismatch.rows) else 0
@@ -151,6 +151,7 @@ class Broken:
     why: str
     cause: str = ""  # the difference without its values
     steps: int = 0  # of the script
+    held: int = 0  # in how many scripts the row held, before or without the difference
 
 
 def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
@@ -170,7 +171,7 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
         for row in mismatch.rows:
             if row in rows and row not in broken:
                 why = _seen_again(system, script, program, mismatch, bus)
-                broken[row] = Broken(why, mismatch.cause, len(program.steps))
+                broken[row] = Broken(why, mismatch.cause, len(program.steps), found.rows[row])
     return broken
 
 

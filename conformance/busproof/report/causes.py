@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+OFTEN = 3  # times as many scripts
 _SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
 
 
 def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The rows that did not hold, those of one cause together: the same evidence, or the same difference elsewhere.
 
-    Of scripts that show one cause the shortest is the first.
+    First comes the row that held in the fewest scripts of the corpus, and of its scripts the shortest: a sentence that
+    holds elsewhere is broken less likely than one that never does.
     A row that already shows on the bus alone is not told again for the mixed fleet.
     """
     alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
@@ -20,7 +22,7 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
         if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
             found.setdefault((row["outcome"], row.get("cause") or row["why"]), []).append(row)
-    return [sorted(cause, key=lambda row: row.get("steps", 0)) for cause in found.values()]
+    return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in found.values()]
 
 
 def script_of(row: dict[str, Any]) -> str | None:
@@ -32,8 +34,24 @@ def script_of(row: dict[str, Any]) -> str | None:
 def others(cause: list[dict[str, Any]]) -> list[str]:
     """The rows that are told under the first one's evidence; with its script where one has its own."""
     first, *rest = cause
+    last = held_elsewhere(cause)
     told: dict[str, str | None] = {}
     for row in rest:
-        if row["requirement"] != first["requirement"]:
+        if row["requirement"] not in (first["requirement"], *last):
             told.setdefault(row["requirement"], script_of(row))
     return [f"{name} (script {one})" if one and one != script_of(first) else name for name, one in told.items()]
+
+
+def held_elsewhere(cause: list[dict[str, Any]]) -> list[str]:
+    """The rows of a cause that held in many more scripts of the corpus than the first: look at them last."""
+    first, *rest = cause
+    many = OFTEN * max(first.get("held", 0), 1)
+    return sorted({row["requirement"] for row in rest if row.get("held", 0) > many} - {first["requirement"]})
+
+
+def chosen(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that warn on the bus alone, but for those of a difference that breaks a MUST: that is no choice."""
+    faults = {row["cause"] for row in rows if row["outcome"] == "fail" and row.get("cause")}
+    return [
+        row for row in rows if row["outcome"] == "warn" and row["fleet"] == "bus" and row.get("cause", "") not in faults
+    ]

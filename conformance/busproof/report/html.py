@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from busproof.catalogue import catalogue
-from busproof.report.causes import causes, others
+from busproof.report.causes import causes, held_elsewhere, others
 from busproof.report.lines import Report
 from busproof.report.swimlane import picture
 from busproof.report.terminal import not_asked, replay_command
@@ -29,7 +29,10 @@ def write(report: Report, path: Path) -> None:
         not_asked=not_asked(report.header),
         verdict=report.verdict,
         matrix=_matrix(rows),
-        causes=[{"first": _shown(report)(cause[0]), "others": others(cause)} for cause in by_cause],
+        causes=[
+            {"first": _shown(report)(cause[0]), "others": others(cause), "last": held_elsewhere(cause)}
+            for cause in by_cause
+        ],
         rows=_by_row(rows),
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )

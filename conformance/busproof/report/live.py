@@ -3,7 +3,7 @@
 The time left is not told: items take a second or a minute, and estimates misled.
 
 The view reads the files that the run leaves in OUT/parts, so it needs no channel to pytest. At a terminal it is one
-line that moves, below each row that broke; in a pipe it tells only the rows that broke, and its progress once a minute.
+line that moves, below each cause that broke rows; in a pipe it tells only these, and its progress once a minute.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
+from busproof.report.causes import causes
 from busproof.words import one_line
 
 DECIDED = ("fail", "warn", "pass")  # the worst first; another item may decide a row that one could not
@@ -55,8 +56,7 @@ class Live:
             if path.name not in self._seen and (rows := _rows(path)) is not None:
                 self._seen.add(path.name)
                 self._last = time.monotonic()
-                for row in rows:
-                    self._count(row)
+                self._take(rows)
         now = time.monotonic()
         if self._status is not None:
             from rich.markup import escape
@@ -74,15 +74,22 @@ class Live:
         waits = ", waiting for long items" if left and now - self._last > LONG_S else ""
         return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(now - self._began)}{waits}"
 
-    def _count(self, row: dict[str, Any]) -> None:
-        name, outcome = row["requirement"], row["outcome"]
-        before = self._rows.get(name, DECIDED[-1])
-        if outcome not in DECIDED:
+    def _take(self, rows: list[dict[str, Any]]) -> None:
+        """Count them, and tell each cause by its first row, if any of its rows is new."""
+        for cause in causes(rows):
+            new = {row["requirement"] for row in cause if self._rows.get(row["requirement"]) != "fail"}
+            if cause[0]["outcome"] == "fail" and new:
+                self._tell(cause[0], len({row["requirement"] for row in cause}) - 1)
+        for row in rows:
+            if row["outcome"] in DECIDED:
+                before = self._rows.get(row["requirement"], DECIDED[-1])
+                self._rows[row["requirement"]] = min(row["outcome"], before, key=DECIDED.index)
+
+    def _tell(self, row: dict[str, Any], others: int) -> None:
+        if self._quiet:
             return
-        self._rows[name] = min(outcome, before, key=DECIDED.index)
-        if outcome != "fail" or before == "fail" or self._quiet:
-            return
-        text = one_line(f"fail {name}: {' '.join(row['why'].split())}")
+        with_it = f" and {others} more" if others else ""
+        text = one_line(f"fail {row['requirement']}{with_it}: {' '.join(row['why'].split())}")
         text = text if len(text) <= 160 else text[:159] + "…"
         if self._status is not None:
             from rich.text import Text

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from busproof.catalogue import CORPUS, catalogue
 from busproof.protocol import CONTRACTS
-from busproof.report.causes import causes, others, script_of
+from busproof.report.causes import causes, chosen, held_elsewhere, others, script_of
 from busproof.report.lines import Report
 from busproof.words import one_line, printable
 
@@ -50,7 +50,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
         for cause in causes(report.rows):
             lines += _broken(cause[0], header, paint)
             lines += _same_cause(cause)
-    warnings = [row for row in report.rows if row["outcome"] == "warn" and row["fleet"] == "bus"]
+    warnings = chosen(report.rows)
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         for row in warnings:
@@ -86,11 +86,17 @@ def _part(header: dict[str, Any]) -> str:
 
 
 def _same_cause(cause: list[dict[str, Any]]) -> list[str]:
-    ids = others(cause)
+    same, last = others(cause), held_elsewhere(cause)
+    lines = _ids(f"the same of {len(same)} more:", same)
+    lines += _ids(f"{len(last)} more are of the same calls, but held in many other scripts (look at them last):", last)
+    return [*lines, ""] if lines else []
+
+
+def _ids(says: str, ids: list[str]) -> list[str]:
     if not ids:
         return []
     told = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
-    return [f"     the same of {len(ids)} more:", *(f"       {line}" for line in textwrap.wrap(told, WIDTH)), ""]
+    return [f"     {says}", *(f"       {line}" for line in textwrap.wrap(told, WIDTH))]
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
