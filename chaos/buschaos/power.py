@@ -72,7 +72,8 @@ class _Look(NamedTuple):
 
 
 class PowerLoss:
-    """Records sessions on a fleet's first bus, and checks their cuts. `deaths`: the number of places per operation."""
+    """Records sessions on a fleet's first bus, and checks their cuts. `deaths`: the number of places per operation;
+    `parts`: so many runs share the usual number of images."""
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class PowerLoss:
         options: dict[str, Any] | None = None,
         operations: tuple[Operation, ...] | None = None,
         images: int | None = None,
+        parts: int = 1,
         deaths: int | None = None,
         seed: int = 0,
         resumes: bool = False,
@@ -105,7 +107,7 @@ class PowerLoss:
             and op.first is None
         ]
         slow = self._subject.is_slow_to_start
-        self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES)
+        self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES) // parts
         self._places = deaths if deaths is not None else DEATHS_OF_SLOW_STARTERS if slow else DEATHS
         self._limit, self._tell = limit or Time(), tell
         self._sessions = Sessions(out / "power.jsonl", self._what(), resumes=resumes)

@@ -362,12 +362,30 @@ def kill_points(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         _points(act, settings, time, kills=True, errors=())
 
 
+FULL = {"synchronous": "FULL"}  # what the feature `synchronous` promises with it is the level power-loss
+
+
 def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
-    """The cuts of one recorded session, judged at the level that is declared."""
+    """The cuts of one recorded session, judged at the level that is declared, and of another at the level of FULL."""
     act.could_not_run = _why_no_points(fleet)
     if act.could_not_run is not None:
         return
     act.progress.say("power loss: recording a session, then checking what its power cuts leave")
+    is_asked_for = settings.durability is not None or settings.options
+    if is_asked_for or "synchronous" not in fleet.hello.features or fleet.hello.durability == "power-loss":
+        _cuts(act, settings, fleet, time)
+        return
+    (settings.out / "full").mkdir(exist_ok=True)
+    both = (settings, replace(settings, durability="power-loss", options=FULL, out=settings.out / "full"))
+    for number, one in enumerate(both):
+        _cuts(act, one, fleet, time.part(len(both) - number), parts=len(both))
+
+
+def _with(settings: Settings) -> str:
+    return "".join(f", {name} = {value}" for name, value in settings.options.items())
+
+
+def _cuts(act: Act, settings: Settings, fleet: Fleet, time: Time, parts: int = 1) -> None:
     result = PowerLoss(
         fleet,
         settings.out,
@@ -375,6 +393,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         options=settings.options,
         operations=settings.operations,
         images=settings.power or None,
+        parts=parts,
         deaths=settings.deaths,
         seed=settings.seed,
         resumes=settings.resumes,
@@ -395,7 +414,7 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     lost = sum(count for calls, count in result.lost.items() if calls)
     most = max(result.lost, default=0)
     act.notes.append(
-        f"declared {result.durability}: {lost} of {result.checked} images lack acknowledged calls, {most} at most; "
+        f"judged at {result.durability}{_with(settings)}: {lost} of {result.checked} images lack acknowledged calls, {most} at most; "
         f"{(result.checked - result.earlier) / max(result.seconds, 0.001):.0f} images a second; by model: "
         + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
     )

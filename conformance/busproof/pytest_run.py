@@ -17,6 +17,7 @@ from busproof.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
 from busproof.fleet import Fleet, reference, warm_for
 from busproof.protocol import CONTRACTS
 from busproof.report import badge, html, junit, lines
+from busproof.report.causes import settled
 from busproof.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
 from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
@@ -163,6 +164,7 @@ class Run:
         hello = self._hello()
         entries = known.load(Path(self.known_file)) if self.known_file else []
         results += self._demanded_but_undeclared(hello)
+        results = _settled(results)
         failed = {result.requirement for result in results if result.outcome == "fail"}
         decided = {r.requirement for r in results if r.outcome in ("pass", "warn", "fail")}
         header = {
@@ -235,6 +237,11 @@ class Run:
             for row in catalogue(self.system).values()
             if row.noun in missing and row.level == "MUST"
         ]
+
+
+def _settled(results: list[RowResult]) -> list[RowResult]:
+    """The results; a row that fails only in the differences of others is blocked by one of them."""
+    return [RowResult.model_validate(row) for row in settled([result.model_dump() for result in results])]
 
 
 def _joined(results: list[RowResult]) -> list[RowResult]:

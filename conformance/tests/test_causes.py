@@ -10,7 +10,7 @@ from busproof.explore.stage import Mismatch
 from busproof.fleet import Fleet
 from busproof.models.spec import Refusal, differs
 from busproof.mutant import mutants
-from busproof.report.causes import causes, chosen, held_elsewhere, others
+from busproof.report.causes import causes, chosen, held_elsewhere, others, settled
 from busproof.runner import run_item
 from busproof.warm import Warm
 
@@ -51,6 +51,18 @@ def test_a_row_that_held_in_other_scripts_is_looked_at_last() -> None:
     assert others(cause) == ["d", "c"] and held_elsewhere(cause) == ["a"]
     (all_held,) = causes([row for row in rows if row["held"]])
     assert others(all_held) == [] and held_elsewhere(all_held) == ["a"]
+
+
+def test_a_row_that_fails_only_in_differences_of_others_is_blocked_by_one() -> None:
+    """Not one that also fails where nothing else is more likely, nor the first itself."""
+    told = [("a", "x", 9), ("b", "x", 1), ("c", "x", 3), ("d", "x", 9), ("d", "y", 9)]
+    rows = [
+        {"requirement": name, "outcome": "fail", "fleet": "bus", "why": name, "cause": cause, "held": held}
+        for name, cause, held in told
+    ]
+    outcomes = [(row["requirement"], row["outcome"]) for row in settled(rows)]
+    assert outcomes == [("a", "inconclusive"), ("b", "fail"), ("c", "fail"), ("d", "fail"), ("d", "fail")]
+    assert settled(rows)[0]["why"].startswith("blocked by b: ")
 
 
 def test_a_choice_beside_a_broken_must_is_not_told_as_one() -> None:

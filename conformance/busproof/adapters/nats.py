@@ -31,14 +31,18 @@ read -r _ && is_told=1
 kill -9 $!; wait $!
 [ -n "$is_told" ] || rm -rf "$folder"
 """
-OF_A_FILE = ("sqlite",)  # features that a bus has only on its file
+OF_A_FILE = ("sqlite", "synchronous")  # features that a bus has only on its file
 
 
 class NatsServer:
-    """One server with JetStream. Its streams stay in its folder until it is closed, even if it is killed before."""
+    """One server with JetStream. Its streams stay in its folder until it is closed, even if it is killed before.
 
-    def __init__(self) -> None:
+    `config`: what its operator configures, as text.
+    """
+
+    def __init__(self, config: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-"))
+        (self.folder / "server.conf").write_text(config, encoding="utf-8")
         self._port = -1  # any free one; a restart takes the same
         atexit.register(self.close)
         self._start()
@@ -82,6 +86,7 @@ class NatsServer:
             old.unlink()
         command = [_binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self._port)]
         command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log")]
+        command += ["-c", str(self.folder / "server.conf")]
         self._keeper = subprocess.Popen(
             ["sh", "-c", _KEEPER, "busproof-nats", str(self.folder), *command],
             stdin=subprocess.PIPE,

@@ -89,6 +89,7 @@ STRANGE_TEXTS = (
         "7",
         "[ 1 ,2]",
         "not json",
+        "[1] 2",
         '{"a":"\u00e9clair \U0001f600"}',
         " null ",
         "1e5",
@@ -397,7 +398,7 @@ class WorkerGenerator(Drawing):
             "from_agent": [*self.agents, "x", ""],
             "to_agent": [*self.agents, None, ""],
             "type": ["task_done", "T", ""],
-            "payload": ['{"a": "alpha"}', "7", "not json", None, "", "null", "0", "false"],
+            "payload": ['{"a": "alpha"}', "7", "not json", '{"a": 1}{"b"', None, "", "null", "0", "false"],
             "payload_ref": [*sorted(self.model.blobs)[:9], "../bus.db"],
         }
         value = self.r.choice([other for other in of_column.get(column, ["c9", None, "", "0"]) if other != now])

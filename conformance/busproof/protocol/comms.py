@@ -21,6 +21,7 @@ COMMS_FEATURES = {
     "breaker": "the circuit breaker, driven by a script of events",
     "audit": ".claude/audit-trail.jsonl tells every change",
     "dump": "the whole state of the store; without it, or `sqlite`, `chaos` cannot judge what a fault left",
+    "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "sqlite": ".claude/communications/messages.db has the seed's tables to the letter",
 }
 
@@ -387,6 +388,7 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_comms:CommsParticipant",
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
+    options={"synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power"},
     limits={
         "payload_bytes_max": "JSON text of a payload as `json.dumps` writes it; one more is PAYLOAD_TOO_LARGE",
         "name_bytes_max": "names of agents, tasks and artifacts; a channel is another text",

@@ -22,6 +22,7 @@ RELAY_FEATURES = {
     "dump": "tells its ledger",
     "backup": "copies its ledger while it runs, and puts a copy back",
     "metrics": "tells its metrics in the text form of Prometheus",
+    "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "sqlite": "ledger.db is an SQLite database with the seed's tables",
     "spawn": "starts and ends processes of agents",
 }
@@ -178,6 +179,7 @@ CONTRACT = Contract(
     tables=RELAY_TABLES,
     reference="refbus.driver",
     options={
+        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
         "settle_ms": "a file younger than this may still be written, and waits",
         "malformed_ms": "a file that cannot be read is a failure once it is older",
         "orphan_ms": "a file in .pending that is older is deleted",

@@ -23,6 +23,7 @@ TIMELINE_FEATURES = {
     "replay": "a submission is replayed from the record, with no agent or service running",
     "verify": "the chain of the record is recomputed and held against what is stored",
     "dump": "the whole state of the store; without it, or `sqlite`, `chaos` cannot judge what a fault left",
+    "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "sqlite": "timeline.db has the reference's tables, which any participant may join",
     "nats": "options backend `nats` and nats_url: the same bus on a JetStream, by the seed's subjects",
 }
@@ -460,6 +461,7 @@ CONTRACT = Contract(
     types=(InvokeKey, CompleteKey, RequestKey, ResponseKey, DelegateKey, DelegateReplyKey, ForkKey),
     options={
         "ack_wait_ms": "a fetched message is another's after this long without ack or nak; 1 or more, 30 s unless told",
+        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
         "backend": "feature nats: `nats`, and nats_url says where the server is",
         "nats_url": "of the JetStream server",
     },

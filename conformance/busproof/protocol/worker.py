@@ -25,6 +25,7 @@ WORKER_FEATURES = {
     "states": "the worker state machine (W15)",
     "migration": "an older schema_version is migrated, a newer one refused with SCHEMA_MISMATCH",
     "dump": "the whole state of the store; without it, or `sqlite`, `chaos` sees only what readers are shown",
+    "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "sqlite": "the store folder holds bus.db with the seed's tables to the letter",
 }
 
@@ -412,7 +413,7 @@ CONTRACT = Contract(
         "deliveries_max": "feature dead_letter: handed out so often without an ack, and a message is set aside",
         "signing_key": "feature signing: the key of the HMAC that goes with each message",
         "lease_ms": "how long a claim lasts, instead of 60 s; a bus need not know it",
-        "synchronous": "SQLite's PRAGMA of that name; a bus need not know it",
+        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
     },
     limits={
         "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",

@@ -31,6 +31,35 @@ def script_of(row: dict[str, Any]) -> str | None:
     return script[1] if script else None
 
 
+def blocked(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The rows that fail only in differences whose first row held in far fewer scripts, and that first row.
+
+    A difference names every sentence that its calls are about. One that held in many other scripts is decided once the
+    first one holds.
+    """
+    by, suspects = dict[str, str](), set[str]()
+    for cause in causes(rows):
+        if cause[0]["outcome"] == "fail":
+            last = held_elsewhere(cause)
+            by |= dict.fromkeys(last, cause[0]["requirement"])
+            suspects |= {row["requirement"] for row in cause} - set(last)
+    return {name: first for name, first in by.items() if name not in suspects}
+
+
+def settled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows; a failure that is blocked says by which other."""
+    by = blocked(rows)
+    return [
+        _told_blocked(row, by[row["requirement"]]) if row["outcome"] == "fail" and row["requirement"] in by else row
+        for row in rows
+    ]
+
+
+def _told_blocked(row: dict[str, Any], first: str) -> dict[str, Any]:
+    why = f"blocked by {first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
+    return {**row, "outcome": "inconclusive", "why": why}
+
+
 def others(cause: list[dict[str, Any]]) -> list[str]:
     """The rows that are told under the first one's evidence; with its script where one has its own."""
     first, *rest = cause

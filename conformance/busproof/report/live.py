@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
-from busproof.report.causes import causes
+from busproof.report.causes import causes, held_elsewhere, settled
 from busproof.words import one_line
 
 DECIDED = ("fail", "warn", "pass")  # the worst first; another item may decide a row that one could not
@@ -34,6 +34,7 @@ class Live:
         self._began = self._told = time.monotonic()
         self._seen: set[str] = set()
         self._last = self._began  # when an item came
+        self._all: list[dict[str, Any]] = []
         self._rows: dict[str, str] = {}  # how each row stands
         self._status: Any = None
 
@@ -77,10 +78,12 @@ class Live:
     def _take(self, rows: list[dict[str, Any]]) -> None:
         """Count them, and tell each cause by its first row, if any of its rows is new."""
         for cause in causes(rows):
-            new = {row["requirement"] for row in cause if self._rows.get(row["requirement"]) != "fail"}
-            if cause[0]["outcome"] == "fail" and new:
-                self._tell(cause[0], len({row["requirement"] for row in cause}) - 1)
-        for row in rows:
+            names = {row["requirement"] for row in cause} - set(held_elsewhere(cause))
+            if cause[0]["outcome"] == "fail" and any(self._rows.get(name) != "fail" for name in names):
+                self._tell(cause[0], len(names) - 1)
+        self._all += rows
+        self._rows = {}
+        for row in settled(self._all):
             if row["outcome"] in DECIDED:
                 before = self._rows.get(row["requirement"], DECIDED[-1])
                 self._rows[row["requirement"]] = min(row["outcome"], before, key=DECIDED.index)

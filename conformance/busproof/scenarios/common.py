@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,40 @@ PATIENT_S = 4.0  # a call that gives up later has waited as the seeds say, five 
 def ids(messages: list[Row]) -> list[str]:
     """Their ids, in order."""
     return [message["id"] for message in messages]
+
+
+Joined = Callable[[], AbstractContextManager[sqlite3.Connection]]
+_PARTS = """
+SELECT type, name FROM sqlite_schema AS part WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+AND (type = 'index' OR type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' AND NOT EXISTS (
+  SELECT 1 FROM sqlite_schema AS of WHERE of.sql LIKE 'CREATE VIRTUAL%' AND part.name GLOB of.name || '_*'
+)) ORDER BY type, name
+"""
+
+
+def changed_by_opening(database: Joined, opens: Callable[[], object]) -> list[str]:
+    """The rows that opening changes, adds or takes away in a file that lacks an index, or a table without rows.
+
+    A file of an older version, or of another program that needs less, is brought up to date so.
+    """
+    changed = []
+    with database() as db:
+        parts = [(kind, name) for kind, name in db.execute(_PARTS) if kind == "index" or not _rows_of(db, name)]
+    for kind, name in parts:
+        with database() as db:
+            db.execute(f'DROP {kind} "{name}"')
+            tables = [one for sort, one in db.execute(_PARTS) if sort == "table"]
+            before = {table: _rows_of(db, table) for table in tables}
+        opens()
+        with database() as db:
+            after = {table: _rows_of(db, table) for table in before}
+        different = [f"{before[one]} of {one} became {after[one]}" for one in before if before[one] != after[one]]
+        changed += [f"without {kind} {name}: {what:.300}" for what in different]
+    return changed
+
+
+def _rows_of(db: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in db.execute(f'SELECT * FROM "{table}"')]
 
 
 def definite(refusal: Refused | None, *codes: str) -> bool:

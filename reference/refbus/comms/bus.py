@@ -44,6 +44,7 @@ class CommsBus(Face):
         "breaker",
         "audit",
         "dump",
+        "synchronous",
         "sqlite",
     )
     DURABILITY = "process-crash"

@@ -42,7 +42,7 @@ class RelayBus(Face):
     SYSTEM = "relay"
     OPTIONS = ("synchronous", *config.OPTIONS)
     NOUNS = ("log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "export")
-    FEATURES = ("scan", "audit", "dump", "backup", "metrics", "sqlite", "spawn")
+    FEATURES = ("scan", "audit", "dump", "synchronous", "backup", "metrics", "sqlite", "spawn")
     DURABILITY = "process-crash"
     LIMITS = {"message_bytes_max": config.Config.message_bytes_max}  # noqa: RUF012
 

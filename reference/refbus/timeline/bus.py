@@ -33,7 +33,7 @@ class TimelineBus(Face):
     NOUNS = ("log", "cursor", "route", "retry", "export", "fork")
     # JetStream only where its client is installed.
     _NATS = ("nats",) if find_spec("nats") else ()
-    FEATURES = ("calls", "nak", "groups", "replay", "verify", "dump", "sqlite", *_NATS)
+    FEATURES = ("calls", "nak", "groups", "replay", "verify", "dump", "synchronous", "sqlite", *_NATS)
     DURABILITY = "process-crash"
     LIMITS = {  # noqa: RUF012
         "payload_bytes_max": PAYLOAD_BYTES_MAX,

@@ -60,6 +60,7 @@ class WorkerBus(Face):
         "states",
         "migration",
         "dump",
+        "synchronous",
         "sqlite",
     )
     DURABILITY = "process-crash"  # the promise of the default, synchronous = NORMAL (W12)

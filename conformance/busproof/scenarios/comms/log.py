@@ -9,10 +9,11 @@ import time
 import uuid
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import Row, definite, ids, remove, said
+from busproof.scenarios.common import Row, changed_by_opening, definite, ids, remove, said
 from busproof.scenarios.comms.common import (
     claim,
     complete,
@@ -217,6 +218,11 @@ def open_again(ctx: Ctx) -> None:
     ctx.expect(
         "comms.log.27", sees(first, name) and sees(second, name), "a message was gone after others opened the project"
     )
+    if ctx.has("sqlite"):
+        changed = changed_by_opening(partial(database, ctx), lambda: sees(ctx.agent("late"), name))
+        ctx.expect(
+            "comms.log.27", not changed, f"opening a file that lacks a part changed others: {'; '.join(changed)}"
+        )
 
 
 @scenario("log.waits_for_a_lock", needs=("sqlite",))

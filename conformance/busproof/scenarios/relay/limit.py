@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import socket
 from datetime import UTC, datetime
@@ -80,7 +81,7 @@ SECRET = "1700000000000000000-0000aaaa.msg"  # a message outside, older than any
 SECRET_TEXT = "TO: ann\n\nsecret"
 HASH = "ab" + "0" * 62
 # Folders that an agent, or another program with its rights, may replace by something else.
-IN_AN_AGENT = ("outbox", "outbox/.pending", "inbox")
+OF_AN_AGENT = {"home": "", "outbox": "outbox", "pending": "outbox/.pending", "inbox": "inbox"}
 
 
 @scenario("limit.links")
@@ -98,8 +99,8 @@ def links(ctx: Ctx) -> None:
         (ctx.store / "attachments" / HASH[:2]).symlink_to(outside)
         (ctx.store / "archive" / f"{date_of(ctx)}").mkdir(exist_ok=True)
         (ctx.store / "archive" / f"{date_of(ctx)}" / "bob").symlink_to(outside)
-        for when in ("first", "later"):
-            write(ctx, agents, "ann", f"TO: {when}-inbox\n\ninto a link")
+        for when, what in itertools.product(("first", "later"), ("inbox", "home")):
+            write(ctx, agents, "ann", f"TO: {when}-{what}\n\ninto a link")
         write(ctx, agents, "bob", "TO: nowhere at all\n\nto be archived in a link")
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{HASH}\n\nwith a link")
         right = hashlib.sha256(SECRET_TEXT.encode()).hexdigest()
@@ -126,9 +127,9 @@ def links(ctx: Ctx) -> None:
 def _misnamed(bus: Session) -> list[Row]:
     """The audit records that tell of one of the links, but not as a link."""
     links = {
-        f"agents/{name}/{place}"
+        f"agents/{name}/{place}".rstrip("/")
         for when in ("first", "later")
-        for name, place in zip(_agents(when), IN_AN_AGENT, strict=True)
+        for name, place in zip(_agents(when), OF_AN_AGENT.values(), strict=True)
     }
     records = bus.call("audit")["records"]
     return [one for one in records if one["path"] in links and one["event"] != "symlink"]
@@ -150,23 +151,27 @@ def date_of(ctx: Ctx) -> str:
 
 
 def _agents(when: str) -> list[str]:
-    return [f"{when}-{place.rpartition('/')[2].lstrip('.')}" for place in IN_AN_AGENT]
+    return [f"{when}-{what}" for what in OF_AN_AGENT]
 
 
 def _links(ctx: Ctx, when: str, target: Path) -> None:
     """Put a link in the place of each folder, of a different agent for each."""
-    for name, place in zip(_agents(when), IN_AN_AGENT, strict=True):
+    for name, place in zip(_agents(when), OF_AN_AGENT.values(), strict=True):
         folder = ctx.store / "agents" / name / place
         if folder.exists():
             folder.rename(ctx.store.parent / f"was-{name}")
-        folder.symlink_to(target)
+        folder.symlink_to(target if place else target / "home")
 
 
 def _outside(ctx: Ctx) -> Path:
-    """A folder with a file for every bus that follows a link: a message, an attachment, an old half file."""
+    """A folder with a file for every bus that follows a link: a message, an attachment, an old half file; in `home`
+    likewise for one that opens a whole path and guards its last part alone."""
     outside = ctx.store.parent / "outside"
-    (outside / ".pending").mkdir(parents=True)
-    for path in (outside / SECRET, outside / ".pending" / SECRET, outside / HASH, outside / "1-0000aaab.msg.tmp"):
+    folders = [outside / ".pending", *(outside / "home" / place for place in ("outbox/.pending", "inbox"))]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    files = (outside / HASH, outside / "1-0000aaab.msg.tmp", *(folder / SECRET for folder in (outside, *folders)))
+    for path in (*files, outside / "home" / "outbox" / SECRET):
         path.write_text(SECRET_TEXT)
         os.utime(path, (1, 1))
     return outside

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.adapters.nats import CONFIG_NAME
+from busproof.adapters.nats import CONFIG_NAME, NatsServer
 from busproof.scenarios.common import Row, Sized, definite, raced, said, untrue_limits, untrue_timeout
 from busproof.scenarios.timeline.common import (
     ANY_INVOKE,
@@ -101,6 +105,48 @@ def refused_is_not_recorded(ctx: Ctx) -> None:
     now = [(one["payload"], one["status"]) for one in log(writer)]
     why = f"of a config.toml that names no queue, {'; '.join(faults)}; the record: {now!s:.300}"
     ctx.expect("timeline.log.25", not faults and now == told, why)
+
+
+@scenario("log.credentials", needs=("nats",))
+def with_credentials(ctx: Ctx) -> None:
+    """A server that lets nobody in without credentials, and a config.toml that names a file of them, as in the seed."""
+    try:
+        from busproof.adapters.nats_creds import credentials  # with it nkeys, which no other scenario needs
+    except ImportError as error:
+        raise DoorError(f"{error}: pip install '.[nats]' in busproof's folder") from error
+    made, told = credentials(), dict[str, str]()
+    with closing(NatsServer(made.server)) as server:
+        file = server.folder / "user.creds"
+        file.write_text(made.user)
+        file.chmod(0o600)
+        paths = {"no file": "", "its path": str(file), "its path from ~": f"~/{os.path.relpath(file, Path.home())}"}
+        for number, (how, path) in enumerate(paths.items()):
+            told[how] = _told_over(ctx, server, ctx.store.parent / f"store{number}", path)
+    refused, *sent = told.values()
+    ok = refused.startswith("refused") and sent == ["'hello'", "'hello'"]
+    ctx.expect("timeline.log.39", ok, f"open, send and fetch, by the way in which nats_creds names the file: {told}")
+
+
+def _told_over(ctx: Ctx, server: NatsServer, store: Path, creds: str) -> str:
+    """The payload that came of a message over a server, or what was refused."""
+    store.mkdir()
+    server.put_under(store)
+    with (store / CONFIG_NAME).open("a") as config:
+        config.write(f"nats_creds = {json.dumps(creds)}\n" if creds else "")
+    one = ctx.agent_in_real_time("one")
+    one.call("close")
+    refusal = one.refusal("open", store=str(store), options={})
+    try:
+        if refusal is not None:
+            return f"refused, {said(refusal)}"
+        send(one, invoke() | {"submission": store.name}, "hello")  # of its own: the stream is one
+        came = fetch(one, ANY_INVOKE | {"submission": store.name})
+        return repr(came and came["payload"])
+    except DoorError as error:
+        return str(error)
+    finally:
+        if not one.retired:
+            ctx.crash(one)  # its server ends before it could close
 
 
 def _faults_of_bad_queues(ctx: Ctx) -> list[str]:

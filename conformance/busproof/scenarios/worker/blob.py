@@ -123,6 +123,29 @@ def files(ctx: Ctx) -> None:
     ctx.expect("worker.blob.08", not torn, f"files that are not the whole content of a ref: {torn}")
 
 
+# Such as a reader may take for JSON: cut short, a value and more behind it, what only another language writes.
+NOT_JSON_TEXTS = (
+    *("{not json", '{"a": 1}{"b"', '{"a": 1} x', "1 2", '"a" "b"', "[1, 2", "[1,]", '{"a": 1,}', '{"a" 1}'),
+    *(
+        "",
+        " ",
+        "tru",
+        "None",
+        "'a'",
+        "01",
+        "+1",
+        ".5",
+        "1.",
+        "0x10",
+        '"a\tb"',
+        '"\\x41"',
+        "// 1\n1",
+        "\ufeff1",
+        "NaN 1",
+    ),
+)
+
+
 def damaged(ctx: Ctx, damage: Any) -> dict[str, dict[str, Any]]:
     """Three messages, the middle one's blob damaged; the rows that a poll then delivers, by id."""
     a = ctx.agent("a")
@@ -175,9 +198,12 @@ def decode_failed(ctx: Ctx) -> None:
     """A payload column that is not JSON marks its own message."""
     a = ctx.agent("a")
     publish(a, id="before", payload=1)
-    stranger_publishes(ctx, "hurt", payload="{not json")
+    for number, text in enumerate(NOT_JSON_TEXTS):
+        stranger_publishes(ctx, f"hurt {number}", payload=text)
     publish(a, id="after", payload=2)
-    marked(ctx, "worker.blob.10", {row["id"]: row for row in poll(a)}, "decode_failed")
+    rows = {row["id"]: row for row in poll(a)}
+    for number in range(len(NOT_JSON_TEXTS)):
+        marked(ctx, "worker.blob.10", rows | {"hurt": rows.get(f"hurt {number}", {})}, "decode_failed")
 
 
 @scenario("blob.ref_as_path", needs=("sqlite",))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Malformed, Refused
+from busproof.scenarios.common import changed_by_opening
 from busproof.scenarios.gone import Calls, lost, offered
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.worker.common import (
@@ -396,6 +397,14 @@ def older_schema(ctx: Ctx) -> None:
         version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     good = kept == ["old"] and claimed and version is not None and version[0] == "1"
     ctx.expect("worker.log.41", good, f"after opening it the old messages are {kept}, claim {claimed}, {version}")
+    publish(a, id="new", payload=1)
+    if ctx.has("export"):
+        a.call("export_to_jsonl")
+    changed = changed_by_opening(partial(database, ctx), lambda: ids(poll(ctx.agent("late"))))
+    told = f"opening a file that lacks a part changed others: {'; '.join(changed)}"
+    if any(" of export_state became " in one for one in changed):  # the row of another item (decision 0033)
+        ctx.expect("worker.export.06", False, told)
+    ctx.expect("worker.log.41", not changed, told)
 
 
 _PHASE_0 = """

@@ -6,7 +6,7 @@ from refbus.driver import serve
 from refbus.relay.bus import RelayBus
 
 KILLED_BY = ("relay.log.65",)
-CHAOS = {"power": 60, "durability": "power-loss", "options": {"synchronous": "FULL"}}
+CHAOS = {"power": 60}
 
 
 class Mutant(RelayBus):
