@@ -414,7 +414,8 @@ def _cuts(act: Act, settings: Settings, fleet: Fleet, time: Time, parts: int = 1
     lost = sum(count for calls, count in result.lost.items() if calls)
     most = max(result.lost, default=0)
     act.notes.append(
-        f"judged at {result.durability}{_with(settings)}: {lost} of {result.checked} images lack acknowledged calls, {most} at most; "
+        f"judged at {result.durability}{_with(settings)}: {lost} of {result.checked} images lack acknowledged calls, "
+        f"{most} at most; "
         f"{(result.checked - result.earlier) / max(result.seconds, 0.001):.0f} images a second; by model: "
         + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
     )
