@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from buschaos.limits import Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Kill, Verdict, watched_child
 from buschaos.operations import Prepared
@@ -46,6 +47,7 @@ WHILE_IT_WAITS = -1  # an ordinal
 REQUEST = 1_000_000  # the id of the sync, chosen ahead: the server may be at a point before `begin` returns
 PAUSE_S = 0.05
 HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
+BY_THE_CLOCK_S = 0.25
 GIVING_BACK_S = 1.0
 ENDING_S = 30.0
 LATER_MAX = 24  # a server asks for a lock some ten times in a transaction
@@ -78,6 +80,7 @@ class CaseResult:
 
     case: Case
     points: int = 0
+    left_out: int = 0  # points, as the time was over
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
 
@@ -96,8 +99,8 @@ class Played:
 class GoneCallers:
     """Plays cases on a fleet's first bus."""
 
-    def __init__(self, fleet: Fleet, out: Path, cases: tuple[Case, ...] = CASES) -> None:
-        self._fleet, self._out, self._cases = fleet, out, cases
+    def __init__(self, fleet: Fleet, out: Path, cases: tuple[Case, ...] = CASES, limit: Time | None = None) -> None:
+        self._fleet, self._out, self._cases, self._limit = fleet, out, cases, limit or Time()
         self._subject = SUBJECTS[fleet.system]
 
     def run(self) -> Iterator[CaseResult]:
@@ -106,10 +109,11 @@ class GoneCallers:
             work = Path(folder)
             prepared = self._subject.fill_store(self._fleet, work / "prepared", work / "prepared.jsonl")
             victims: dict[bool, Victims] = {}  # those whose locks are places, too, and the others
-            for case in self._cases:
+            for number, case in enumerate(self._cases):
                 if case.has_successor not in victims:
                     victims[case.has_successor] = stack.enter_context(self._victims(case))
-                yield self._all_points(case, prepared, victims[case.has_successor], work)
+                part = self._limit.part(len(self._cases) - number)
+                yield self._all_points(case, prepared, victims[case.has_successor], work, part)
 
     def _victims(self, case: Case) -> contextlib.closing[Victims]:
         also = bpf.LOCKS if case.has_successor else ()
@@ -117,7 +121,7 @@ class GoneCallers:
             Victims(self._fleet.specs[0], self._fleet.system, start_ahead=not case.has_successor, also=also)
         )
 
-    def _all_points(self, case: Case, prepared: Prepared, victims: Victims, work: Path) -> CaseResult:
+    def _all_points(self, case: Case, prepared: Prepared, victims: Victims, work: Path, limit: Time) -> CaseResult:
         result = CaseResult(case)
         unread: list[int] = []
         places = [(0, 0)]
@@ -126,7 +130,7 @@ class GoneCallers:
                 played = point.play(ordinal, later)
                 if ordinal == 0:
                     unread = played.returned
-                    places += [(one, 0) for one in _places(case, played.changes)]
+                    places += [(one, 0) for one in limit.ordered(_places(case, played.changes), str(case))]
                 elif played.successors and later < LATER_MAX:
                     places.append((ordinal, later + 1))
                 result.points += 1
@@ -134,6 +138,9 @@ class GoneCallers:
                     kept = point.keep(self._out / "gone" / f"{self._cases.index(case)}-at-{ordinal}-{later}")
                     told = Problem("cursor", why, point=f"{case} {played.struck or 'never'}")
                     result.problems.append((told, kept / "history.jsonl"))
+            if limit.is_over:
+                result.left_out = len(places) - result.points
+                break
         return result
 
 
@@ -260,11 +267,12 @@ class _Point:
         match self._case.way:
             case "cancelled":
                 self._door.cancel(REQUEST)
-                _until(lambda: not self._child.unread_bytes)
             case "disconnected":
                 self._child.end_input()
-        time.sleep(PAUSE_S)  # a server may look at its input by the clock
+        time.sleep(PAUSE_S)
         come_to_rest(self._child.processes(), time.monotonic() + HEARING_S)
+        # A server may look at its input by the clock; one of a single thread looks once its call goes on.
+        _until(lambda: not self._child.unread_bytes, BY_THE_CLOCK_S)
         self._gone.set()
 
     def _let_it_give_back(self) -> None:

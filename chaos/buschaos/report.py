@@ -122,7 +122,7 @@ def in_part(settings: Settings) -> str:
     if settings.drawn and not settings.holds:
         told.append("of holds only drawn programs")
     if settings.operations is not None:
-        told.append("only " + ", ".join(operation.name for operation in settings.operations))
+        told.append("only " + "; ".join(operation.name for operation in settings.operations))
     return f" (in part; {'; '.join(told)})" if told else ""
 
 

@@ -603,12 +603,13 @@ def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         act.could_not_run = "the kit reads on as the same agent by the seed's tables, and the bus stores in no SQLite"
     for spec in settings.specs if act.could_not_run is None else []:
         with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
-            for number, result in enumerate(GoneCallers(alone, settings.out, settings.cases).run(), 1):
+            for number, result in enumerate(GoneCallers(alone, settings.out, settings.cases, time).run(), 1):
                 act.counts["points"] += result.points
                 act.progress.points += result.points
                 told = f"gone callers: {result.case}: {result.points} points, {len(result.problems)} problems"
                 act.progress.say(told)
                 act.take(result.problems)
+                act.left_out["points of callers"] += result.left_out
                 if time.is_over and number < len(settings.cases):
                     act.left_out[f"of {len(settings.cases)} cases"] = len(settings.cases) - number
                     break

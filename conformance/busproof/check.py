@@ -115,7 +115,8 @@ def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
 
 
 def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argparse.Namespace) -> bool:
-    with Live(run.out / "parts", len(run.items()), quiet=args.quiet or args.json) as live:
+    names = [f"{label}-{item}" for label, item in run.items()]
+    with Live(run.out / "parts", names, quiet=args.quiet or args.json) as live:
         try:
             while process.is_alive():
                 process.join(LOOK_S)

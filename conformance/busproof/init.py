@@ -66,6 +66,7 @@ def write(system: str, language: str, folder: Path) -> int:
         return 0
     if language not in CHOICES:
         print(f"busproof: no template is in {language!a}; there are {', '.join(CHOICES)}", file=sys.stderr)
+        print(f"In another language: busproof init {system} {ANY} {folder}, every call by example.", file=sys.stderr)
         return 2
     if language == ANY:
         return _write_session(system, folder)

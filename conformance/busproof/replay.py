@@ -34,7 +34,8 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
     again = [said for row in report.rows if row["requirement"] == row_id for said in AGAIN.findall(row["why"])]
     if not scripts and again and " --script " in again[0]:
         say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
-        code = explore(shlex.split(again[0])[2:] + (["--bus", bus] if bus else []))  # the last --bus counts
+        # The last --bus counts.
+        code = explore([*shlex.split(again[0])[2:], "--answers", *(["--bus", bus] if bus else [])])
         return 2 if code == 2 else 0
     if not scripts and again:
         say(f"{row_id} broke in a program of many calls. It plays again, call by call, by:\n  {one_line(again[0])}")

@@ -406,9 +406,18 @@ def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
 
 def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -> RowResult:
     first = witnesses[0]
-    shown = [_short(event) for event in events if event.index in first.events]
+    wanted = set(first.events) | {_call_of(event, events) for event in events if event.index in first.events}
+    shown = [_short(event) for event in events if event.index in wanted]
     more = f" ({len(witnesses)} witnesses, the first is shown)" if len(witnesses) > 1 else ""
     return _result(row, _broken(row), first.why + more, events=shown)
+
+
+def _call_of(answer: Event, events: list[Event]) -> int:
+    """The index of the call that this answers; an answer alone may not say what was asked."""
+    if answer.type not in ("ok", "fail", "info"):
+        return answer.index
+    own = (e for e in events if e.index < answer.index and e.process == answer.process and e.op == answer.op)
+    return max((e.index for e in own if e.type == "invoke"), default=answer.index)
 
 
 def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str, seed: int | None) -> list[RowResult]:

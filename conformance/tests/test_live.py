@@ -32,7 +32,7 @@ def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
 def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
     """Passes are not told; a part that is being written is read when it is whole."""
     out = io.StringIO()
-    with Live(tmp_path, 3, out=out) as live:
+    with Live(tmp_path, ["bus-a", "bus-b", "mixed-a"], out=out) as live:
         part(tmp_path, "bus-a", ("worker.log.01", "pass"), ("worker.log.02", "fail"))
         (tmp_path / "bus-b.json").write_text('[{"requi')
         live.look()
@@ -44,7 +44,7 @@ def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(t
 
 def test_a_row_that_one_item_cannot_decide_is_not_told_of_until_the_end(tmp_path: Path) -> None:
     """Another item may decide it; and it is counted once, by the worst that is known."""
-    with Live(tmp_path, 4, out=io.StringIO()) as live:
+    with Live(tmp_path, ["bus-a", "bus-b", "mixed-b", "mixed-c"], out=io.StringIO()) as live:
         part(tmp_path, "bus-a", ("worker.log.01", "could-not-run"), ("worker.log.02", "inconclusive"))
         part(tmp_path, "bus-b", ("worker.log.01", "pass"), ("worker.log.03", "warn"))
         part(tmp_path, "mixed-b", ("worker.log.01", "pass"), ("worker.log.03", "pass"))
@@ -55,7 +55,7 @@ def test_a_row_that_one_item_cannot_decide_is_not_told_of_until_the_end(tmp_path
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     """On one line that moves, below the rows that broke."""
     reader, writer = pty.openpty()
-    with os.fdopen(writer, "w") as terminal, Live(tmp_path, 2, out=terminal) as live:
+    with os.fdopen(writer, "w") as terminal, Live(tmp_path, ["bus-a", "bus-b"], out=terminal) as live:
         part(tmp_path, "bus-a", ("worker.log.02", "fail"))
         live.look()
         told = ""
@@ -69,14 +69,14 @@ def test_what_takes_long_is_said_to_and_no_time_is_promised(tmp_path: Path, monk
     """Items take a second or a minute: an estimate of the time left misled two strangers, in opposite ways."""
     now = [0.0]
     monkeypatch.setattr(live_view, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with Live(tmp_path, 40, out=io.StringIO()) as live:
+    with Live(tmp_path, [f"bus-{number}" for number in range(25)], out=io.StringIO()) as live:
         for number in range(20):
             now[0] += 50 if number < 5 else 1
             part(tmp_path, f"bus-{number}", ("worker.log.01", "pass"))
             live.look()
         assert live.line().endswith("; 4 min")
         now[0] += 13
-        assert live.line().endswith("; 5 min, waiting for long items")
+        assert live.line().endswith("; 5 min, waiting for 20, 21, 22 and 2 more")
 
 
 def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

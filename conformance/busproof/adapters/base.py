@@ -51,6 +51,9 @@ class Lost(DoorError):
     """Nobody knows whether it happened."""
 
 
+HOW_LONG = "BUSPROOF_PATIENCE=10 waits ten times as long"
+
+
 def parsed(line: bytes) -> Any:
     """A line of JSON. ValueError for anything else: NaN is none, and no answer is nested deeper than NESTED_MAX."""
     try:

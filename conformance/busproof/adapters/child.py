@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from busproof.adapters.asleep import answering
-from busproof.adapters.base import Lost
+from busproof.adapters.base import HOW_LONG, Lost
 from busproof.adapters.forked import Forked, is_forked
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -138,7 +138,7 @@ class Child:
                 if was_over:  # and another process holds its pipe, or this would be the end
                     line = b""
                 elif left_s <= SLICE_S:
-                    raise Lost(f"no answer to {waiting_for} in {timeout_s:.3g} s") from None
+                    raise Lost(f"no answer to {waiting_for} in {timeout_s:.3g} s; {HOW_LONG}") from None
                 else:
                     continue
             if not line.endswith(b"\n"):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.base import Lost, Refused, Spawn, parsed, patient
+from busproof.adapters.base import HOW_LONG, Lost, Refused, Spawn, parsed, patient
 from busproof.adapters.child import Child
 from busproof.protocol import CONTRACTS, INVALID_PARAMS, METHOD_NOT_FOUND, Contract, ToolServer
 
@@ -252,13 +252,13 @@ class McpDoor:
             with self._news:
                 while id_ not in self._answers and self._is_read:
                     if not self._news.wait(deadline - time.monotonic()):
-                        raise Lost(f"no answer to {what} in time")
+                        raise Lost(f"no answer to {what} in time; {HOW_LONG}")
                 if id_ in self._answers:
                     return _result_of(self._answers.pop(id_), what)
                 self._is_read = True
             try:
                 if time.monotonic() > deadline:  # there is always another line, of a server that never stops talking
-                    raise Lost(f"no answer to {what} in time")
+                    raise Lost(f"no answer to {what} in time; {HOW_LONG}")
                 self._file(self.child.read_line(what, deadline - time.monotonic()), what)
             finally:
                 with self._news:

@@ -25,7 +25,7 @@ from busproof.explore.shrink import shrink
 from busproof.explore.stage import Specification
 from busproof.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.systems import SYSTEMS
-from busproof.words import one_line, reason, say
+from busproof.words import as_json, one_line, reason, say, shortened
 
 PROGRESS_S = 5.0
 
@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
     parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
     parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
+    parser.add_argument("--answers", action="store_true", help="of --script: show each call and its answer")
     parser.add_argument(
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
     )
@@ -213,6 +214,9 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
         return 2
     dialects: dict[str, str] = {}
     program = play(fleet, specification, steps, dialects)
+    for one in program.called if args.answers else ():
+        params, seen = one_line(as_json(shortened(one.params))), one_line(as_json(shortened(one.seen)))
+        say(f"{one.at!s:>4} {one.method} {params:.300}\n      → {seen:.500}")
     if program.mismatch is not None:
         return tell(args.system, program)
     for name, learnt in program.learnt.items():

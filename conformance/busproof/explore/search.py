@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.drawing import FOLDERS
+from busproof.explore.orders import Called
 from busproof.explore.recall import Recall, reached
 from busproof.explore.script import Step
 from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
@@ -34,6 +35,7 @@ class Program:
     seen: Seen = field(default_factory=Seen)
     mismatch: Mismatch | None = None
     learnt: dict[str, Mismatch] = field(default_factory=dict)  # dialects, and the mismatches without them
+    called: list[Called] = field(default_factory=list)  # of a script: each call and its answer
 
 
 def play(
@@ -56,6 +58,7 @@ def play(
         else:
             _went_well(program, stage.end)
         program.seen.recalls = reached(stage) if is_measured else set()
+        program.called = [called for calls, _ in stage.history for called in calls]
     return program
 
 

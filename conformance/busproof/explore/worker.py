@@ -412,7 +412,7 @@ class WorkerGenerator(Drawing):
         ]
         self.queue += self.r.sample(readers, 2)
         self._tag("not JSON in the row" if value == "not json" else "tampered")
-        if row in self.model.indexed or row.number <= self.model.exported_to:
+        if row in self.model.indexed or row.number <= (plain(self.model.exported_to) or 0):
             return self._stranger()  # earlier copies would differ for good
         return call("hand", "tamper", self.tags, seq=row.seq, column=column, value=value)
 

@@ -78,6 +78,7 @@ TTLS_S = {"five minutes": 300, "an hour": 3600, "a day": 86_400, "for ever": Non
 CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
 JITTER_LOW, JITTER_HIGH = 0.5, 1.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
+BUCKETS = "a bucket for all processes of an agent", "a bucket for each process"
 STATUSES = ("active", "idle", "degraded", "failed")
 ARTIFACTS = ".claude/artifacts/"
 ERROR_CHARS_MAX = 65_536
@@ -312,7 +313,7 @@ class CommsModel(Model):
         rows = "comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05"
         self.row(*(rows if "limit" in self.features else ()))
         shared, own = self.buckets.get(agent), self.own_buckets.get((agent, self.at))
-        if shared != own and self.choice("comms.limit.06", "of all processes", "of one each") == "of one each":
+        if shared != own and self.choice("comms.limit.06", *BUCKETS) == BUCKETS[1]:
             shared = own
         return self.grown(shared)
 

@@ -6,6 +6,7 @@ server process, knows under which names it has joined. Nothing here knows SQL, M
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import re
@@ -47,6 +48,15 @@ LIMIT_02 = "topics.limit.02"
 CAPS = {"topics.lease.05": "topics.limit.05"}  # of things that have a row of another kind, too
 OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
 _UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
+
+
+def _odd(value: str) -> str:
+    """Characters that no sentence forbids in a text of one line, and that the reference refuses."""
+    if any(char < " " for char in value):
+        return "control characters"
+    if any("\x7f" <= char < "\xa0" for char in value):
+        return "DEL and C1 controls"
+    return "half surrogates" if any("\ud800" <= char <= "\udfff" for char in value) else ""
 
 
 class ShortId(Free):
@@ -276,8 +286,7 @@ class TopicsModel(Model):
         is_capped = chars_max < TEXT_CHARS_MAX  # by a row of its own
         if len(value) > chars_max and (self.is_cap(CAPS.get(row, row)) if is_capped else self.refuses_long(kind)):
             self.refuse("INVALID_ARGUMENT", row)
-        is_odd = any(char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value)
-        if is_odd and self.refuses("control characters in a text"):
+        if (what := _odd(value)) and self.refuses(f"{what} in what {row} is of"):
             self.refuse("INVALID_ARGUMENT", row)
         return str(value)
 
@@ -452,9 +461,16 @@ class TopicsModel(Model):
                 return self.topic(topic_id, "topics.lease.06")
             return self.resolved(name, allow_closed, "topics.lease.06")
 
+        def check_token() -> None:
+            with contextlib.suppress(Refuse):
+                if self.is_own_among_blanks(asked(), agent_name, reclaim_token):
+                    return
+            if reclaim_token is not None:
+                self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19")
+
         agent_name, _, _, topic, _ = self.all_of(
             lambda: self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05"),
-            lambda: None if reclaim_token is None else self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19"),
+            check_token,
             lambda: self.flag(allow_closed),
             asked,
             lambda: self.is_free(asked(), agent_name, reclaim_token),
@@ -488,6 +504,10 @@ class TopicsModel(Model):
     def is_free(self, topic: Topic, agent_name: Any, token: Any) -> None:
         """Is the name nobody's, this session's already, or does the token show that it is the caller's?"""
         agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
+        if self.is_own_among_blanks(topic, agent_name, token):
+            if self.choice("a token among blanks of who is that peer", "is taken", "is refused") == "is refused":
+                self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
+            return
         token = token if token is None else self.stripped(token, TEXT_CHARS_MAX, "topics.route.19")
         held = topic.names.get(agent_name)
         if held is None and token is not None and not self.takes_any_token():  # on another bus
@@ -500,6 +520,13 @@ class TopicsModel(Model):
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
         if not is_its_own:
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
+
+    def is_own_among_blanks(self, topic: Topic, agent_name: str, token: Any) -> bool:
+        """Who is that peer gives its token among blanks. A bus that takes it may leave the blanks out, or look at no
+        token: neither is learnt from it."""
+        held = topic.names.get(agent_name)
+        is_own = held is not None and self.joined.get((self.at, plain(topic.topic_id))) == (agent_name, held.claim)
+        return is_own and type(token) is str and held is not None and token != token.strip() == plain(held.token)
 
     def asks_for_no_token(self) -> bool:
         """A session that already is that peer needs no token; no sentence says how a bus treats a wrong one then."""

@@ -736,15 +736,21 @@ class WorkerModel(WorkerState):
 
     def export_to_jsonl(self) -> dict[str, Any]:
         """Append the messages that neither the file's last whole line nor the database has as exported."""
-        last = max(self.exported_to, *(plain(line["seq"]) for line in self.in_file[-1:]), 0)
-        if self.exported_to and not self.in_file:
+        is_told = plain(self.exported_to) is not None  # else nobody told the number of the last one yet
+        lines = self.in_file[-1:] if is_told else self.in_file
+        seqs = (plain(seq) for seq in (self.exported_to, *(line["seq"] for line in lines)))
+        last = max((seq for seq in seqs if seq is not None), default=0)
+        if self.exported_to != 0 and not self.in_file:
             self.row("worker.export.14")
             if self.choice("worker.export.14: a new file", "goes on", "begins anew") == "begins anew":
                 last = 0  # on another bus
         self.row("worker.export.01", "worker.export.05", "worker.export.06", "worker.export.07")
-        new = [row for row in self.everything() if row.number > last]
+        there = {line["id"] for line in self.in_file}
+        new = [
+            row for row in self.everything() if row.number > last and not (row.number == math.inf and row.id in there)
+        ]
         self.in_file += [row.columns() for row in new]
-        self.exported_to = plain(new[-1].seq) if new else last
+        self.exported_to = new[-1].seq if new else last
         return {"last_seq": Told(self.exported_to)}
 
     def archive(self) -> dict[str, Any]:

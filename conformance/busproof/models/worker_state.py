@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from busproof.models.parts import ANYTHING
-from busproof.models.spec import Above, Free, Json, plain
+from busproof.models.spec import Above, Difference, Free, Json, Part, plain
 from busproof.models.worker_parts import Lines
 from busproof.models.worker_values import Values
 from busproof.protocol.worker import COLUMNS, CONTRACT
+from busproof.words import as_json
 
 LEASE_MS = 60_000
 LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # the fate of a blob; UNSURE: a refused call may have mended it
@@ -114,7 +115,7 @@ class WorkerState(Values):
         self.indexed: dict[Row, tuple[list[str], list[str]]] = {}  # words that a search read when it first came by
         self.in_file: list[dict[str, Any]] = []  # the lines of bus.jsonl
         self.is_told_otherwise = False  # the row of one of them has another id by now: any handling of that is allowed
-        self.exported_to = 0  # according to the database
+        self.exported_to: Free | int = 0  # according to the database
         self.is_torn = self.is_forgotten = False  # was there ever a crash in the middle of a line, or after it?
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -306,23 +307,26 @@ class WorkerState(Values):
         return {"state": self.workers.get(worker)}
 
 
-class Files(Free):
+class Files(Part):
     """The folder of blobs: those that must be there, those that may be, and those unknown until somebody looks."""
 
     def __init__(self, model: WorkerState) -> None:
-        super().__init__("files")
         self.model = model
 
-    def takes(self, found: Any) -> bool:
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Hold {ref: text} against the model, and learn what became of blobs that may have been mended."""
         model = self.model
         for ref in [ref for ref, harm in model.harm.items() if harm == UNSURE]:
-            if found.get(ref) == model.blobs[ref]:  # on another bus maybe not
+            if actual.get(ref) == model.blobs[ref]:  # on another bus maybe not
                 del model.harm[ref]
             else:
-                model.harm[ref] = DAMAGED if ref in found else LOST
+                model.harm[ref] = DAMAGED if ref in actual else LOST
         whole = {ref: text for ref, text in model.blobs.items() if ref not in model.harm}
-        return bool(found.keys() <= model.blobs.keys() | model.scraps.keys() and whole.items() <= found.items())
+        if not whole.items() <= actual.items():
+            return Difference(path, repr(self), as_json(actual), rows)
+        if strange := sorted(actual.keys() - model.blobs.keys() - model.scraps.keys()):
+            return Difference(path, f"{self!r}, of calls that were taken", as_json(strange), ("worker.limit.09",))
+        return None
 
     def __repr__(self) -> str:
         return f"<the whole blobs {sorted(self.model.blobs.keys() - self.model.harm.keys())}>"

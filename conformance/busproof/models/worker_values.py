@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from busproof.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
@@ -94,9 +95,28 @@ class Values(Model):
             self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
         if has_big_number(value):
             self.may_refuse(BIG_NUMBER, "worker.limit.05")
-        if self.choice("JSON text", "as json.dumps", "compact") == "compact":
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        return text
+        return TEXTS[self.choice("JSON text", *TEXTS)](value)
+
+
+def _compact(value: Any, *, escaped: bool = False) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=escaped)
+
+
+def _for_html(value: Any) -> str:
+    """As Go writes it: a text that may stand in a page."""
+    marks = "<>&\u2028\u2029"
+    return re.sub(f"[{marks}]", lambda found: f"\\u{ord(found[0]):04x}", _compact(value))
+
+
+# Forms of one value, by the languages that write them so. A blob's name, and what is short, go by the bus's own.
+TEXTS: dict[str, Callable[[Any], str]] = {
+    "as json.dumps": json.dumps,
+    "compact": _compact,
+    "compact, in ASCII": partial(_compact, escaped=True),
+    "compact, in ASCII, slashes escaped": lambda value: _compact(value, escaped=True).replace("/", r"\/"),
+    "compact, for HTML": _for_html,
+    "spaced, not in ASCII": partial(json.dumps, ensure_ascii=False),
+}
 
 
 def ref_of(text: str) -> str:

@@ -47,7 +47,7 @@ def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
     unsure = {r for r, outcome in by_row.items() if outcome in ("could-not-run", "inconclusive")} - known  # they fail
     if failed - known or header.get("known_faults"):
         verdict = "invalid"
-    elif unsure or "pass" not in by_row.values():
+    elif unsure or not {"pass", "warn"} & set(by_row.values()):
         verdict = "unknown"
     else:
         verdict = "valid"

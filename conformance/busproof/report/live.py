@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,14 +22,15 @@ from busproof.words import one_line
 
 DECIDED = ("fail", "warn", "pass")  # the worst first; another item may decide a row that one could not
 TELL_S = 60.0  # how often a pipe hears how far the run is
+SHOWN = 3  # of the items that are waited for
 LONG_S = 5.0  # without another item: those that are played are long
 
 
 class Live:
     """The view of one run. `look()` reads new parts; use it as a context."""
 
-    def __init__(self, parts: Path, items: int, *, out: IO[str] | None = None, quiet: bool = False) -> None:
-        self._parts, self._items, self._quiet = parts, items, quiet
+    def __init__(self, parts: Path, items: Sequence[str], *, out: IO[str] | None = None, quiet: bool = False) -> None:
+        self._parts, self._items, self._quiet = parts, [f"{name}.json" for name in items], quiet
         self._out = out or sys.stderr
         self._is_terminal = self._out.isatty() and not quiet
         self._began = self._told = time.monotonic()
@@ -71,9 +73,11 @@ class Live:
         """How far it is, in one line."""
         rows = Counter(self._rows.values())
         told = [f"{rows['pass']} rows pass", *(f"{rows[name]} {name}" for name in ("fail", "warn") if rows[name])]
-        now, left = time.monotonic(), self._items - len(self._seen)
-        waits = ", waiting for long items" if left and now - self._last > LONG_S else ""
-        return f"{len(self._seen)} of {self._items} items, {', '.join(told)}; {_duration(now - self._began)}{waits}"
+        now, left = time.monotonic(), [name for name in self._items if name not in self._seen]
+        waits = f", waiting for {_names(left)}" if left and now - self._last > LONG_S else ""
+        return (
+            f"{len(self._seen)} of {len(self._items)} items, {', '.join(told)}; {_duration(now - self._began)}{waits}"
+        )
 
     def _take(self, rows: list[dict[str, Any]]) -> None:
         """Count them, and tell each cause by its first row, if any of its rows is new."""
@@ -100,6 +104,12 @@ class Live:
             self._console.print(Text(text, style="red"), soft_wrap=True)
         else:
             print(text, file=self._out, flush=True)
+
+
+def _names(files: list[str]) -> str:
+    """The first of them: those that began first."""
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    return ", ".join(name.removesuffix(".json").partition("-")[2] for name in files[:SHOWN]) + more
 
 
 def _rows(path: Path) -> list[dict[str, Any]] | None:

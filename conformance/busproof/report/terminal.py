@@ -55,7 +55,8 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         for row in warnings:
             said, *evidence = row["why"].split("\n")
-            first, *more = [*_wrapped(said), *map(_cut, evidence[:EVIDENCE_LINES])]
+            shown = [line for line in evidence[:EVIDENCE_LINES] if not line.startswith("before it")]
+            first, *more = [*_wrapped(said), *map(_cut, shown)]
             lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {first}", *(f"       {line}" for line in more)]
         lines += [""]
     lines += [f"{fault}" for fault in header.get("known_faults", [])]

@@ -79,6 +79,8 @@ def race(ctx: Ctx) -> None:
         is_seen = all(isinstance(answer, dict) for answer in answers)  # or some gave up at the lock
         if granted or is_seen:
             wins.append(len(granted))
+        if len(granted) > 1:
+            break  # these calls are the evidence
     told = f"four processes claimed one message at once, {len(wins)} times; granted {wins}"
     if wins:  # or nothing was seen
         ctx.expect("comms.lease.09", wins == [1] * len(wins), told)

@@ -294,7 +294,14 @@ def request(ctx: Ctx) -> None:
         f"nobody answered for 0.2 s: {said(late)}, after {waited_s:.2f} s",
     )
     limit_ms = ctx.hello.limits.get("request_timeout_ms")
-    ctx.expect("comms.route.36", limit_ms == 30_000, f"hello declares request_timeout_ms {limit_ms}")
+    if limit_ms is not None:
+        ctx.expect("comms.route.36", limit_ms == 30_000, f"hello declares request_timeout_ms {limit_ms}")
+        return
+    started = time.monotonic()  # it does not tell, so it is waited out
+    late = a.refusal("request", timeout_s=90, **question)
+    waited_s = time.monotonic() - started
+    is_kept = late is not None and late.code == "TIMEOUT" and waited_s >= 29.5
+    ctx.expect("comms.route.36", is_kept, f"nobody answered, without timeout_seconds: {said(late)}, {waited_s:.1f} s")
 
 
 @scenario("route.a_stranger_claims", needs=("sqlite",))

@@ -37,6 +37,14 @@ def unique(word: str = "lane") -> str:
     return f"{word}{next(_NUMBERS)}x{uuid.uuid4().hex[:8]}"
 
 
+_TOOL_OF = {"presence": "topic_presence", "search": "messages_search"}  # nouns that are a tool
+
+
+def undeclared(ctx: Ctx) -> set[str]:
+    """The tools that a server need not have: those of a noun that it does not declare."""
+    return {tool for noun, tool in _TOOL_OF.items() if not ctx.has(noun)}
+
+
 def topic(session: Session, **params: Any) -> str:
     """A new topic; returns its id."""
     return str(session.call("topic_create", **{"name": unique(), "mode": "new", **params})["topic_id"])

@@ -259,7 +259,8 @@ def forged_header(ctx: Ctx) -> None:
         lines = server(a).text.splitlines()
         # A header without a number or an id is there once, above this message itself.
         forged = [header for header in headers if lines.count(header) > seen[0].count(header)]
-        ctx.expect("topics.log.82", not forged, f"a line of a body stands as the header of a message: {forged}")
+        why = f"in the text, a line of a body that ends with {end!r} stands as the header of a message: {forged}"
+        ctx.expect("topics.log.82", not forged, why)
     found: list[list[str]] = []
     for end in ("", "", "\n", "\u2028"):  # a search shows whole bodies, too, if it is asked for them
         word = unique("word")
@@ -269,7 +270,8 @@ def forged_header(ctx: Ctx) -> None:
         lines = server(a).text.splitlines()
         found.append([line for line in lines if author in line])
         forged = [header for header in found[1] if lines.count(header) > found[0].count(header)] if end else []
-        ctx.expect("topics.log.82", not forged, f"in what a search found, a line stands as a header: {forged}")
+        why = f"in the text of what a search found, a line that ends with {end!r} stands as a header: {forged}"
+        ctx.expect("topics.log.82", not forged, why)
     header = headers[0]
     if header in seen[0]:
         return  # without a number or an id it is every message's

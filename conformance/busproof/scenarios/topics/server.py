@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import Row, said
-from busproof.scenarios.topics.common import bodies, join, lane, scenario, server, sync, topic, unique
+from busproof.scenarios.topics.common import bodies, join, lane, scenario, server, sync, topic, undeclared, unique
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -77,7 +77,7 @@ def tools(ctx: Ctx) -> None:
     """One server has all tools; their schemas name and require what the seed says."""
     a = ctx.agent("a")
     listed = {tool["name"]: tool for tool in a.call("tools.list")["tools"]}
-    missing = sorted(set(TOOLS) - set(listed))
+    missing = sorted(set(TOOLS) - set(listed) - undeclared(ctx))
     ctx.expect("topics.log.02", not missing, f"not listed: {missing}; listed: {sorted(listed)}")
     wrong, without_default = {}, []
     for tool in (name for name in DESCRIBED if name in listed):
@@ -100,7 +100,8 @@ def tools(ctx: Ctx) -> None:
     ctx.expect("topics.log.03", not wrong, f"input schemas: {wrong}; the seed has {TOOLS}")
     ctx.expect("topics.log.04", not without_default, f"defaults: {without_default}")
     # Search "may be limited by the local SQLite build"; all else has no excuse.
-    refused = {tool: said(no) for tool, no in walk(a).items() if no is not None and tool != "messages_search"}
+    excused = {"messages_search"} | undeclared(ctx)
+    refused = {tool: said(no) for tool, no in walk(a).items() if no is not None and tool not in excused}
     ctx.expect("topics.log.01", not refused, f"one server refused its tools: {refused}")
 
 
@@ -111,7 +112,7 @@ def output_schemas(ctx: Ctx) -> None:
     listed = {tool["name"]: tool.get("outputSchema") for tool in a.call("tools.list")["tools"]}
     # The official client holds each answer against the schema, and ends the session over one that differs.
     walk(a)
-    without = sorted(name for name in TOOLS if not listed.get(name))
+    without = sorted(name for name in TOOLS if not listed.get(name) and name not in undeclared(ctx))
     ctx.expect("topics.log.05", not without, f"without an output schema: {without}")
 
 
@@ -120,7 +121,7 @@ def hints(ctx: Ctx) -> None:
     """A client can tell a person, and ask for leave, before it calls."""
     listed = {tool["name"]: tool for tool in ctx.agent("a").call("tools.list")["tools"]}
     wrong = {}
-    for name in TOOLS:
+    for name in sorted(TOOLS.keys() - undeclared(ctx)):
         tool = listed.get(name, {})
         hints = tool.get("annotations") or {}
         tells = {hint for hint in ("readOnlyHint", "destructiveHint", "idempotentHint") if hints.get(hint)}

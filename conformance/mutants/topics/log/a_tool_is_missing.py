@@ -1,11 +1,11 @@
-"""There is no topic_presence."""
+"""There is no cursor_reset."""
 
 from refbus.topics.mcp.server import main
 from refbus.topics.mcp.tools import TOOLS
 
 KILLED_BY = ("topics.log.01", "topics.log.02")
 
-del TOOLS["topic_presence"]
+del TOOLS["cursor_reset"]
 
 
 if __name__ == "__main__":
