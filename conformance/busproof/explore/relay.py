@@ -38,6 +38,9 @@ BAD_NAMES = (
     "a.b",
     "a b",
     "\u00e9",
+    "Zo\u00eb",
+    "a\u0661",
+    "ann\n",
 )
 BAD_FILES = (
     "1-0000abcd.MSG.msg",
