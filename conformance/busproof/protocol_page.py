@@ -92,8 +92,16 @@ def _head(contract: Contract) -> list[str]:
         f"What the bus does: [its specification](../spec/{system}.md); the sentences that are judged:",
         f"[its requirements](../traceability/{system}.md). What every system shares: [the protocol](../protocol.md).",
     ]
-    if contract.scheme != "exec":
-        means += ["", "Its door is MCP itself: a method is a tool, and no adapter is needed."]
+    if (door := contract.server) is not None:
+        means += [
+            "",
+            "Its door is MCP itself: a method is a tool, and no adapter is needed. The kit starts the command with",
+        ]
+        means += [
+            f"`{door.store_variable}` set to a file of its own for each store. The tools that it offers tell its nouns:"
+        ]
+        means += [", ".join(f"{tool} ({noun})" for tool, noun in door.nouns) + "."]
+        means += ["While a sync waits, the server must go on reading: a client may cancel, or ask something else."]
     return [*means, ""]
 
 
