@@ -92,7 +92,9 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     began = told_at = time.monotonic()
     calls = programs = undecided = 0
     dialects: dict[str, str] = {}
-    others: dict[tuple[str, ...], Program] = {}  # rows where a bus may choose → the first program that shows its choice
+    others: dict[
+        tuple[str, ...], tuple[Program, int]
+    ] = {}  # rows of choices → the first that shows one, calls before
     seconds = None if args.calls else args.minutes * 60
     drawn = search(
         fleet,
@@ -110,15 +112,15 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
         if is_broken(args.system, program):
             return _found(fleet, specification, args, program, dialects, calls - program.seen.calls)
         if program.mismatch is not None:
-            others.setdefault(program.mismatch.rows, program)
+            others.setdefault(program.mismatch.rows, (program, calls - program.seen.calls))
         if sys.stderr.isatty() and time.monotonic() - told_at > PROGRESS_S:
             told_at = time.monotonic()
             print(f"  {calls:,} calls in {programs:,} programs, all as the model says", file=sys.stderr)
     spent_s = time.monotonic() - began
     for name, option in dialects.items():
         say(f"dialect: {one_line(name)}: {one_line(option)}")
-    for program in others.values():
-        _found(fleet, specification, args, program, dialects)
+    for program, before in others.values():
+        _found(fleet, specification, args, program, dialects, before)
     same = "every other answer" if others else "every answer"
     print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: {same} is the model's")
     if undecided:
@@ -219,12 +221,15 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
         say(f"{one.at!s:>4} {one.method} {params:.300}\n      → {seen:.500}")
     if program.mismatch is not None:
         return tell(args.system, program)
+    musts = {row.id for row in catalogue(args.system).values() if row.level == "MUST"}
+    broken = [name for name in program.learnt if name.partition(":")[0] in musts]
     for name, learnt in program.learnt.items():
-        say(f"dialect: {one_line(name)}: {one_line(dialects[name])}\n{learnt.told()}\n")
+        kind = "broken" if name in broken else "dialect"
+        say(f"{kind}: {one_line(name)}: {one_line(dialects[name])}\n{learnt.told()}\n")
     left_out = program.seen.skipped + program.seen.undecided
     same = "every other answer" if program.learnt else "every answer"
     print(f"{program.seen.calls} calls, {left_out} left out: {same} is the model's")
-    return 0
+    return 1 if broken else 0
 
 
 def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:

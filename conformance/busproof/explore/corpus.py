@@ -215,7 +215,8 @@ def cited(specification: Specification | None) -> set[str]:
     """The rows that branches of a system's model name: the corpus may fail them, no matter what else decides them."""
     if specification is None:
         return set()
-    texts = [Path(name).read_text(encoding="utf-8") for name in files_of(specification)]
+    own = (Path(__file__).parent.parent / "models").glob(f"{specification.system}*.py")  # their parts, too
+    texts = [path.read_text(encoding="utf-8") for path in own]
     return {row for text in texts for row in re.findall(rf'"({specification.system}\.\w+\.\d+)"', text)}
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import textwrap
+from collections import Counter
 from typing import IO, Any
 
 from busproof.catalogue import CORPUS, catalogue
@@ -62,7 +63,10 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
     counts = ", ".join(f"{count} {outcome}" for outcome, count in footer["counts"].items())
     verdict = paint(report.verdict.upper(), report.verdict)
+    failed = sum(cause[0]["outcome"] == "fail" for cause in causes(report.rows))
+    counts += f" ({failed} causes)" if failed > 1 else ""
     lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus{_part(header)}: {counts}"]
+    lines += _not_applicable(report.rows)
     if footer["known_failed"]:
         lines += [f"known failures, not counted: {', '.join(footer['known_failed'])}"]
     left_out, calls = header.get("left_out", (0, 0))
@@ -78,6 +82,14 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
+
+
+def _not_applicable(rows: list[dict[str, Any]]) -> list[str]:
+    """The nouns and features for which rows were left alone, and how many."""
+    alone = {row["requirement"]: row["why"] for row in rows if row["outcome"] == "not-applicable"}
+    lacks = Counter(why.removeprefix("the bus does not declare ") for why in alone.values())
+    told = ", ".join(f"{name} ({count})" for name, count in lacks.most_common())
+    return textwrap.wrap(f"Not applicable, as undeclared: {told}", WIDTH, subsequent_indent="  ") if told else []
 
 
 def _part(header: dict[str, Any]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
+import resource
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.common import Row
+from busproof.scenarios.common import Row, said
 from busproof.scenarios.relay.common import MS, bodies, hand, mode, row_of, scenario, write
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -181,6 +183,43 @@ def _told(folder: Path) -> dict[str, tuple[str, int]]:
     """Every file, its content, and when it was written."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.read_text(), path.stat().st_mtime_ns) for path in files}
+
+
+MORE_FILES = 40  # that a process may have open, beside those that it has
+
+
+@scenario("limit.descriptors")
+def descriptors(ctx: Ctx) -> None:
+    """More files are refused, for any reason, than a process may have open; then a message comes."""
+    bus = ctx.agent("orchestrator", message_bytes_max=200)
+    with hand(ctx, "ann", "bob") as agents:
+        bus.call("scan")
+        for number in range(MORE_FILES):
+            write(ctx, agents, "ann", f"TO: bob\n\n{'too large ' * 30}")
+            write(ctx, agents, "ann", f"TO: nobody{number}\n\nto nobody")
+            write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{number:064x}\n\nof nothing")
+            for odd in ("symlink", "not_regular", "hard_link"):
+                write(ctx, agents, "ann", "TO: bob\n\nodd", odd=odd)
+            write(ctx, agents, "ann", "no header at all")
+        _bound(bus)
+        for _ in range(6):  # some are tried again
+            bus.refusal("scan")
+            ctx.advance(40_000)
+        write(ctx, agents, "ann", "TO: bob\n\nat last")
+        told = said(bus.refusal("scan"))
+        came = [body for body in bodies(agents, "bob") if "at last" in body]
+        ctx.expect(
+            "relay.limit.18", len(came) == 1, f"{7 * MORE_FILES} files were refused, then one came: {came}, {told}"
+        )
+
+
+def _bound(bus: Session) -> None:
+    """Its processes may open so many files more, where this machine lets the kit say so."""
+    for process in bus.door.processes():
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            open_now = len(list((process / "fd").iterdir()))
+            _, hard = resource.prlimit(int(process.name), resource.RLIMIT_NOFILE)
+            resource.prlimit(int(process.name), resource.RLIMIT_NOFILE, (open_now + MORE_FILES, hard))
 
 
 @scenario("limit.odd_content")

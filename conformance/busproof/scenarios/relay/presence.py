@@ -29,7 +29,8 @@ AGENT = f"""#!/bin/sh
 env -i {MARK}="${MARK}" sleep 600 &
 out="$(dirname "$0")/said-$AGENT_RELAY_NAME"
 {{
-  pwd; echo "$COLOUR"; echo "$AGENT_RELAY_NAME"; echo "$AGENT_RELAY_DIR"; echo "$$"; echo "$!"; printf '%s' "$#:$1"
+  pwd; echo "${{COLOUR-$HOME}}"; echo "$AGENT_RELAY_NAME"
+  echo "$AGENT_RELAY_DIR"; echo "$$"; echo "$!"; printf '%s' "$#:$1"
 }} > "$out.new"
 mv "$out.new" "$out"
 wait
@@ -82,7 +83,7 @@ def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
         agents.config(
             clis={name: [str(script)] for name, script in scripts.items()},
             roots=[str(ctx.store.parent / "work"), str(ctx.store.parent / LINK)],
-            env=["COLOUR", *OURS],
+            env=["COLOUR", "HOME", *OURS],
         )
         bus = ctx.agent("orchestrator")
         bus.call("scan")
@@ -105,7 +106,7 @@ def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers
 
 
 def said(ctx: Ctx, name: str) -> list[str]:
-    """The things that an agent of this name was started with: folder, COLOUR, name, root, two pids, arguments."""
+    """What an agent of this name was started with: folder, COLOUR (or HOME), name, root, two pids, arguments."""
     path = ctx.store.parent / f"said-{name}"
     until(path.exists)
     return path.read_bytes().decode().split("\n", 6) if path.exists() else [""] * 7
@@ -162,6 +163,9 @@ def spawn(ctx: Ctx) -> None:
         in_both = folder == str(work) and Path(linked or "/").resolve() == (work.parent / "theirs").resolve()
         ctx.expect("relay.presence.16", in_both, f"they work in {folder} and, by a root that is a link, in {linked}")
         ctx.expect("relay.presence.17", colour == wanted, f"COLOUR is {colour!r}")
+        ask(ctx, agents, bus, "spawn", f"NAME: fay\nCLI: claude\nENV: HOME={work}\n")  # the orchestrator has one, too
+        own = said(ctx, "fay")[1]
+        ctx.expect("relay.presence.17", own == str(work), f"HOME is {own!r}, and the request says {str(work)!r}")
         ctx.expect(
             "relay.presence.19", name == "ann" and root == str(ctx.store), f"its environment says {name}, {root}"
         )
