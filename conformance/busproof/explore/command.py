@@ -92,9 +92,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     began = told_at = time.monotonic()
     calls = programs = undecided = 0
     dialects: dict[str, str] = {}
-    others: dict[
-        tuple[str, ...], tuple[Program, int]
-    ] = {}  # rows of choices → the first that shows one, calls before
+    others: dict[tuple[str, ...], tuple[Program, int]] = {}  # rows of choices → the first that shows one, calls before
     seconds = None if args.calls else args.minutes * 60
     drawn = search(
         fleet,
