@@ -287,9 +287,10 @@ class TimelineModel(Model):
     def answering(self, key: Any, nonce: Any) -> dict[str, Any]:
         """The one reply key of a message that asks."""
         key = self.key(key)
-        reply = reply_key(key, self.nonce(key, nonce))
-        if reply is None:
+        if reply_key(key, nonce) is None:  # whatever the nonce
             self.refuse("INVALID_ARGUMENT", "timeline.route.14")
+        reply = reply_key(key, self.nonce(key, nonce))
+        assert reply is not None
         return reply
 
     def reply_key(self, key: Any, nonce: Any = None) -> dict[str, Any]:
