@@ -521,10 +521,10 @@ class TopicsModel(Model):
         if not is_its_own:
             self.refuse("AGENT_NAME_IN_USE", "topics.lease.07")
 
-    def is_own_among_blanks(self, topic: Topic, agent_name: str, token: Any) -> bool:
+    def is_own_among_blanks(self, topic: Topic, agent_name: Any, token: Any) -> bool:
         """Who is that peer gives its token among blanks. A bus that takes it may leave the blanks out, or look at no
         token: neither is learnt from it."""
-        held = topic.names.get(agent_name)
+        held = topic.names.get(agent_name) if type(agent_name) is str else None
         is_own = held is not None and self.joined.get((self.at, plain(topic.topic_id))) == (agent_name, held.claim)
         return is_own and type(token) is str and held is not None and token != token.strip() == plain(held.token)
 
