@@ -47,7 +47,9 @@ class TopicsParticipant(Participant):
         self._mine = {}
         db = self._connect(Path(store) / DB_NAME)
         db.execute("BEGIN IMMEDIATE")
-        for statement in [*TOPICS_TABLES.split(";"), _UNIQUE_KEYS]:
+        # A file that a bus died in making is its own to mend: who reads it must find it as it is.
+        is_new = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None
+        for statement in [*(TOPICS_TABLES.split(";") if is_new else ()), _UNIQUE_KEYS]:
             db.execute(statement)
         db.execute("COMMIT")
         return {}

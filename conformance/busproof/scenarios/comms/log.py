@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -218,6 +219,11 @@ def open_again(ctx: Ctx) -> None:
     ctx.expect(
         "comms.log.27", sees(first, name) and sees(second, name), "a message was gone after others opened the project"
     )
+    if ctx.has("blob"):
+        shutil.rmtree(ctx.store / ".claude" / "artifacts", ignore_errors=True)  # somebody tidied up
+        written = ctx.agent("tidy").refusal("write_artifact", task_id="t", name="result.json", content={"n": 1})
+        if written is not None:  # the row of another item (decision 0033)
+            ctx.expect("comms.log.26", False, f"with the artifacts' folder gone, a process that opens: {said(written)}")
     if ctx.has("sqlite"):
         changed = changed_by_opening(partial(database, ctx), lambda: sees(ctx.agent("late"), name))
         ctx.expect(
