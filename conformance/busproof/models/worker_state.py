@@ -322,9 +322,9 @@ class Files(Part):
             else:
                 model.harm[ref] = DAMAGED if ref in actual else LOST
         whole = {ref: text for ref, text in model.blobs.items() if ref not in model.harm}
-        if not whole.items() <= actual.items():
+        if not whole.items() <= actual.items():  # on another bus
             return Difference(path, repr(self), as_json(actual), rows)
-        if strange := sorted(actual.keys() - model.blobs.keys() - model.scraps.keys()):
+        if strange := sorted(actual.keys() - model.blobs.keys() - model.scraps.keys()):  # on another bus
             return Difference(path, f"{self!r}, of calls that were taken", as_json(strange), ("worker.limit.09",))
         return None
 
