@@ -180,7 +180,9 @@ class CrashPoints:
         if not self._kills or not is_whole:
             return
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
-        again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if self._subject.is_slow_to_start else None)
+        # Nobody works on a file that is half made: where one is made, no place may be left to luck.
+        is_drawn = self._subject.is_slow_to_start and not operation.empty_store
+        again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if is_drawn else None)
         for shot in left:
             look = partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
