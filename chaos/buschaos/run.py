@@ -362,7 +362,7 @@ def kill_points(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
         _points(act, settings, time, kills=True, errors=())
 
 
-FULL = {"synchronous": "FULL"}  # what the feature `synchronous` promises with it is the level power-loss
+FULL = {"synchronous": "FULL"}  # with it the feature `synchronous` promises the level power-loss
 
 
 def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from busproof.explore.orders import Called
@@ -11,6 +12,7 @@ from busproof.fleet import Fleet
 from busproof.models.spec import Refusal, differs
 from busproof.mutant import mutants
 from busproof.report.causes import causes, chosen, held_elsewhere, others, settled
+from busproof.report.lines import summary
 from busproof.runner import run_item
 from busproof.warm import Warm
 
@@ -63,6 +65,20 @@ def test_a_row_that_fails_only_in_differences_of_others_is_blocked_by_one() -> N
     outcomes = [(row["requirement"], row["outcome"]) for row in settled(rows)]
     assert outcomes == [("a", "inconclusive"), ("b", "fail"), ("c", "fail"), ("d", "fail"), ("d", "fail")]
     assert settled(rows)[0]["why"].startswith("blocked by b: ")
+
+
+def test_a_known_failure_that_is_blocked_by_another_decides_no_verdict_and_one_that_could_not_run_does() -> None:
+    """Nor is a part unknown in which rows only warn."""
+
+    def verdict(*outcomes: str, known: Sequence[str] = ()) -> str:
+        rows = [{"requirement": str(number), "outcome": outcome} for number, outcome in enumerate(outcomes)]
+        return str(summary({"known": known}, rows)["verdict"])
+
+    assert verdict("pass", "fail", "inconclusive", known=["1", "2"]) == "valid"
+    assert verdict("pass", "fail", "inconclusive", known=["1"]) == "unknown"
+    assert verdict("pass", "could-not-run", known=["1"]) == "unknown"
+    assert verdict("warn") == "valid"
+    assert verdict("not-applicable") == "unknown"
 
 
 def test_a_choice_beside_a_broken_must_is_not_told_as_one() -> None:

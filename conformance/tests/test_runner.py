@@ -14,7 +14,7 @@ from busproof.adapters.base import Lost, Refused
 from busproof.catalogue import catalogue
 from busproof.checks import Verdict, Witness
 from busproof.fleet import BudgetSpent, Fleet
-from busproof.runner import run_item
+from busproof.runner import RowResult, run_item
 from busproof.scenarios.common import raced
 from busproof.suite import SCENARIOS, Ctx, Scenario, stage
 from busproof.systems import SYSTEMS, play
@@ -256,12 +256,16 @@ serve({"worker": Breaks})
 """
 
 
+def history_of(source: str, folder: Path) -> list[RowResult]:
+    """The rows of the history of a bus with this source."""
+    (folder / "bus.py").write_text(source)
+    with closing(Fleet([f"exec:{sys.executable} {folder / 'bus.py'}"], system="worker")) as fleet:
+        return run_item(fleet, "history")
+
+
 def test_a_history_in_which_the_bus_breaks_by_itself_passes_no_row(tmp_path: Path) -> None:
     """Nothing struck it: the calls that it did answer show nothing sound, and the first that it did not is quoted."""
-    bus = tmp_path / "bus.py"
-    bus.write_text(BREAKS)
-    with closing(Fleet([f"exec:{sys.executable} {bus}"], system="worker")) as fleet:
-        results = run_item(fleet, "history")
+    results = history_of(BREAKS, tmp_path)
     assert {result.outcome for result in results} <= {"inconclusive", "not-applicable"}
     assert any("answers were INTERNAL, though nothing struck; the first to release_claim" in one.why for one in results)
 
@@ -282,9 +286,5 @@ serve({"worker": Refuses})
 
 
 def test_a_dump_that_is_refused_is_quoted_where_a_row_needs_it(tmp_path: Path) -> None:
-    bus = tmp_path / "bus.py"
-    bus.write_text(REFUSES_THE_DUMP)
-    with closing(Fleet([f"exec:{sys.executable} {bus}"], system="worker")) as fleet:
-        results = run_item(fleet, "history")
-    told = [one.why for one in results if one.outcome == "inconclusive"]
+    told = [one.why for one in history_of(REFUSES_THE_DUMP, tmp_path) if one.outcome == "inconclusive"]
     assert told and all("no final dump: dump was answered INVALID_ARGUMENT, " in why for why in told)

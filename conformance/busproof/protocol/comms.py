@@ -388,7 +388,7 @@ CONTRACT = Contract(
     participant="busproof.adapters.sqlite_comms:CommsParticipant",
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
-    options={"synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power"},
+    options={"synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power"},
     limits={
         "payload_bytes_max": "JSON text of a payload as `json.dumps` writes it; one more is PAYLOAD_TOO_LARGE",
         "name_bytes_max": "names of agents, tasks and artifacts; a channel is another text",

@@ -179,7 +179,7 @@ CONTRACT = Contract(
     tables=RELAY_TABLES,
     reference="refbus.driver",
     options={
-        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
+        "synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power",
         "settle_ms": "a file younger than this may still be written, and waits",
         "malformed_ms": "a file that cannot be read is a failure once it is older",
         "orphan_ms": "a file in .pending that is older is deleted",

@@ -461,7 +461,7 @@ CONTRACT = Contract(
     types=(InvokeKey, CompleteKey, RequestKey, ResponseKey, DelegateKey, DelegateReplyKey, ForkKey),
     options={
         "ack_wait_ms": "a fetched message is another's after this long without ack or nak; 1 or more, 30 s unless told",
-        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
+        "synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power",
         "backend": "feature nats: `nats`, and nats_url says where the server is",
         "nats_url": "of the JetStream server",
     },

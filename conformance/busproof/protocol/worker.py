@@ -413,7 +413,7 @@ CONTRACT = Contract(
         "deliveries_max": "feature dead_letter: handed out so often without an ack, and a message is set aside",
         "signing_key": "feature signing: the key of the HMAC that goes with each message",
         "lease_ms": "how long a claim lasts, instead of 60 s; a bus need not know it",
-        "synchronous": "feature synchronous: FULL, what was acknowledged is not lost with the power",
+        "synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power",
     },
     limits={
         "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",

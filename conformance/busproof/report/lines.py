@@ -44,7 +44,8 @@ def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
         by_row[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
     known = set(header.get("known", []))
     failed = {requirement for requirement, outcome in by_row.items() if outcome == "fail"}
-    unsure = {r for r, outcome in by_row.items() if outcome in ("could-not-run", "inconclusive")} - known  # they fail
+    unsure = {r for r, outcome in by_row.items() if outcome in ("could-not-run", "inconclusive")}
+    unsure -= {r for r in known if by_row.get(r) == "inconclusive"}  # of those that fail, one may block another
     if failed - known or header.get("known_faults"):
         verdict = "invalid"
     elif unsure or not {"pass", "warn"} & set(by_row.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
@@ -30,37 +31,29 @@ def ids(messages: list[Row]) -> list[str]:
 
 
 Joined = Callable[[], AbstractContextManager[sqlite3.Connection]]
-_PARTS = """
-SELECT type, name FROM sqlite_schema AS part WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-AND (type = 'index' OR type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' AND NOT EXISTS (
-  SELECT 1 FROM sqlite_schema AS of WHERE of.sql LIKE 'CREATE VIRTUAL%' AND part.name GLOB of.name || '_*'
-)) ORDER BY type, name
-"""
+_INDEX = re.compile(r"CREATE INDEX (?:IF NOT EXISTS )?(\w+)")  # a unique one decides what may be there
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
 
-def changed_by_opening(database: Joined, opens: Callable[[], object]) -> list[str]:
-    """The rows that opening changes, adds or takes away in a file that lacks an index, or a table without rows.
+def lost_by_opening(ctx: Ctx, database: Joined, opens: Callable[[], object]) -> list[str]:
+    """The rows of the seed's tables that are gone once a file that lacks one of the seed's indexes was opened.
 
     A file of an older version, or of another program that needs less, is brought up to date so.
     """
-    changed = []
-    with database() as db:
-        parts = [(kind, name) for kind, name in db.execute(_PARTS) if kind == "index" or not _rows_of(db, name)]
-    for kind, name in parts:
+    lost, schema = [], CONTRACTS[ctx.fleet.system].tables
+    for index in _INDEX.findall(schema):
         with database() as db:
-            db.execute(f'DROP {kind} "{name}"')
-            tables = [one for sort, one in db.execute(_PARTS) if sort == "table"]
-            before = {table: _rows_of(db, table) for table in tables}
+            db.execute(f"DROP INDEX IF EXISTS {index}")
+            before = {table: _rows_of(db, table) for table in _TABLE.findall(schema)}
         opens()
         with database() as db:
-            after = {table: _rows_of(db, table) for table in before}
-        different = [f"{before[one]} of {one} became {after[one]}" for one in before if before[one] != after[one]]
-        changed += [f"without {kind} {name}: {what:.300}" for what in different]
-    return changed
+            gone = {table: [row for row in rows if row not in _rows_of(db, table)] for table, rows in before.items()}
+        lost += [f"without {index}: {rows!s:.200} of {table} is gone" for table, rows in gone.items() if rows]
+    return lost
 
 
 def _rows_of(db: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in db.execute(f'SELECT * FROM "{table}"')]
+    return [tuple(row) for row in db.execute(f"SELECT * FROM {table}")]
 
 
 def definite(refusal: Refused | None, *codes: str) -> bool:

@@ -106,7 +106,7 @@ def ask(ctx: Ctx, agents: RelayHand, bus: Session, kind: str, body: str, headers
 
 
 def said(ctx: Ctx, name: str) -> list[str]:
-    """What an agent of this name was started with: folder, COLOUR (or HOME), name, root, two pids, arguments."""
+    """The start of an agent of this name: folder, COLOUR (or HOME), name, root, two pids, arguments."""
     path = ctx.store.parent / f"said-{name}"
     until(path.exists)
     return path.read_bytes().decode().split("\n", 6) if path.exists() else [""] * 7

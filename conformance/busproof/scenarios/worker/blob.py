@@ -127,7 +127,7 @@ def files(ctx: Ctx) -> None:
 # text is not among them: the seed's own reader takes it for no payload.
 NOT_JSON_TEXTS = (
     *("{not json", '{"a": 1}{"b"', '{"a": 1} x', "1 2", '"a" "b"', "[1, 2", "[1,]", '{"a": 1,}', '{"a" 1}'),
-    *(" ", "tru", "None", "'a'", "01", "+1", ".5", "1.", "0x10", '"a\tb"', '"\\x41"', "// 1\n1", "\ufeff1", "NaN 1"),
+    *(" ", "tru", "None", "'a'", "01", "+1", ".5", "1.", "0x10", '"a\tb"', '"\\x41"', "// 1\n1", "NaN 1"),
 )
 
 

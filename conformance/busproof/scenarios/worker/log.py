@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Malformed, Refused
-from busproof.scenarios.common import changed_by_opening
+from busproof.scenarios.common import lost_by_opening
 from busproof.scenarios.gone import Calls, lost, offered
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.worker.common import (
@@ -400,11 +400,11 @@ def older_schema(ctx: Ctx) -> None:
     publish(a, id="new", payload=1)
     if ctx.has("export"):
         a.call("export_to_jsonl")
-    changed = changed_by_opening(partial(database, ctx), lambda: ids(poll(ctx.agent("late"))))
-    told = f"opening a file that lacks a part changed others: {'; '.join(changed)}"
-    if any(" of export_state became " in one for one in changed):  # the row of another item (decision 0033)
+    lost = lost_by_opening(ctx, partial(database, ctx), lambda: ids(poll(ctx.agent("late"))))
+    told = f"a file was opened: {'; '.join(lost)}"
+    if any(" of export_state is gone" in one for one in lost):  # the row of another item (decision 0033)
         ctx.expect("worker.export.06", False, told)
-    ctx.expect("worker.log.41", not changed, told)
+    ctx.expect("worker.log.41", not lost, told)
 
 
 _PHASE_0 = """
