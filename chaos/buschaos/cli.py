@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import os
 import random
 import shlex
 import sys
@@ -36,6 +37,7 @@ KILLS_OF_SLOW_STARTERS = 40
 QUICK_S = 30.0
 QUICK_KILLS = 8
 PROBLEMS_SHOWN = 10
+JOBS = min(os.cpu_count() or 1, 4)  # an act keeps about one core busy
 _EPILOG = """\
 Without a flag that names an act, all acts that the system knows are played (200 kills, 40 of MCP servers); with any of
 them, only those. Callers can be told to go where they are an MCP server's (topics).
@@ -162,6 +164,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help=f"{QUICK_S:g} s in all, and what that leaves out")
     made.add_argument("--minutes", type=float, metavar="N", help="begin nothing new after so many minutes")
     made.add_argument("--stop-after", type=int, metavar="N", help="end when N kinds of problems are found")
+    made.add_argument(
+        "-j",
+        "--jobs",
+        type=int,
+        default=JOBS,
+        metavar="N",
+        help="acts that are played side by side (default: %(default)s)",
+    )
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(
         "--out", type=Path, default=Path("busproof-out/chaos"), help="folder for history, plan and evidence"
@@ -221,6 +231,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         shorts=args.errors is None or SHORT in args.errors,
         sticky=(args.sticky,),
         time=Time(seconds),
+        lanes=args.jobs,
     )
     try:
         with Live(settings.time, args.stop_after) as live:

@@ -255,7 +255,7 @@ class CrashPoints:
         if not problems:
             return PointResult(point, title, [], struck is not None)
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
-        return PointResult(point, title, problems, struck is not None, stage.keep(self._out / "points" / name, title))
+        return PointResult(point, title, problems, struck is not None, stage.keep(self._out / name, title))
 
 
 def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:

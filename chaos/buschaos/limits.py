@@ -14,6 +14,7 @@ from typing import TypeVar
 from buschaos.state import Problem
 
 T = TypeVar("T")
+INTERRUPTED = "interrupted"  # by the user
 LEAST_S = 1.0  # an operation is rehearsed first, then come its points
 
 
@@ -42,7 +43,7 @@ class Time:
         """Is there an end?"""
         return self._end_s < math.inf
 
-    def part(self, of: int, least_s: float = 0.0) -> Time:
+    def part(self, of: float, least_s: float = 0.0) -> Time:
         """The share of the next of so many parts still to come; time that one part does not need goes to the others.
 
         Less than the least is worth nothing: in that case the first parts have it, and the last have nothing.
@@ -73,9 +74,9 @@ class Progress:
     def tell(self, problem: Problem) -> None:
         """The first problem of its kind."""
 
-    def point(self) -> None:
-        """One more point was judged."""
-        self.points += 1
+    def point(self, count: int = 1) -> None:
+        """One more point was judged, or so many."""
+        self.points += count
 
     def found(self, problem: Problem, act: str) -> None:
         """A problem of an act. Raises Enough at the last kind asked for; a dialect does not count."""

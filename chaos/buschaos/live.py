@@ -48,9 +48,9 @@ class Live(Progress):
             print(self._step, file=self._out, flush=True)
         self._show()
 
-    def point(self) -> None:
-        """Count one more point."""
-        super().point()
+    def point(self, count: int = 1) -> None:
+        """Count one more point, or so many."""
+        super().point(count)
         self._show()
 
     def tell(self, problem: Problem) -> None:

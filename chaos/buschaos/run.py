@@ -26,6 +26,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -35,7 +36,8 @@ from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
 from buschaos.holds import Holds
-from buschaos.limits import Enough, Progress, Time
+from buschaos.lanes import Lanes
+from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.nemeses import disk, server, syscalls
 from buschaos.operations import WAITS_S, Operation
 from buschaos.points import Place, Point
@@ -75,6 +77,7 @@ class Act:
     problems: list[tuple[Problem, Path]] = field(default_factory=list)  # each with the history that shows it
     undecided: list[str] = field(default_factory=list)
     could_not_run: str | None = None
+    broke_off: str = ""  # the same, if it had begun
     ended_by: str = ""  # the reason why it was cut short, other than the time
     left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
     notes: list[str] = field(default_factory=list)
@@ -136,6 +139,7 @@ class Settings:
     reads: bool = True  # reading fails, too
     shorts: bool = True  # writes are short, too
     time: Time = field(default_factory=Time)  # that the whole run may take, its acts in equal parts
+    lanes: int = 1  # acts that are played at a time
 
     def __post_init__(self) -> None:
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
@@ -203,34 +207,66 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     ):
         shutil.rmtree(settings.out / stale, ignore_errors=True)
     (settings.out / "history.jsonl").unlink(missing_ok=True)
-    fleet = Fleet(settings.specs, system=settings.system)
-    progress = progress or Progress()
-    acts = [Act(name, progress=progress, nouns=_nouns(settings, name)) for name in _in_order(settings)]
-    result, broken = Run(fleet.hello, acts), list[Exception]()
+    with contextlib.closing(Fleet(settings.specs, system=settings.system)) as fleet:
+        if (lanes := min(settings.lanes, len(settings.asked))) > 1:
+            acts, why = _side_by_side(settings, lanes, progress or Progress())
+        else:
+            acts, why = _in_turn(settings, fleet, progress or Progress())
+        hello = fleet.hello
+    if all(act.broke_off for act in acts.values()) and not any(act.problems for act in acts.values()):
+        raise RunFailed(
+            "; ".join({act.broke_off: 0 for act in acts.values()})
+        )  # nothing is known that a report could tell
+    for name in _in_order(settings):
+        acts.setdefault(name, Act(name, nouns=_nouns(settings, name), ended_by=f"not begun: {why}"))
+    history = settings.out / "history.jsonl"
+    return Run(
+        hello, [acts[name] for name in _in_order(settings)], history if history.exists() else None, why == INTERRUPTED
+    )
+
+
+Acts = dict[ActName, Act]
+
+
+def _in_turn(settings: Settings, fleet: Fleet, progress: Progress) -> tuple[Acts, str]:
+    """The acts that were begun, one after the other, and the reason why the others were not."""
+    names, acts = _in_order(settings), Acts()
+    for number, name in enumerate(names):
+        acts[name] = act = _played(settings, name, progress, settings.time.part(len(names) - number), fleet)
+        if act.ended_by:
+            return acts, act.ended_by
+    return acts, ""
+
+
+def _side_by_side(settings: Settings, lanes: int, progress: Progress) -> tuple[Acts, str]:
+    """The same, so many at a time. Those that take long begin, or one of them would be alone in the end."""
+    names = _in_order(settings)
+    if not settings.time.is_limited:
+        names.sort(key=lambda name: -_LONG.index(name) if name in _LONG else 1)
+    at_once = Lanes[Act](lanes, progress, settings.time)
+    played = at_once.play([partial(_played, settings, name) for name in names])
+    for act in played.values():
+        act.ended_by = act.ended_by and at_once.why  # each was interrupted, for this reason
+    return {names[number]: act for number, act in played.items()}, at_once.why
+
+
+def _played(settings: Settings, name: ActName, progress: Progress, time: Time, fleet: Fleet | None = None) -> Act:
+    """One act. It can be sent to another process when it is over."""
+    act, began = Act(name, progress=progress, nouns=_nouns(settings, name)), monotonic()
     try:
-        for number, act in enumerate(result.acts):
-            if act.name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
+        with contextlib.ExitStack() as stack:
+            fleet = fleet or stack.enter_context(contextlib.closing(Fleet(settings.specs, system=settings.system)))
+            if name != "chaos.random_kills" and not reading.can_dump(fleet.hello):
                 act.notes.append(reading.SHOWN_ONLY)
-            began = monotonic()
-            try:
-                _PLAYS[act.name](act, settings.of(act.name), fleet, settings.time.part(len(result.acts) - number))
-            except (Enough, KeyboardInterrupt) as end:
-                result.is_interrupted = isinstance(end, KeyboardInterrupt)
-                why = act.ended_by = "interrupted" if result.is_interrupted else str(end)
-                for later in result.acts[number + 1 :]:
-                    later.ended_by = f"not begun: {why}"
-                break
-            except (RunFailed, DoorError) as error:  # the others may be played nevertheless
-                act.could_not_run = f"it broke off: {reason(error)}"
-                broken.append(error)
-                if len(broken) == len(result.acts) and not any(one.problems for one in result.acts):
-                    raise  # nothing is known that a report could tell
-            finally:
-                act.seconds = monotonic() - began
-    finally:
-        fleet.close()
-    result.history = history if (history := settings.out / "history.jsonl").exists() else None
-    return result
+            _PLAYS[name](act, settings.of(name), fleet, time)
+    except KeyboardInterrupt:
+        act.ended_by = INTERRUPTED
+    except Enough as enough:
+        act.ended_by = str(enough)
+    except (RunFailed, DoorError) as error:  # the others may be played nevertheless
+        act.could_not_run = act.broke_off = f"it broke off: {reason(error)}"
+    act.seconds, act.progress = monotonic() - began, Progress()
+    return act
 
 
 def _in_order(settings: Settings) -> list[ActName]:
@@ -320,7 +356,7 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
             "calls tried again": tally.retries,
         }
     )
-    act.progress.points += tally.kills.total()
+    act.progress.point(tally.kills.total())
     act.notes.append("kills by kind: " + ", ".join(f"{kind} {n}" for kind, n in sorted(tally.kills.items())))
     if manual:
         wrong = sum(any(offsets) for offsets in zip(*(agent.offsets_ms for agent in drawn.agents), strict=True))
@@ -605,7 +641,7 @@ def gone_callers(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
         with contextlib.closing(Fleet([spec], system=settings.system)) as alone:
             for number, result in enumerate(GoneCallers(alone, settings.out, settings.cases, time).run(), 1):
                 act.counts["points"] += result.points
-                act.progress.points += result.points
+                act.progress.point(result.points)
                 told = f"gone callers: {result.case}: {result.points} points, {len(result.problems)} problems"
                 act.progress.say(told)
                 act.take(result.problems)
@@ -646,13 +682,14 @@ def _points(
         told = [replace(problem, point=point.title) for problem in point.problems]
         _point(act, [(problem, (point.kept or settings.out) / "history.jsonl") for problem in told])
 
+    kept = settings.out / "points" / ("killed" if kills else "others" if others else "reads" if reads else "errors")
     for turn in range(len(settings.specs)):
         fleet = Fleet(settings.specs[turn:] + settings.specs[:turn], system=settings.system)
         left_out = 0
         try:
             points = CrashPoints(
                 fleet,
-                settings.out,
+                kept / str(turn) if turn else kept,
                 judge=lambda events: judge.of_events(events).problems,
                 kills=kills,
                 torn=torn,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import multiprocess
 import pytest
 
 from buschaos import cli, diskfull, report
@@ -28,8 +29,8 @@ class Interrupted(Progress):
         super().__init__()
         self._left = points
 
-    def point(self) -> None:
-        self._left -= 1
+    def point(self, count: int = 1) -> None:
+        self._left -= count
         if self._left < 0:
             raise KeyboardInterrupt
 
@@ -130,6 +131,41 @@ def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[
     assert result.acts[0].counts["points killed"] == 7
     assert result.acts[0].problems
     assert [act.cut_short for act in result.acts] == ["interrupted", "not begun: interrupted"]
+
+
+def test_acts_side_by_side_find_what_they_find_in_turn(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """The same counts and kinds of problems, in the order of the acts, and each keeps its evidence."""
+    bus = faulty("worker/writes_blobs_in_place")
+    in_turn = run(settings(tmp_path / "turn", bus))
+    heard: list[str] = []
+
+    class Heard(Progress):
+        def say(self, text: str) -> None:
+            heard.append(text.partition(":")[0])
+
+    at_once = run(settings(tmp_path / "once", bus, lanes=2), Heard())
+    assert {"kill points", "holds"} == set(heard)
+    for alone, beside in zip(in_turn.acts, at_once.acts, strict=True):
+        assert (alone.name, alone.counts) == (beside.name, beside.counts)
+        assert [one.why for one, _ in alone.problems] == [one.why for one, _ in beside.problems]
+        assert all(history.exists() for _, history in beside.problems)
+
+
+def test_enough_problems_end_the_acts_beside_it(tmp_path: Path, faulty: Callable[[str], str]) -> None:
+    """Both say so; no process of an act is left."""
+    asked = settings(tmp_path, faulty("worker/writes_blobs_in_place"), lanes=2, drawn=10_000)
+    points, holds = run(asked, Progress(kinds_max=1)).acts
+    assert points.problems
+    assert holds.cut_short == "1 problems were to be found, and are"
+    assert multiprocess.active_children() == []
+
+
+def test_a_user_who_interrupts_acts_side_by_side_is_told_what_was_known(tmp_path: Path) -> None:
+    """Ctrl-C at the sixth point; the third act was not begun."""
+    result = run(settings(tmp_path, lanes=2, drawn=10_000, damage=1), Interrupted(6))
+    assert result.is_interrupted
+    assert sum(result.acts[0].counts.values()) + sum(result.acts[1].counts.values()) > 0
+    assert sorted(act.cut_short for act in result.acts) == ["interrupted", "interrupted", "not begun: interrupted"]
 
 
 def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(

@@ -24,6 +24,7 @@ FOLDERS = (
     *("a b", "100%", "%41", "what?mode=ro", "x#y", "it's", 'say "hi"', "caf\u00e9", "cafe\u0301", "[ab]*", "{x}", "~"),
     *("-rf", "$HOME", "a;b&c", "a\\b", "a:b", "a,b=c", "+", ".hidden", "\U0001f600", "n" * 200, "tab\there", "store."),
 )
+NOW_MS_LAST = 2**53 // 1000  # of a clock: its microseconds are exact in the numbers of every language
 
 
 class Drawing:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.explore import corpus
+from busproof.explore.drawing import NOW_MS_LAST
 from busproof.explore.recall import Recall
 from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step
 from busproof.explore.search import Draw, Program, playing, somewhere
@@ -23,7 +24,6 @@ from busproof.fleet import Fleet
 MADE_OFTEN_MAX = 60  # calls of a story by `many`: a volume that is retold takes seconds
 APART = 20  # the places of the second story's processes, if it has its own
 CLOCK_JUMPS_MS = (-3_600_000, -60_000, -1_000, -1, 1, 999, 60_001, 400_000)
-NOW_MS_LAST = 2**53  # that a clock may be set to
 # Of a step: drawn ones behind it, it again, one that others have changed, an end or a visit before it, a jump.
 RATES = (0.3, 0.15, 0.15, 0.15, 0.15)
 CROWDED, CROWD, SMALL_CHARS = 0.05, 1_050, 400

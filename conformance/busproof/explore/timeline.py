@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from busproof.adapters.hand_timeline import TimelineHand
-from busproof.explore.drawing import Drawing
+from busproof.explore.drawing import NOW_MS_LAST, Drawing
 from busproof.explore.orders import Called
 from busproof.explore.script import Step, call, copied
 from busproof.explore.stage import Specification
 from busproof.explore.vary import VISITOR
 from busproof.models.spec import INT_MAX, plain
-from busproof.models.timeline import NOW_MS_MAX, PAYLOAD_BYTES_MAX, WAIT_MS_MAX, TimelineModel
+from busproof.models.timeline import PAYLOAD_BYTES_MAX, WAIT_MS_MAX, TimelineModel
 from busproof.models.timeline_keys import (
     DIMENSION_BYTES_MAX,
     REPLY_TYPES,
@@ -315,13 +315,13 @@ class TimelineGenerator(Drawing):
         if due and what < 0.7:
             until = self.r.choice(due)
             now_ms, tag = (until - 1, "due - 1 ms") if self.r.random() < 0.4 else (until, "due")
-            now_ms = min(NOW_MS_MAX, now_ms)
+            now_ms = min(NOW_MS_LAST, now_ms)
         elif what < 0.85:
             now_ms, tag = max(0, self.now_ms - self.r.choice((1, 1, 5_000, 5_000, self.now_ms))), "clock back"
         else:
-            now_ms, tag = min(NOW_MS_MAX, self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX))), "long ago"
+            now_ms, tag = min(NOW_MS_LAST, self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX))), "long ago"
             if self.r.random() < 0.03:
-                now_ms, tag = NOW_MS_MAX, "last of times"
+                now_ms, tag = NOW_MS_LAST, "last of times"
         return Step("clock", params={"now_ms": now_ms}, tags=(tag,))
 
     def _race(self) -> Step:

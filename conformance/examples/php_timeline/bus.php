@@ -295,22 +295,23 @@ final class Bus {
         $checked = 0;
         foreach ($this->rows('SELECT * FROM messages WHERE timeline = ? ORDER BY number', [$token]) as $m) {
             $checked++;
+            $at = is_int($m['number']) ? $m['number'] : $number + 1; // another program may write a text there
             if ($m['number'] !== $number + 1) $fault($number + 1, 'a message is missing');
-            if ($m['previous'] !== $hash) $fault($m['number'], 'it does not follow the message before');
-            if ($m['hash'] !== self::hash($m['previous'], (int)$m['number'], $m['subject'], $m['nonce'], $m['state'], $m['payload'], (int)$m['time_us']))
-                $fault($m['number'], 'it has another hash');
-            if ($m['nonce'] === '' || $m['state'] === '') $fault($m['number'], 'an empty text stands where nothing belongs');
+            if ($m['previous'] !== $hash) $fault($at, 'it does not follow the message before');
+            if ($m['hash'] !== self::hash($m['previous'], $at, $m['subject'], $m['nonce'], $m['state'], $m['payload'], (int)$m['time_us']))
+                $fault($at, 'it has another hash');
+            if ($m['nonce'] === '' || $m['state'] === '') $fault($at, 'an empty text stands where nothing belongs');
             try {
                 $key = Keys::parse($m['subject']);
                 if (Keys::token($key['timeline']) !== $m['timeline'] || Keys::token($key['submission']) !== $m['submission'] || Keys::WORDS[$key['type']] !== $m['type'])
-                    $fault($m['number'], 'its columns say something else than its subject');
+                    $fault($at, 'its columns say something else than its subject');
                 $began = ($row['parent'] ?? null) === null ? null : Json::write(['parent' => Keys::untoken($row['parent']), 'at' => $row['at']]);
-                if ($checked === 1 && ($key['type'] === 'fork') !== $forked) $fault($m['number'], 'the first message is not how it began');
-                if ($key['type'] === 'fork' && $m['payload'] !== $began) $fault($m['number'], 'the timeline began elsewhere');
+                if ($checked === 1 && ($key['type'] === 'fork') !== $forked) $fault($at, 'the first message is not how it began');
+                if ($key['type'] === 'fork' && $m['payload'] !== $began) $fault($at, 'the timeline began elsewhere');
             } catch (Refused) {
-                $fault($m['number'], 'its subject is none');
+                $fault($at, 'its subject is none');
             }
-            [$number, $hash] = [$m['number'], $m['hash']];
+            [$number, $hash] = [$at, $m['hash']];
         }
         if ($row !== null && ($row['number'] !== $number || $row['hash'] !== $hash)) $fault($row['number'], 'the head is not the last message');
         return $checked;
