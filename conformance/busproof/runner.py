@@ -49,6 +49,8 @@ RETOLD_PROGRAMS = {"pr": 10, "nightly": 1_500}
 VALUE_PROGRAMS = {"pr": 40, "nightly": 5_000}
 WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
+KEYS = ("task_id", "message_id")  # of that which one agent holds
+CALLS_BEFORE = 2
 CHOSEN = {"token_not_rising"}  # kinds of witnesses of RESOLVED choices: a row of a scenario tells them
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 PLAYS_OF_LUCK, LUCK_S = 12, 6.0  # of a race that is not forced: two in three show a wide window, each time anew
@@ -396,7 +398,8 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> It
         yield _shown_by(row, own, events) if own else _result(row, "pass", why)
         for kind, other in row.elsewhere.items():
             if others := [one for one in told if one.kind == kind]:
-                yield _shown_by(catalogue(row.id.partition(".")[0])[other], others, events)
+                shown = _shown_by(catalogue(row.id.partition(".")[0])[other], others, events)
+                yield shown.model_copy(update={"check": row.check})  # a replay plays this one
 
 
 def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
@@ -406,10 +409,25 @@ def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
 
 def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -> RowResult:
     first = witnesses[0]
-    wanted = set(first.events) | {_call_of(event, events) for event in events if event.index in first.events}
+    calls = {_call_of(event, events) for event in events if event.index in first.events}
+    wanted = {*first.events, *calls, *(_before(min(calls), events) if len(calls) == 1 else ())}
     shown = [_short(event) for event in events if event.index in wanted]
     more = f" ({len(witnesses)} witnesses, the first is shown)" if len(witnesses) > 1 else ""
     return _result(row, _broken(row), first.why + more, events=shown)
+
+
+def _before(index: int, events: list[Event]) -> set[int]:
+    """The last calls on the same task or message that were over before this one, and their answers: alone it shows
+    nothing, if its fault is to be granted or refused after them."""
+    asked = {event.index: event.value for event in events if event.type == "invoke" and isinstance(event.value, dict)}
+    key = {name: asked.get(index, {}).get(name) for name in KEYS if asked.get(index, {}).get(name) is not None}
+    found: set[int] = set()
+    for answer in reversed(events) if key else ():
+        if answer.index < index and answer.type in ("ok", "fail") and len(found) < CALLS_BEFORE * 2:
+            call = _call_of(answer, events)
+            if any(asked.get(call, {}).get(name) == value for name, value in key.items()):
+                found |= {call, answer.index}
+    return found
 
 
 def _call_of(answer: Event, events: list[Event]) -> int:

@@ -10,7 +10,7 @@ import textwrap
 from collections import Counter
 from typing import IO, Any
 
-from busproof.catalogue import CORPUS, catalogue
+from busproof.catalogue import CORPUS, HISTORY, catalogue
 from busproof.protocol import CONTRACTS
 from busproof.report.causes import causes, chosen, held_elsewhere, others, script_of
 from busproof.report.lines import Report
@@ -152,6 +152,8 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     if again := header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
     item = catalogue(header["system"])[row["requirement"]].item
+    if row["check"].startswith(f"{HISTORY}."):
+        item = HISTORY  # also where the row is another check's
     if row["check"] == CORPUS:
         script = script_of(row)
         item = f"{CORPUS}:{script}" if script else CORPUS
