@@ -63,7 +63,7 @@ def test_what_cannot_run_is_unknown(
     """Exit 2: without seccomp no kill points, without a mount no full disk; never green."""
     monkeypatch.setattr(syscalls, "why_unavailable", lambda: "seccomp is forbidden here")
     monkeypatch.setattr(disk, "why_unavailable", lambda _: "mounting is forbidden here")
-    assert cli.main(["worker", "--points", "--disk-full", "--out", str(tmp_path)]) == 2
+    assert cli.main(["worker", "--points", "--disk-full", "-j", "1", "--out", str(tmp_path)]) == 2
     said = capsys.readouterr().out
     assert "seccomp is forbidden here" in said
     assert "mounting is forbidden here" in said
