@@ -11,7 +11,7 @@ from busproof.explore.stage import Mismatch
 from busproof.fleet import Fleet
 from busproof.models.spec import Refusal, differs
 from busproof.mutant import mutants
-from busproof.report.causes import causes, chosen, held_elsewhere, others, settled
+from busproof.report.causes import by_first_row, causes, chosen, held_elsewhere, others, settled
 from busproof.report.lines import summary
 from busproof.runner import run_item
 from busproof.warm import Warm
@@ -23,6 +23,17 @@ def test_rows_with_the_same_evidence_are_one_cause() -> None:
     told += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
     rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in told]
     assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "b"], ["c", "e"]]
+
+
+def test_a_row_that_breaks_in_many_ways_is_told_once() -> None:
+    """With the first of them; a row that only another way breaks is in that one's cause."""
+    told = [("a", "x"), ("b", "x"), ("a", "y"), ("c", "y"), ("c", "z")]
+    rows = [{"requirement": name, "outcome": "fail", "why": why, "fleet": "bus"} for name, why in told]
+    together = by_first_row(causes(rows))
+    assert [[[row["requirement"] for row in cause] for cause in alike] for alike in together] == [
+        [["a", "b"], ["a", "c"]],
+        [["c"]],
+    ]
 
 
 def test_a_row_that_is_told_under_anothers_evidence_names_the_script_that_has_its_own() -> None:

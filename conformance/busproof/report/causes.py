@@ -25,6 +25,14 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in found.values()]
 
 
+def by_first_row(found: list[list[dict[str, Any]]]) -> list[list[list[dict[str, Any]]]]:
+    """The causes that have their first row in common, together: a sentence breaks in many scripts, and is told once."""
+    together: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
+    for cause in found:
+        together.setdefault((cause[0]["requirement"], cause[0]["outcome"]), []).append(cause)
+    return list(together.values())
+
+
 def script_of(row: dict[str, Any]) -> str | None:
     """The script of the corpus that shows by itself that the row is broken."""
     script = _SCRIPT.search(row["why"])

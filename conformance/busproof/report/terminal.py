@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from busproof.catalogue import CORPUS, HISTORY, catalogue
 from busproof.protocol import CONTRACTS
-from busproof.report.causes import causes, chosen, held_elsewhere, others, script_of
+from busproof.report.causes import by_first_row, causes, chosen, held_elsewhere, others, script_of
 from busproof.report.lines import Report
 from busproof.words import one_line, printable
 
@@ -48,9 +48,10 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     hello = header["hello"]
     lines = [] if brief else [""]
     if not brief:
-        for cause in causes(report.rows):
+        for cause, *alike in by_first_row(causes(report.rows)):
             lines += _broken(cause[0], header, paint)
             lines += _same_cause(cause)
+            lines += _other_ways(cause, alike)
     warnings = chosen(report.rows)
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
@@ -63,7 +64,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
     counts = ", ".join(f"{count} {outcome}" for outcome, count in footer["counts"].items())
     verdict = paint(report.verdict.upper(), report.verdict)
-    failed = sum(cause[0]["outcome"] == "fail" for cause in causes(report.rows))
+    failed = sum(first[0]["outcome"] == "fail" for first, *_ in by_first_row(causes(report.rows)))
     counts += f" ({failed} causes)" if failed > 1 else ""
     lines += [f"{verdict}  {hello['name']} {hello['version']} as a {header['system']} bus{_part(header)}: {counts}"]
     lines += _not_applicable(report.rows)
@@ -103,6 +104,16 @@ def _same_cause(cause: list[dict[str, Any]]) -> list[str]:
     lines = _ids(f"the same of {len(same)} more:", same)
     lines += _ids(f"{len(last)} more are of the same calls, but held in many other scripts (look at them last):", last)
     return [*lines, ""] if lines else []
+
+
+def _other_ways(first: list[dict[str, Any]], more: list[list[dict[str, Any]]]) -> list[str]:
+    """Other differences that break the same row first, with the rows that only they break."""
+    if not more:
+        return []
+    with_it = {name.partition(" ")[0] for cause in more for name in others(cause)}
+    rows = sorted(with_it - {name.partition(" ")[0] for name in others(first)})
+    told = f"it breaks in {len(more)} more {'way' if len(more) == 1 else 'ways'}, shown in the report"
+    return [*(_ids(f"{told}, and with it:", rows) or [f"     {told}"]), ""]
 
 
 def _ids(says: str, ids: list[str]) -> list[str]:
