@@ -14,7 +14,7 @@ from refbus.comms.store import Store
 from refbus.kernel import jsontext
 from refbus.kernel.blob import BYTES_MAX
 from refbus.kernel.errors import BlobCorrupt, InvalidArgument, NotFound, after_a_part, of_os_error
-from refbus.kernel.files import atomic_write, make_folder, read_whole
+from refbus.kernel.files import atomic_write, make_folder, make_path, read_whole
 from refbus.kernel.rules import limit as limits
 
 ROOT = (".claude", "artifacts")
@@ -49,7 +49,7 @@ class Artifacts:
         text = limits.payload(content)
         path = self.store.artifacts / agent_id / task_id / name
         self.refuse_links(path)
-        make_folder(path.parent.parent)
+        make_path(path.parent.parent)  # somebody may have tidied all of it away
         make_folder(path.parent)
         atomic_write(path, text.encode())
         relative = "/".join((*ROOT, agent_id, task_id, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Pa
     with (store / PATH).open() as old:
         bus.write_artifact("bob", "t1", {"n": 2})
         assert old.read() == '{"n": 1}'
+    assert bus.read_artifact(PATH) == {"content": {"n": 2}}
+
+
+@pytest.mark.parametrize("tidied", [".claude/artifacts/bob", ".claude/artifacts"])
+def test_an_artifact_is_written_again_where_somebody_has_tidied_up(bus: CommsBus, store: Path, tidied: str) -> None:
+    """The seed's listing makes all of the path for each artifact."""
+    bus.write_artifact("bob", "t1", {"n": 1})
+    shutil.rmtree(store / tidied)
+    bus.write_artifact("bob", "t1", {"n": 2})
     assert bus.read_artifact(PATH) == {"content": {"n": 2}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 from busproof.scenarios.common import Row, at_once, definite, said
@@ -30,6 +31,16 @@ def round_trip(ctx: Ctx) -> None:
     told = receive(b)[0]["payload"]["artifact_path"]
     by_reference = b.call("read_artifact", artifact_path=told)["content"]
     ctx.expect("comms.blob.04", by_reference == content, "the artifact that a message refers to is another")
+    for tidied in (".claude/artifacts/a", ".claude/artifacts"):
+        shutil.rmtree(ctx.store / tidied)
+        refused = a.refusal("write_artifact", task_id="t", content=content)
+        good = refused is None and b.call("read_artifact", artifact_path=path)["content"] == content
+        ctx.expect("comms.blob.03", good, f"{tidied} was removed, and the artifact is written again: {said(refused)}")
+    (ctx.store / "here").symlink_to(ctx.store)
+    if a.refusal("open", store=str(ctx.store / "here"), options={}) is None:
+        refused = a.refusal("write_artifact", task_id="t", content=2)
+        good = refused is None and b.call("read_artifact", artifact_path=path)["content"] == 2
+        ctx.expect("comms.blob.03", good, f"written by one who has opened the project by a link to it: {said(refused)}")
 
 
 @scenario("blob.replaced_whole")
