@@ -90,7 +90,7 @@ class Participant:
         db = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
         if not keeps_journal:
-            db.execute("PRAGMA journal_mode = WAL")
+            _change_to_wal(db)
         db.execute("PRAGMA synchronous = NORMAL")
         self._db = db
         return db
@@ -112,3 +112,17 @@ class Participant:
 
     def _time(self) -> int:
         return time.time_ns() // 1_000_000 if self._now_ms is None else self._now_ms
+
+
+def _change_to_wal(db: sqlite3.Connection) -> None:
+    """SQLite does not wait for a lock here, whatever the time-out is: two may open a new file at the same moment."""
+    until_s = time.monotonic() + 5
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until_s:
+                raise
+            time.sleep(0.005)
+        else:
+            return

@@ -47,7 +47,9 @@ class CommsParticipant(Participant):
         folder.mkdir(parents=True, exist_ok=True)
         version = folder / "protocol_version.txt"
         if not version.exists():
-            version.write_text("1.0")
+            scratch = folder / f"{uuid.uuid4()}.tmp"
+            scratch.write_text("1.0")
+            scratch.replace(version)  # whoever opens meanwhile finds it whole
         if version.read_text().strip() != "1.0":
             raise Refused("SCHEMA_MISMATCH", "protocol_version.txt is not 1.0", definite=True)
         (self._store / ".claude" / "artifacts").mkdir(exist_ok=True)

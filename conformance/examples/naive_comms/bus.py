@@ -49,13 +49,26 @@ class Bus:
         folder = os.path.join(root, ".claude", "communications")
         os.makedirs(folder, exist_ok=True)
         os.makedirs(os.path.join(root, ".claude", "artifacts"), exist_ok=True)
-        with open(os.path.join(folder, "protocol_version.txt"), "w") as file:
+        scratch = os.path.join(folder, f"{uuid.uuid4()}.tmp")
+        with open(scratch, "w") as file:
             file.write("1.0")
+        os.replace(
+            scratch, os.path.join(folder, "protocol_version.txt")
+        )  # whoever opens meanwhile reads one or the other
         self.db = sqlite3.connect(os.path.join(folder, "messages.db"), isolation_level=None)
         self.db.row_factory = sqlite3.Row
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=5000", "cache_size=-64000"):
-            self.db.execute(f"PRAGMA {pragma}")
+            while not self.takes(pragma):
+                time.sleep(0.005)
         self.db.executescript(TABLES)
+
+    def takes(self, pragma):
+        """SQLite does not wait for a lock where it changes to WAL, whatever its time-out is."""
+        try:
+            self.db.execute(f"PRAGMA {pragma}")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
     def time_text(self, plus_s=0):
         return datetime.fromtimestamp(self.now_s() + plus_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

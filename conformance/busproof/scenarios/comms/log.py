@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import Row, definite, ids, lost_by_opening, remove, said
+from busproof.protocol.comms import COMMS_METHODS
+from busproof.scenarios.common import Row, at_once, definite, ids, lost_by_opening, remove, said
 from busproof.scenarios.comms.common import (
     claim,
     complete,
@@ -227,6 +228,43 @@ def open_again(ctx: Ctx) -> None:
     if ctx.has("sqlite"):
         lost = lost_by_opening(ctx, partial(database, ctx), lambda: sees(ctx.agent("late"), name))
         ctx.expect("comms.log.27", not lost, f"a file was opened: {'; '.join(lost)}")
+    first_calls(ctx)
+
+
+AT_ONCE, FIRSTS, FIRSTS_S = 8, 40, 3.0
+
+
+def first_calls(ctx: Ctx) -> None:
+    """Processes open a new project at the same moment, or make the first calls of an agent; none is turned away.
+
+    They meet by luck, at one project and one agent after the other, for as long as there is time.
+    """
+    sessions = [ctx.agent("a") for _ in range(AT_ONCE)]
+    until_s = time.monotonic() + FIRSTS_S
+    for number in range(FIRSTS):
+        project = ctx.store / f"project {number}"
+        project.mkdir()
+        agent_id = f"first {number}"
+        calls: tuple[tuple[str, str, Row], ...] = (
+            ("comms.log.27", "open", {"store": str(project), "options": {}}),
+            ("comms.presence.01", "send_heartbeat", {"agent_id": agent_id, "status": "idle"}),
+            ("comms.route.20", "subscribe_to_channel", {"agent_id": agent_id, "channel_name": "c"}),
+            ("comms.blob.03", "write_artifact", {"agent_id": agent_id, "task_id": "t", "content": 1}),
+        )
+        for row, method, params in calls:
+            if method != "open" and not ctx.has(COMMS_METHODS[method].noun or ""):
+                continue
+            # Each writes an artifact of its own: together they make its folder alone.
+            own = [{"name": f"{place}.json"} if method == "write_artifact" else {} for place in range(AT_ONCE)]
+            works = [
+                partial(session.call, method, **params, **more) for session, more in zip(sessions, own, strict=True)
+            ]
+            refused = [str(result) for result in at_once(*works) if isinstance(result, DoorError)]
+            if refused:
+                ctx.expect(row, False, f"{AT_ONCE} processes at once, each with a first {method}: {refused[0]}")
+                return
+        if time.monotonic() > until_s:
+            return
 
 
 @scenario("log.waits_for_a_lock", needs=("sqlite",))
